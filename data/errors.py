@@ -2,4 +2,4 @@
 
 
 class InputError(ValueError):
-    """Bad input: the message says what was wrong, where, and what to do. The command line prints it and exits with 2."""
+    """Bad input: the message says what was wrong, where, and what to do. The command line exits with 2."""

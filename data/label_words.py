@@ -1,0 +1,47 @@
+"""Which words a label is made of, so that a compound such as "acid rain" gets its vector from its parts.
+
+The maker of the word vectors (which words to keep) and their reader (which vectors make up a label) both ask here,
+so they cannot disagree.
+"""
+
+import re
+from collections.abc import Container
+
+SHORTEST_PART = 3
+
+
+def tokens(label: str) -> list[str]:
+    """Lower-case words of a label: split on spaces and hyphens, punctuation and the possessive 's dropped."""
+    words = (re.sub(r"'s?$", "", word.strip('.,!?"()')) for word in re.split(r"[\s\-]+", label.lower()))
+    return [word for word in words if word]
+
+
+def two_parts(token: str) -> list[tuple[str, str]]:
+    """Every way to cut a token in two words of at least three letters, the most even cut first."""
+    cuts = range(SHORTEST_PART, len(token) - SHORTEST_PART + 1)
+    return [(token[:cut], token[cut:]) for cut in sorted(cuts, key=lambda cut: (abs(2 * cut - len(token)), cut))]
+
+
+def label_words(label: str, known: Container[str]) -> tuple[list[str], list[str]]:
+    """Split a label into words that have a vector and words that have none.
+
+    The whole label counts first ("x-ray"), then its tokens; a token without a vector is cut into two words that
+    both have one ("firestation" -> "fire", "station").
+
+    :returns: (known words, unknown tokens), both in the order of the label; the second is empty for a covered label.
+    """
+    whole = label.lower()
+    if whole in known:
+        return [whole], []
+    found: list[str] = []
+    unknown: list[str] = []
+    for token in tokens(label):
+        if token in known:
+            found.append(token)
+            continue
+        parts = next(((left, right) for left, right in two_parts(token) if left in known and right in known), None)
+        if parts:
+            found.extend(parts)
+        else:
+            unknown.append(token)
+    return found, unknown

@@ -1,0 +1,165 @@
+"""Make a small file of word vectors for the words of one recipe book.
+
+    python -m gumption.data.make_word_vectors --source glove.6B.zip --recipe-book FILE --out words.bin
+
+The source is GloVe text (`word v1 ... v100` lines; plain, .gz, or the glove.6B.zip archive) or JSON with
+`{"vectors": {word: [v1, ..., v100, ...]}}`. The result is in word2vec's binary format, words sorted, so the same
+source and book give the same bytes; gensim reads it with `KeyedVectors.load_word2vec_format(file, binary=True)`.
+"""
+
+import argparse
+import gzip
+import io
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .errors import InputError
+from .label_words import label_words, tokens, two_parts
+
+DIMENSIONS = 100
+GLOVE_MEMBER = "glove.6B.100d.txt"
+
+
+def book_labels(path: Path) -> list[str]:
+    """Sorted entity labels of a recipe file: TSV (result, ingredient, ingredient) or the 2020 JSON."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the recipe book ({error.strerror}); check --recipe-book") from error
+    labels: set[str] = set()
+    if path.suffix == ".json":
+        try:
+            for name, entry in json.loads(text)["entities"].items():
+                labels.update([name], *entry["recipes"])
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f'{path}: not of the form {{"entities": {{name: {{"recipes": [[a, b]]}}}}}}') from error
+    else:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            columns = line.split("\t")
+            if len(columns) != 3:
+                raise InputError(f"{path}:{number}: {len(columns)} columns, expected result, ingredient, ingredient")
+            labels.update(column.strip() for column in columns)
+    return sorted(labels)
+
+
+def candidates(labels: Sequence[str]) -> set[str]:
+    """Every word whose vector could serve one of the labels."""
+    words: set[str] = set()
+    for label in labels:
+        words.add(label.lower())
+        for token in tokens(label):
+            words.add(token)
+            words.update(*two_parts(token))
+    return words
+
+
+def read_source(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
+    """Vectors of the wanted words that the source has: word -> float32 (100,).
+
+    :raises InputError: when the source is unreadable or a vector has another length.
+    """
+    try:
+        rows = _json_rows(path) if path.suffix == ".json" else _text_rows(path)
+        return {word: _vector(path, word, numbers) for word, numbers in rows if word in wanted}
+    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: cannot read word vectors ({error}); check --source") from error
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Sequence[float]]]:
+    with path.open(encoding="utf-8") as file:
+        # Some JSON distributions append a norm and an index to each vector: only the leading numbers are the vector.
+        for word, numbers in json.load(file)["vectors"].items():
+            yield word, numbers[:DIMENSIONS]
+
+
+def _text_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
+    with _open_text(path) as lines:
+        for line in lines:
+            word, *numbers = line.rstrip("\n").split(" ")
+            yield word, numbers
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    if path.suffix == ".zip":
+        return io.TextIOWrapper(zipfile.ZipFile(path).open(GLOVE_MEMBER), encoding="utf-8")
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
+def _vector(path: Path, word: str, numbers: Sequence[str] | Sequence[float]) -> np.ndarray:
+    try:
+        vector = np.array([float(number) for number in numbers], dtype=np.float32)
+    except ValueError as error:
+        raise InputError(
+            f"{path}: the vector of {word!r} is not all numbers ({error}); take another --source"
+        ) from error
+    if vector.shape != (DIMENSIONS,) or not np.isfinite(vector).all():
+        raise InputError(f"{path}: the vector of {word!r} has {len(vector)} numbers, expected {DIMENSIONS} finite ones")
+    return vector
+
+
+def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tuple[list[str], dict[str, list[str]]]:
+    """Choose the words that the labels need.
+
+    :returns: the sorted words, and for each label with uncovered tokens those tokens.
+    """
+    keep: set[str] = set()
+    missing: dict[str, list[str]] = {}
+    for label in labels:
+        found, unknown = label_words(label, vectors)
+        keep.update(found)
+        # A label that is one vector ("x-ray") also keeps its parts, which other labels may use alone.
+        keep.update(token for token in tokens(label) if token in vectors)
+        if unknown:
+            missing[label] = unknown
+    return sorted(keep), missing
+
+
+def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarray]) -> None:
+    """Write word2vec's binary format: a "count dimensions" line, then per word its name, a space, float32 numbers."""
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(f"{len(words)} {DIMENSIONS}\n".encode())
+        for word in words:
+            file.write(f"{word} ".encode() + vectors[word].astype("<f4").tobytes() + b"\n")
+    os.replace(beside, path)
+
+
+def make(source: Path, recipe_book: Path, out: Path) -> tuple[list[str], dict[str, list[str]]]:
+    """Make `out` for one recipe book; returns the words kept and, per label, the tokens left without a vector."""
+    labels = book_labels(recipe_book)
+    vectors = read_source(source, candidates(labels))
+    words, missing = words_to_keep(labels, vectors)
+    if not words:
+        raise InputError(f"{source}: has none of the {len(labels)} labels' words; is it a file of word vectors?")
+    write_word2vec(out, words, vectors)
+    return words, missing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m gumption.data.make_word_vectors", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    for name in ("source", "recipe-book", "out"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    options = parser.parse_args()
+    try:
+        words, missing = make(options.source, options.recipe_book, options.out)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"{options.out}: {len(words)} words")
+    for label, unknown in missing.items():
+        print(f"no vector: {label!r} (unknown: {', '.join(unknown)})")
+
+
+if __name__ == "__main__":
+    main()
