@@ -1,0 +1,76 @@
+"""Downloads by name: checked against a hash, kept in a cache folder, and replaceable by a file put there by hand."""
+
+import os
+import sys
+from pathlib import Path
+
+from .errors import InputError
+from .manifest import Fetchable, fetchable, file_sha256, near, shipped
+
+
+def cache_folder() -> Path:
+    """Where fetched files lie: GUMPTION_DATA_DIR, else the user's cache folder."""
+    import pooch
+
+    return Path(os.environ.get("GUMPTION_DATA_DIR") or pooch.os_cache("gumption"))
+
+
+def fetch(name: str, offline: bool | None = None) -> Path:
+    """Path of a fetched file; downloads it first when the cache folder does not have it.
+
+    :param offline: never download; None reads GUMPTION_OFFLINE (unset, empty and 0 mean online).
+    :raises InputError: unknown name, failed download, or a file whose sha256 is not the manifest's.
+        Where a file is missing, the message names the place to put it by hand.
+    """
+    entries = fetchable()
+    if name not in entries:
+        hint = "; it ships with gumption, nothing to fetch" if name in shipped() else near(name, entries)
+        raise InputError(f"no fetchable data is called {name!r}{hint}")
+    entry = entries[name]
+    target = cache_folder() / entry.file
+    if not target.exists():
+        if offline is None:
+            offline = os.environ.get("GUMPTION_OFFLINE", "0") not in ("", "0")
+        if offline:
+            raise _missing(entry, target, "offline (GUMPTION_OFFLINE or offline=True), so nothing was downloaded")
+        _download(entry, target)
+    _check(entry, target)
+    return target
+
+
+def _download(entry: Fetchable, target: Path) -> None:
+    import pooch
+
+    pooch.get_logger().setLevel("ERROR")  # it would advise on hashes in its own words
+    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty())
+    known_hash = None if entry.sha256 is None else f"sha256:{entry.sha256}"
+    reasons: list[str] = []
+    for url in entry.urls:
+        try:
+            pooch.retrieve(url, known_hash, fname=target.name, path=target.parent, downloader=downloader)
+        except (
+            OSError,
+            ValueError,
+        ) as error:  # requests' errors are OSErrors; pooch reports a wrong hash as ValueError
+            reasons.append(f"{url}: {error}")
+        else:
+            return
+    raise _missing(entry, target, "\n  ".join(reasons))
+
+
+def _check(entry: Fetchable, target: Path) -> None:
+    found = file_sha256(target)
+    if entry.sha256 is None:
+        print(f"{target}: sha256 {found}, not checked: the manifest has none for {entry.name}", file=sys.stderr)
+    elif found != entry.sha256:
+        raise InputError(
+            f"{target}: sha256 is {found}, expected {entry.sha256}; remove the file and fetch again, "
+            f"or put the right one there: {entry.by_hand}"
+        )
+
+
+def _missing(entry: Fetchable, target: Path, reason: str) -> InputError:
+    expected = f" (sha256 {entry.sha256})" if entry.sha256 else ""
+    return InputError(
+        f"could not fetch {entry.name}: {reason}\nput the file here: {target}{expected}\nit is {entry.by_hand}"
+    )

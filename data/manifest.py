@@ -1,0 +1,87 @@
+"""The list of all data: what ships with gumption and what can be fetched, read from manifest.json."""
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import InputError
+
+ROOT = Path(__file__).parent
+MANIFEST = ROOT / "manifest.json"
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A file inside the package. `maker` is how it came to be: a module to run, or who wrote it."""
+
+    name: str
+    file: str
+    source: str
+    licence: str
+    sha256: str
+    maker: str
+
+    @property
+    def path(self) -> Path:
+        return ROOT / self.file
+
+
+@dataclass(frozen=True)
+class Fetchable:
+    """A file that is downloaded on demand. `sha256` is None where nobody has recorded one: then nothing is checked."""
+
+    name: str
+    file: str
+    urls: tuple[str, ...]
+    sha256: str | None
+    licence: str
+    size: str
+    by_hand: str
+    note: str
+
+
+def shipped() -> dict[str, Shipped]:
+    """Shipped entries by name, in the manifest's order."""
+    entries = json.loads(MANIFEST.read_text(encoding="utf-8"))["shipped"]
+    return {entry["name"]: Shipped(**entry) for entry in entries}
+
+
+def fetchable() -> dict[str, Fetchable]:
+    """Fetchable entries by name, in the manifest's order."""
+    entries = json.loads(MANIFEST.read_text(encoding="utf-8"))["fetchable"]
+    return {entry["name"]: Fetchable(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries}
+
+
+def path(name: str) -> Path:
+    """Where a shipped file lies, e.g. `path("commonsense")`.
+
+    :raises InputError: for a name that does not ship, with near names.
+    """
+    entries = shipped()
+    if name not in entries:
+        hint = f"; `gumption data fetch {name}` downloads it" if name in fetchable() else near(name, entries)
+        raise InputError(f"no shipped data is called {name!r}{hint}")
+    return entries[name].path
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: near names, else all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names)
+    return f"; did you mean {' or '.join(close)}?" if close else f"; there is {', '.join(names)}"
+
+
+def file_sha256(file: Path) -> str:
+    """Hex sha256 of a file's content."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def verify(entry: Shipped) -> None:
+    """Raise InputError unless the shipped file has the content that the manifest names."""
+    found = file_sha256(entry.path) if entry.path.exists() else "no file"
+    if found != entry.sha256:
+        raise InputError(f"{entry.path}: sha256 is {found}, the manifest says {entry.sha256}; reinstall gumption")

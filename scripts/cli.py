@@ -1,0 +1,75 @@
+"""The `gumption` command: a table of sub-commands, each imported only when it is the one called.
+
+gumption demo
+gumption data list
+"""
+
+import importlib
+import sys
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from gumption.data import InputError
+
+# Sub-command -> (module under gumption.scripts with an `app`, the line that `gumption --help` shows).
+COMMANDS = {
+    "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
+    "data": ("data", "List the data that ships and fetch the full sets by name."),
+    "kg": ("kg", "Build, query, fit, predict, evaluate and export graphs."),
+    "train": ("train", "Train an agent on a world."),
+    "evaluate": ("evaluate", "Evaluate a trained run on its world."),
+    "play": ("play", "Play a world yourself in the terminal."),
+    "experiment": ("experiment", "Run one of the papers' experiments."),
+    "bench": ("bench", "Measure the speeds and scores that gumption promises."),
+}
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """A command group whose help reads the table; resolving a command is what imports its module."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, line) in COMMANDS.items():
+            self.add_command(typer.core.TyperCommand(name, help=line))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None:
+            module, _ = COMMANDS[name]
+            command = typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app)
+        return name, command, rest
+
+
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gumption {version('gumption')}")
+        raise typer.Exit
+
+
+@app.callback()
+def gumption(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Commonsense agents built around a knowledge graph."""
+
+
+def main() -> None:
+    """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130."""
+    try:
+        typer.main.get_command(app).main(prog_name="gumption")
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
