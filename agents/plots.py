@@ -1,0 +1,264 @@
+"""Plots of success: curves over training steps, and final values with their intervals.
+
+Every line is labelled where it ends instead of in a legend, in colours that people with the common kinds of colour
+blindness tell apart (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids.
+matplotlib is imported when a plot is drawn, and only its figure objects are used, never pyplot's global state.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gumption.data import InputError
+
+from .statistics import Estimate, curve_band
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe-Ito without yellow, orange and sky darkened until their labels read well on white.
+_COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
+_DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.2)))
+_REFERENCE_COLOUR = "#777777"
+_LABEL_WIDTH = 26
+_STYLE = {
+    "svg.hashsalt": "gumption",
+    "font.size": 9.0,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "path.simplify": True,
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One condition over training: steps (points,), success (runs, points) in 0..1, a row for each seed."""
+
+    label: str
+    steps: ArrayLike
+    success: ArrayLike
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: lines, and references drawn across it at a fixed success, such as a random policy's."""
+
+    title: str
+    lines: Sequence[Line] = ()
+    references: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FinalPanel:
+    """One set of axes of final values: a row for each condition, references drawn across all rows."""
+
+    title: str
+    rows: Mapping[str, Estimate]
+    references: Mapping[str, float] = field(default_factory=dict)
+
+
+def plot_success_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: mean success over steps with its 95 % bootstrap band, panels side by side.
+
+    A condition keeps its colour over all panels. Raises InputError when there is nothing to draw or the shapes of a
+    line do not fit.
+    """
+    if not any(panel.lines for panel in panels):
+        raise InputError("no curve to plot: none of the runs has recorded an evaluation")
+    for panel in panels:
+        for line in panel.lines:
+            shape = np.shape(line.success)
+            if len(shape) != 2 or shape[1] != len(np.asarray(line.steps)):
+                raise InputError(f"{line.label}: success {shape} is not (runs, {len(np.asarray(line.steps))} steps)")
+    looks = _looks([line.label for panel in panels for line in panel.lines])
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axis, panel in zip(axes, panels, strict=True):
+            _draw_curves(axis, panel, looks)
+        axes[0].set_ylabel("success on unseen recipes")
+        if title:
+            figure.suptitle(title, fontsize=11, fontweight="bold")
+
+    return _save(draw, (4.9 * len(panels) + 0.6, 3.9), Path(stem))
+
+
+def plot_final_success(
+    panels: Sequence[FinalPanel], stem: str | os.PathLike[str], title: str = ""
+) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: the final success of each condition with its interval, panels above each other."""
+    counts = [len(panel.rows) for panel in panels]
+    if not sum(counts):
+        raise InputError("no final success to plot: no run is complete")
+    looks = _looks([label for panel in panels for label in panel.rows])
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=[max(n, 1) for n in counts])
+        for axis, panel in zip(axes[:, 0], panels, strict=True):
+            _draw_finals(axis, panel, looks)
+        axes[-1, 0].set_xlabel("success on unseen recipes")
+        if title:
+            figure.suptitle(title, fontsize=11, fontweight="bold")
+
+    return _save(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem))
+
+
+def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """Centres for labels of heights `sizes` (n,), as near as may be to `positions` (n,), apart and within low..high.
+
+    Where they cannot all fit they overlap evenly. Least-squares placement: pool adjacent violators.
+    """
+    wanted = np.asarray(positions, dtype=np.float64)
+    if not len(wanted):
+        return wanted
+    order = np.argsort(wanted, kind="stable")
+    heights = np.asarray(sizes, dtype=np.float64)[order]
+    offsets = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
+    if offsets[-1] > high - low:
+        offsets *= (high - low) / offsets[-1]
+    blocks: list[list[float]] = []  # [sum, size] of neighbours that share one shift
+    for value in wanted[order] - offsets:
+        blocks.append([value, 1])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, size = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += size
+    shifts = np.concatenate([np.full(int(size), total / size) for total, size in blocks])
+    centres = np.empty(len(wanted))
+    centres[order] = np.clip(shifts, low, high - offsets[-1]) + offsets
+    return centres
+
+
+def _looks(labels: Sequence[str]) -> dict[str, tuple[str, Any]]:
+    """Colour and dash pattern of each distinct label, in order of first appearance."""
+    return {
+        label: (_COLOURS[index % len(_COLOURS)], _DASHES[index // len(_COLOURS) % len(_DASHES)])
+        for index, label in enumerate(dict.fromkeys(labels))
+    }
+
+
+def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+
+    ends: list[tuple[float, str, str]] = []
+    for line in panel.lines:
+        colour, dash = looks[line.label]
+        steps = np.asarray(line.steps, dtype=np.float64)
+        band = curve_band(line.success)
+        axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, zorder=3)
+        axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
+        ends.append((float(band.mean[-1]), line.label, colour))
+    for label, value in panel.references.items():
+        axis.axhline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+        ends.append((value, label, _REFERENCE_COLOUR))
+    axis.set_ylim(0, 1.015)
+    axis.set_xlim(0, max((float(np.max(line.steps)) for line in panel.lines), default=1.0))
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: _steps_text(steps)))
+    axis.set_xlabel("environment steps")
+    axis.set_title(panel.title, fontsize=10)
+    axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    _label_ends(axis, ends)
+
+
+def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Labels right of the axes, beside their lines; a thin leader shows where a label that had to move belongs."""
+    wrapped = [textwrap.fill(f"{label} {value:.0%}", _LABEL_WIDTH) for value, label, _ in ends]
+    heights = spread_labels([value for value, _, _ in ends], [0.055 * (text.count("\n") + 1) for text in wrapped])
+    for (value, _, colour), height, text in zip(ends, heights, wrapped, strict=True):
+        axis.annotate(
+            text,
+            xy=(1.0, value),
+            xytext=(1.05, height),
+            xycoords=axis.get_yaxis_transform(),
+            textcoords=axis.get_yaxis_transform(),
+            color=colour,
+            fontsize=8,
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.7,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, Any]]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    for row, (label, estimate) in enumerate(panel.rows.items()):
+        colour = looks[label][0]
+        if np.isfinite([estimate.low, estimate.high]).all():
+            axis.plot([estimate.low, estimate.high], [row, row], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axis.plot(estimate.value, row, "o", color=colour, markersize=5)
+        axis.annotate(
+            f"{estimate.value:.1%}",
+            xy=(1.02, row),
+            xycoords=axis.get_yaxis_transform(),
+            fontsize=8,
+            va="center",
+            color=colour,
+            annotation_clip=False,
+        )
+    for label, value in panel.references.items():
+        axis.axvline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
+        axis.annotate(
+            f"{label} {value:.0%}",
+            xy=(value, 1.0),
+            xycoords=axis.get_xaxis_transform(),
+            xytext=(0, 2),
+            textcoords="offset points",
+            fontsize=7,
+            color=_REFERENCE_COLOUR,
+            ha="left" if value < 0.5 else "right",
+        )
+    axis.set_yticks(range(len(panel.rows)), list(panel.rows), fontsize=8)
+    axis.set_ylim(len(panel.rows) - 0.4, -0.6)
+    axis.set_xlim(0, 1)
+    axis.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
+    axis.set_title(panel.title, fontsize=10, loc="left", pad=14 if panel.references else 6)
+
+
+def _steps_text(steps: float) -> str:
+    if steps >= 1e6:
+        return f"{steps / 1e6:g} M"
+    return f"{steps / 1e3:g} k" if steps else "0"
+
+
+def _save(draw: Any, size: tuple[float, float], stem: Path) -> tuple[Path, Path]:
+    """Draw one figure and write it as PNG and SVG, each beside its place first and then renamed into it."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
+            path = stem.with_name(stem.name + suffix)
+            beside = path.with_name(f".{path.name}.{os.getpid()}")
+            figure.savefig(beside, format=suffix[1:], dpi=130, metadata=metadata)
+            if suffix == ".png":  # 256 colours are plenty here and make the file a third of its size
+                with Image.open(beside) as image:
+                    image.convert("RGB").quantize(256).save(beside, format="PNG", optimize=True)
+            os.replace(beside, path)
+            written.append(path)
+    return written[0], written[1]

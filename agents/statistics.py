@@ -1,0 +1,179 @@
+r"""What a handful of runs says about a method: interquartile mean, bootstrap intervals, probability of improvement.
+
+The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
+(NeurIPS 2021). Scores are an array (runs, tasks), or (runs,) for one task. With R runs and M tasks, x[r, m] a score:
+
+* mean:                 mean(x) = 1/(R M) * sum_{r,m} x[r, m]
+* interquartile mean:   sort all n = R M scores, drop floor(n / 4) at either end, take the mean of the rest
+* stratified bootstrap: draw R runs with replacement for each task separately, compute the statistic on the drawn
+  (R, M) scores, repeat; the interval lies between the (1 - c)/2 and (1 + c)/2 quantiles of those values
+* probability of improvement of X (R runs) over Y (K runs):
+  P(X > Y) = 1/M * sum_m 1/(R K) * sum_{i,j} S(x[i, m], y[j, m]),  S(a, b) = 1 if a > b, 1/2 if a = b, 0 otherwise
+
+Percentile intervals cannot reach beyond the scores that were seen: with three runs the 95 % interval is about from the
+lowest to the highest score, with five it is a little narrower. One run has no interval; its ends are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gumption.data import InputError
+
+Statistic = Literal["mean", "iqm"]
+
+
+class Estimate(NamedTuple):
+    """A value with the ends of its interval; NaN ends where one run alone gives none."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Band(NamedTuple):
+    """Mean over runs at each point of a curve, float64 (points,), with the ends of its interval at each point."""
+
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def interquartile_mean(scores: ArrayLike) -> float:
+    """Mean of the middle half of all scores, (runs,) or (runs, tasks) taken together.
+
+    Fewer than four scores leave nothing to drop, so it equals the mean there.
+    """
+    return float(_iqm(_score_table(scores).ravel(), axis=-1))
+
+
+def bootstrap_interval(
+    scores: ArrayLike,
+    statistic: Statistic = "mean",
+    *,
+    confidence: float = 0.95,
+    resamples: int = 5000,
+    seed: int = 0,
+) -> Estimate:
+    """A statistic of scores (runs,) or (runs, tasks) with its stratified percentile-bootstrap interval.
+
+    The same scores, seed and settings give the same interval. Raises InputError for scores that are empty, not finite
+    or of another shape.
+    """
+    from scipy import stats
+
+    table = _score_table(scores)
+    compute = _STATISTICS[statistic]
+    value = float(compute(table.ravel(), axis=-1))
+    if table.shape[0] < 2:
+        return Estimate(value, float("nan"), float("nan"))
+
+    def over_tasks(*tasks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        return compute(np.concatenate(tasks, axis=axis), axis=axis)
+
+    # Several samples are resampled independently of each other by scipy: one sample per task is the stratification.
+    result = stats.bootstrap(
+        tuple(table.T),
+        over_tasks,
+        n_resamples=resamples,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+
+
+def probability_of_improvement(
+    scores: ArrayLike,
+    baseline: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Estimate:
+    """How likely a run of `scores` (runs, tasks) beats a run of `baseline` (other runs, same tasks) on a random task.
+
+    0.5 means no difference. The interval resamples the runs of both sides; it is NaN where a side has one run only.
+    """
+    from scipy import stats
+
+    ours, theirs = _score_table(scores), _score_table(baseline)
+    if ours.shape[1] != theirs.shape[1]:
+        raise InputError(
+            f"cannot compare scores on {ours.shape[1]} tasks with scores on {theirs.shape[1]}: give both the same tasks"
+        )
+    tasks = ours.shape[1]
+
+    def improvement(*samples: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        samples = tuple(np.moveaxis(sample, axis, -1) for sample in samples)
+        chances = [
+            _heaviside(mine[..., :, None] - other[..., None, :]).mean(axis=(-2, -1))
+            for mine, other in zip(samples[:tasks], samples[tasks:], strict=True)
+        ]
+        return np.mean(chances, axis=0)
+
+    samples = (*ours.T, *theirs.T)
+    value = float(improvement(*samples, axis=-1))
+    if min(ours.shape[0], theirs.shape[0]) < 2:
+        return Estimate(value, float("nan"), float("nan"))
+    result = stats.bootstrap(
+        samples,
+        improvement,
+        n_resamples=resamples,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+
+
+def curve_band(curves: ArrayLike, *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0) -> Band:
+    """Mean curve of runs (runs, points) with a pointwise interval that resamples whole runs; NaN ends for one run."""
+    from scipy import stats
+
+    table = _score_table(curves)
+    mean = table.mean(axis=0)
+    if table.shape[0] < 2:
+        return Band(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+    result = stats.bootstrap(
+        (table,),
+        np.mean,
+        axis=0,
+        n_resamples=resamples,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    return Band(mean, np.asarray(result.confidence_interval.low), np.asarray(result.confidence_interval.high))
+
+
+def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
+    from scipy import stats
+
+    return stats.trim_mean(scores, 0.25, axis=axis)
+
+
+_STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm}
+
+
+def _heaviside(difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.heaviside(difference, 0.5)
+
+
+def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
+    """Scores as float64 (runs, tasks), checked."""
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or table.size == 0:
+        raise InputError(
+            f"scores have shape {np.shape(scores)}: give (runs,) or (runs, tasks) with at least one of each"
+        )
+    if not np.isfinite(table).all():
+        run, task = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(f"score of run {run}, task {task} is {table[run, task]}: every run needs a finite score")
+    return table
