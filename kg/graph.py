@@ -1,0 +1,4 @@
+"""KnowledgeGraph (being written)."""
+
+
+class KnowledgeGraph: ...

@@ -1,0 +1,202 @@
+"""Names: labels <-> IRIs (for stores and queries) and labels <-> integer ids (for arrays).
+
+A label is what people read and write ("acid rain"). In a store it is an IRI: `urn:gumption:entity:acid%20rain` as a
+subject or an object, `urn:gumption:relation:...` as a relation, `urn:gumption:graph:...` as the name of a graph. The
+two are one to one in each position, for any text:
+
+- an ordinary label is percent-encoded, so that the result is also legal after a prefix in SPARQL (`ent:acid%20rain`);
+- a label that is itself an http, https or urn IRI stands for that IRI, so facts of other data sets keep their names;
+  an IRI of another scheme is written in angle brackets (`<mailto:a@b.org>`);
+- an object that is written as a literal in N-Triples (`"5"^^<http://www.w3.org/2001/XMLSchema#integer>`) is one.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from gumption.data import InputError
+
+Triple = tuple[str, str, str]
+
+ENTITY = "urn:gumption:entity:"
+RELATION = "urn:gumption:relation:"
+GRAPH = "urn:gumption:graph:"
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+PREFIXES = {
+    "gum": RELATION,
+    "ent": ENTITY,
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "prov": "http://www.w3.org/ns/prov#",
+}
+
+_IRI_TAIL = r"[^\x00-\x20<>\"{}|^`\\\x7f]+"
+_BARE_IRI = re.compile(rf"(?:https?://|urn:){_IRI_TAIL}")
+_BRACKETED_IRI = re.compile(rf"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:{_IRI_TAIL})>")
+
+
+def _encode(label: str) -> str:
+    # quote() leaves "." "~" and a leading "-" alone, which SPARQL does not allow everywhere in a prefixed name.
+    local = quote(label, safe="").replace(".", "%2E").replace("~", "%7E")
+    return "%2D" + local[1:] if local.startswith("-") else local
+
+
+def label_to_iri(label: str, namespace: str = ENTITY) -> str:
+    """The IRI that stands for a label in one position: `namespace` is ENTITY, RELATION or GRAPH.
+
+    Raises InputError for an empty label and for text that is not Unicode (a lone surrogate).
+    """
+    if not label:
+        raise InputError("an empty label names nothing: give every subject, relation, object and graph a name")
+    if bracketed := _BRACKETED_IRI.fullmatch(label):
+        return bracketed[1]
+    if _BARE_IRI.fullmatch(label) and not _is_canonical(label, namespace):
+        return label
+    try:
+        return namespace + _encode(label)
+    except UnicodeEncodeError as error:
+        raise InputError(f"the label {label!r} is not valid Unicode text: {error.reason}") from None
+
+
+def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
+    """The label of an IRI seen in one position: the inverse of `label_to_iri`; a foreign IRI is its own label."""
+    if _is_canonical(iri, namespace):
+        return unquote(iri[len(namespace) :])
+    return iri if _BARE_IRI.fullmatch(iri) else f"<{iri}>"
+
+
+def _is_canonical(iri: str, namespace: str) -> bool:
+    """Whether this IRI is what `label_to_iri` makes of its decoded name (`ent:fire` is, `ent:%66ire` is not)."""
+    if not iri.startswith(namespace) or len(iri) == len(namespace):
+        return False
+    return label_to_iri(unquote(iri[len(namespace) :]), namespace) == iri
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
+
+    `from_triples` sorts the labels; `extended` appends new ones, so that an id once given never changes. Arrays of ids
+    travel with `hash`, which tells whether two parties mean the same labels. Immutable; equal when the labels are.
+
+    Raises InputError for a label that occurs twice.
+    """
+
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+
+    def __init__(self, entities: Sequence[str], relations: Sequence[str]) -> None:
+        for kind, labels in (("entity", entities), ("relation", relations)):
+            if len(set(labels)) != len(labels):
+                twice = next(label for place, label in enumerate(labels) if label in labels[:place])
+                raise InputError(f"the {kind} {twice!r} occurs twice in the vocabulary: a label has one id")
+        object.__setattr__(self, "entities", tuple(entities))
+        object.__setattr__(self, "relations", tuple(relations))
+
+    @classmethod
+    def from_triples(cls, triples: Iterable[Triple]) -> "Vocabulary":
+        """The sorted labels of some triples."""
+        return cls((), ()).extended(triples)
+
+    def extended(self, triples: Iterable[Triple]) -> "Vocabulary":
+        """This vocabulary followed by the labels of `triples` that it lacks, those in sorted order."""
+        entities: set[str] = set()
+        relations: set[str] = set()
+        for subject, relation, object_ in triples:
+            entities.update((subject, object_))
+            relations.add(relation)
+        return Vocabulary(
+            self.entities + tuple(sorted(entities.difference(self.entities))),
+            self.relations + tuple(sorted(relations.difference(self.relations))),
+        )
+
+    @cached_property
+    def _entity_ids(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.entities)}
+
+    @cached_property
+    def _relation_ids(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.relations)}
+
+    def entity_id(self, label: str) -> int:
+        """The id of an entity; InputError with the nearest known labels where there is none."""
+        return int(self.entity_ids([label])[0])
+
+    def relation_id(self, label: str) -> int:
+        """The id of a relation; InputError with the nearest known labels where there is none."""
+        return int(self.relation_ids([label])[0])
+
+    def entity_ids(self, labels: Iterable[str]) -> np.ndarray:
+        """(n,) int64 ids of entity labels; InputError as `entity_id`."""
+        return _look_up("entity", self._entity_ids, labels)
+
+    def relation_ids(self, labels: Iterable[str]) -> np.ndarray:
+        """(n,) int64 ids of relation labels; InputError as `relation_id`."""
+        return _look_up("relation", self._relation_ids, labels)
+
+    def triples_to_ids(self, triples: Iterable[Triple]) -> np.ndarray:
+        """(n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
+        rows = list(triples)
+        ids = np.empty((len(rows), 3), dtype=np.int64)
+        ids[:, 0] = self.entity_ids([row[0] for row in rows])
+        ids[:, 1] = self.relation_ids([row[1] for row in rows])
+        ids[:, 2] = self.entity_ids([row[2] for row in rows])
+        return ids
+
+    def ids_to_triples(self, ids: np.ndarray) -> list[Triple]:
+        """The label triples of (n, 3) ids; InputError for an id that this vocabulary does not have."""
+        rows = np.asarray(ids, dtype=np.int64).reshape(-1, 3)
+        sizes = np.array([len(self.entities), len(self.relations), len(self.entities)])
+        if ((rows < 0) | (rows >= sizes)).any():
+            bad = rows[((rows < 0) | (rows >= sizes)).any(axis=1)][0].tolist()
+            raise InputError(f"the triple of ids {bad} is outside this vocabulary, which has {self._size()}")
+        entities, relations = self.entities, self.relations
+        return [(entities[s], relations[r], entities[o]) for s, r, o in rows.tolist()]
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 (hex) over the labels in order."""
+        return hashlib.sha256(json.dumps([self.entities, self.relations]).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump: entities, relations and their hash."""
+        return {"entities": list(self.entities), "relations": list(self.relations), "hash": self.hash}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Vocabulary":
+        """The vocabulary of such a dict; InputError where a part is missing or the hash does not fit."""
+        missing = [key for key in ("entities", "relations", "hash") if key not in value]
+        if missing:
+            raise InputError(f"not a vocabulary: {', '.join(missing)} missing")
+        vocabulary = cls(value["entities"], value["relations"])
+        if vocabulary.hash != value["hash"]:
+            raise InputError("the vocabulary does not fit its hash: the file was changed after it was written")
+        return vocabulary
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self._size()}, hash {self.hash[:8]})"
+
+    def _size(self) -> str:
+        return f"{len(self.entities)} entities and {len(self.relations)} relations"
+
+
+def _look_up(kind: str, ids: Mapping[str, int], labels: Iterable[str]) -> np.ndarray:
+    try:
+        return np.fromiter((ids[label] for label in labels), dtype=np.int64)
+    except KeyError as error:
+        raise InputError(unknown_label(kind, error.args[0], ids)) from None
+
+
+def unknown_label(kind: str, label: str, known: Iterable[str]) -> str:
+    """The message for a label that is not among the known ones, with the three nearest."""
+    near = difflib.get_close_matches(label, known, n=3, cutoff=0.6) if isinstance(label, str) else []
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "no known label is near it"
+    return f"unknown {kind} {label!r}: {hint}"
