@@ -117,7 +117,7 @@ def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tupl
     for label in labels:
         found, unknown = label_words(label, vectors)
         keep.update(found)
-        # A label that is one vector ("x-ray") also keeps its parts, which other labels may use alone.
+        # A label with a vector of its own ("x-ray") keeps its parts too: a reader may prefer either.
         keep.update(token for token in tokens(label) if token in vectors)
         if unknown:
             missing[label] = unknown

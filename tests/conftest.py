@@ -19,7 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder with alchemy2.json and other real sets: GUMPTION_SHARED_DATA, else ../shared/data beside the repository."""
+    """Folder of alchemy2.json and other real sets: GUMPTION_SHARED_DATA, else ../shared/data beside the repository."""
     folder = Path(os.environ.get("GUMPTION_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set GUMPTION_SHARED_DATA)")
