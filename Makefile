@@ -17,7 +17,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	rm -rf build
-	$(BIN)/pip install --quiet --no-deps --target $(TYPECHECK) .
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(TYPECHECK) .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python $(TYPECHECK)/gumption
 	$(BIN)/pytest -n 2
 

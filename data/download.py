@@ -42,12 +42,12 @@ def _download(entry: Fetchable, target: Path) -> None:
     import pooch
 
     pooch.get_logger().setLevel("ERROR")  # it would advise on hashes in its own words
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty())
+    progress = sys.stderr.isatty()
     known_hash = None if entry.sha256 is None else f"sha256:{entry.sha256}"
     reasons: list[str] = []
     for url in entry.urls:
         try:
-            pooch.retrieve(url, known_hash, fname=target.name, path=target.parent, downloader=downloader)
+            pooch.retrieve(url, known_hash, fname=target.name, path=target.parent, progressbar=progress)
         except (
             OSError,
             ValueError,
