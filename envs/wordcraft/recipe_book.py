@@ -1,0 +1,279 @@
+"""Recipe books: which two ingredients make which products, read once into arrays that environments gather from."""
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from gumption import data
+from gumption.data import InputError
+
+PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
+MAX_ENTITIES = 32_000  # env ids are int16
+NAMES = ("commonsense", "alchemy2")  # ships with gumption; is fetched (the book of the 2020 release)
+Row = tuple[str, str, str]  # (product, ingredient, ingredient)
+
+
+class RecipeBook:
+    """Entities and recipes. An unordered pair of ingredients, possibly twice the same, has a set of products.
+
+    :ivar name: what it was loaded as, or the stem of its file.
+    :ivar entities: labels in sorted order; the index is the entity id (0..N-1).
+    :ivar recipes: (R, 3) int64, distinct rows (a, b, product) with a <= b, entity ids, rows sorted.
+    :ivar book_order: (R,) int64, the position of each row of `recipes` in the file.
+    :ivar file_order: (N,) int64, entity ids in the order of the file.
+    :ivar pairs: (P, 2) int64, the distinct pairs (a, b), sorted; `pair_of_recipe` (R,) int64 points into it.
+    :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several.
+    """
+
+    def __init__(self, name: str, entities: Sequence[str], rows: Iterable[Row]) -> None:
+        """`rows` are (product, a, b) in book order; one that needs its own product is dropped, repeats count once.
+
+        :raises InputError: no recipe is left, or there are more entities than env ids.
+        """
+        self.name = name
+        self.entities = tuple(sorted(entities))
+        if len(self.entities) > MAX_ENTITIES:
+            raise InputError(f"recipe book {name}: {len(self.entities)} entities, at most {MAX_ENTITIES} are supported")
+        self._ids = {label: index for index, label in enumerate(self.entities)}
+        self.file_order = np.array([self._ids[label] for label in entities], dtype=np.int64)
+        kept: dict[tuple[int, int, int], int] = {}
+        for product, first, second in rows:
+            if product not in (first, second):
+                a, b = sorted((self._ids[first], self._ids[second]))
+                kept.setdefault((a, b, self._ids[product]), len(kept))
+        if not kept:
+            raise InputError(f"recipe book {name}: no recipe makes anything new; give at least one")
+        ordered = sorted(kept)
+        self.recipes = np.array(ordered, dtype=np.int64)
+        self.book_order = np.array([kept[row] for row in ordered], dtype=np.int64)
+        self.pairs, inverse = np.unique(self.recipes[:, :2], axis=0, return_inverse=True)
+        self.pair_of_recipe = inverse.reshape(-1).astype(np.int64)
+
+    @classmethod
+    def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
+        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, or .json in the form of the 2020 release.
+
+        :raises InputError: unknown name (with the known ones), missing file, or a bad entry (with file and place).
+        """
+        if isinstance(source, RecipeBook):
+            return source
+        path = Path(source)
+        if path.suffix.lower() not in (".json", ".tsv"):
+            name = str(source)
+            if name not in NAMES:
+                near = difflib.get_close_matches(name, NAMES)
+                hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}"
+                raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv or .json.")
+            path = data.path(name) if name == "commonsense" else data.fetch(name)
+        else:
+            name = path.stem
+        if not path.is_file():
+            raise InputError(f"{path}: no such recipe file")
+        entities, rows = _read_json(path) if path.suffix.lower() == ".json" else _read_tsv(path)
+        try:
+            return cls(name, entities, rows)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self.recipes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecipeBook) and self.hash == other.hash and self._last == other._last
+
+    def __hash__(self) -> int:
+        return int(self.hash[:15], 16)
+
+    def __repr__(self) -> str:
+        return f"RecipeBook({self.name!r}, {len(self.entities)} entities, {len(self)} recipes)"
+
+    @cached_property
+    def hash(self) -> str:
+        listed = [[int(a), int(b), *map(int, self._products[a, b])] for a, b in self.pairs.tolist()]
+        text = json.dumps([self.entities, listed], ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def _last(self) -> int:
+        return int(self.file_order[-1])
+
+    # ---- labels
+
+    def entity_id(self, label: str) -> int:
+        """:raises InputError: for a label that is not in the book, with near matches."""
+        try:
+            return self._ids[label]
+        except (KeyError, TypeError):
+            near = difflib.get_close_matches(str(label), self.entities)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise InputError(f"recipe book {self.name} has no entity {label!r}{hint}") from None
+
+    def label(self, env_id: int) -> str:
+        """The label of an env id; PAD is ""."""
+        return self.entities[env_id - 1] if env_id else ""
+
+    def labels(self, env_ids: Iterable[int]) -> list[str]:
+        """Labels of env ids, PAD left out."""
+        return [self.entities[i - 1] for i in env_ids if i]
+
+    # ---- recipes
+
+    @cached_property
+    def _products(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        made: dict[tuple[int, int], list[int]] = {}
+        for row in np.argsort(self.book_order, kind="stable"):
+            a, b, product = self.recipes[row].tolist()
+            made.setdefault((a, b), []).append(product)
+        return {pair: tuple(products) for pair, products in made.items()}
+
+    def products(self, a: int, b: int) -> tuple[int, ...]:
+        """Entity ids of what the pair makes, in book order; empty when it makes nothing."""
+        return self._products.get((a, b) if a <= b else (b, a), ())
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """(n,) int64 ids of the entities that nothing makes."""
+        return np.setdiff1d(np.arange(len(self.entities)), self.recipes[:, 2])
+
+    @cached_property
+    def terminals(self) -> np.ndarray:
+        """(n,) int64 ids of the entities that are no ingredient."""
+        return np.setdiff1d(np.arange(len(self.entities)), self.recipes[:, :2])
+
+    @cached_property
+    def ingredient_counts(self) -> np.ndarray:
+        """(N,) int64: in how many distinct pairs an entity occurs (twice the same ingredient counts once)."""
+        both = np.bincount(self.pairs[:, 0], minlength=len(self.entities))
+        both += np.bincount(self.pairs[self.pairs[:, 0] != self.pairs[:, 1], 1], minlength=len(self.entities))
+        return both
+
+    # ---- look-up tables over env ids
+
+    @cached_property
+    def single(self) -> np.ndarray:
+        """((N+1)**2,) int16 at a * (N+1) + b: 0 nothing, p > 0 the only product, -k one of `several[k]`."""
+        return self._tables[0]
+
+    @cached_property
+    def several(self) -> np.ndarray:
+        """(K+1, most products of a pair) int16: products in book order, then PAD; row 0 is empty."""
+        return self._tables[1]
+
+    @cached_property
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        size = len(self.entities) + 1
+        code = np.zeros((size, size), dtype=np.int16)
+        lists: list[tuple[int, ...]] = [()]
+        for (a, b), products in sorted(self._products.items()):
+            value = products[0] + 1
+            if len(products) > 1:
+                value = -len(lists)
+                lists.append(products)
+            code[a + 1, b + 1] = code[b + 1, a + 1] = value
+        several = np.zeros((len(lists), max(2, *map(len, lists)) if len(lists) > 1 else 1), dtype=np.int16)
+        for k, products in enumerate(lists):
+            several[k, : len(products)] = np.add(products, 1)
+        return code.reshape(-1), several
+
+    @cached_property
+    def last_product(self) -> np.ndarray:
+        """((N+1)**2,) int16 like `single`, but always the last product in book order, as the 2020 code looked up."""
+        size = len(self.entities) + 1
+        code = np.zeros((size, size), dtype=np.int16)
+        for (a, b), products in self._products.items():
+            code[a + 1, b + 1] = code[b + 1, a + 1] = products[-1] + 1
+        return code.reshape(-1)
+
+    @cached_property
+    def component(self) -> np.ndarray:
+        """((N+1)**2,) bool, index product * (N+1) + x: x is an ingredient of the product, or is the product itself."""
+        size = len(self.entities) + 1
+        table = np.eye(size, dtype=bool)
+        for column in (0, 1):
+            table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
+        table[0] = False
+        return table.reshape(-1)
+
+    def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Whether the pair (a, b) can make the target: env ids of shapes that broadcast -> bool. PAD makes nothing."""
+        code = self.single[a.astype(np.int64) * (len(self.entities) + 1) + b]
+        found = (code == target) & (code > 0)
+        many = code < 0
+        if many.any():
+            products = self.several[-code[many].astype(np.int64)]
+            sought = np.broadcast_to(target, found.shape)[many][:, None]
+            found[many] = ((products == sought) & (products > PAD)).any(axis=-1)
+        return found
+
+    def mix(self, a: np.ndarray, b: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """What one mix makes: the goal if the pair can make it, else the first product (book order) that is wanted,
+        else the first product.
+
+        :param a, b, goal: (n,) env ids.
+        :param wanted: (n, k) env ids of intermediates not made yet, PAD where there is none.
+        :returns: (n,) int16 env ids, PAD where the pair makes nothing.
+        """
+        made = self.single[a.astype(np.int64) * (len(self.entities) + 1) + b]
+        many = np.flatnonzero(made < 0)
+        if len(many):
+            made[many] = self.choose(made[many], goal[many], wanted[many])
+        return made
+
+    def choose(self, code: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """`mix` for (n,) negative codes of `single`: (n,) int16 env ids."""
+        products = self.several[-code.astype(np.int64)]
+        rank = np.where(products == goal[:, None], 2, 0)
+        hit = (products[:, :, None] == wanted[:, None, :]).any(axis=2) & (products > 0)
+        np.maximum(rank, hit, out=rank)
+        return products[np.arange(len(code)), rank.argmax(axis=1)]  # argmax takes the first of equals
+
+
+def _read_json(path: Path) -> tuple[list[str], list[Row]]:
+    def refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        seen: dict[str, object] = {}
+        for key, value in pairs:
+            if key in seen:
+                raise InputError(f"{path}: {key!r} is listed twice; merge the two entries")
+            seen[key] = value
+        return seen
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeats)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    entries = content.get("entities") if isinstance(content, dict) else None
+    if not isinstance(entries, dict) or not entries:
+        raise InputError(f'{path}: expected {{"entities": {{name: {{"recipes": [[a, b], ...]}}}}}}, found no entities')
+    rows: list[Row] = []
+    for product, entry in entries.items():
+        if not product.strip():
+            raise InputError(f"{path}: an entity has an empty name")
+        recipes = entry.get("recipes", []) if isinstance(entry, dict) else None
+        if not isinstance(recipes, list):
+            raise InputError(f'{path}: entity {product!r}: expected {{"recipes": [[a, b], ...]}}, found {entry!r:.60}')
+        for number, recipe in enumerate(recipes, start=1):
+            place = f"{path}: entity {product!r}, recipe {number}"
+            if not isinstance(recipe, list) or len(recipe) != 2 or not all(isinstance(x, str) for x in recipe):
+                raise InputError(f"{place}: a recipe is a list of two names, found {recipe!r:.60}")
+            for ingredient in recipe:
+                if ingredient not in entries:
+                    near = difflib.get_close_matches(ingredient, entries)
+                    hint = f"did you mean {near[0]!r}?" if near else "add it to the entities"
+                    raise InputError(f"{place}: unknown ingredient {ingredient!r}; {hint}")
+            rows.append((product, recipe[0], recipe[1]))
+    return list(entries), rows
+
+
+def _read_tsv(path: Path) -> tuple[list[str], list[Row]]:
+    from gumption.data.recipe_check import read_recipes_tsv
+
+    rows: list[Row] = [(row[0], row[1], row[2]) for row in read_recipes_tsv(path)]
+    return list(dict.fromkeys(label for row in rows for label in row)), rows

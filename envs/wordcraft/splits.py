@@ -1,0 +1,262 @@
+"""Splits of a book into a training and a test part. A split is a file: made once, loaded everywhere."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .recipe_book import RecipeBook
+from .tasks import TaskList, enumerate_tasks, recipes_used
+
+MODES = ("by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none")
+PARTS = ("train", "test", "all")
+SCHEMA = "gumption/wordcraft-split/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What belongs to training and what to testing.
+
+    :ivar book_hash: `RecipeBook.hash` of the book it was made for.
+    :ivar parameters: mode, train_ratio, seed, depth, shortcuts.
+    :ivar train_recipes, test_recipes: (n, 3) int64 rows (a, b, product) of entity ids, sorted, disjoint.
+    :ivar train_tasks, test_tasks: (n,) int64 sorted indices into `enumerate_tasks(book, depth, shortcuts)`, disjoint.
+    """
+
+    book_name: str
+    book_hash: str
+    parameters: dict[str, Any]
+    train_recipes: np.ndarray
+    test_recipes: np.ndarray
+    train_tasks: np.ndarray
+    test_tasks: np.ndarray
+
+    @property
+    def hash(self) -> str:
+        """sha256 hex of the content, without the book's name."""
+        return hashlib.sha256(_canonical(self._content()).encode()).hexdigest()
+
+    def tasks(self, partition: str) -> np.ndarray:
+        """(n,) int64 indices of the tasks of a partition: "train", "test" or "all".
+
+        :raises InputError: unknown partition, or the test part of the mode "none".
+        """
+        if partition not in PARTS:
+            raise InputError(f"partition is {partition!r}; it can be train, test or all")
+        chosen = {
+            "train": self.train_tasks,
+            "test": self.test_tasks,
+            "all": np.union1d(self.train_tasks, self.test_tasks),
+        }[partition]
+        if not len(chosen):
+            raise InputError(f"the split {self.parameters['mode']!r} has no {partition} part; use partition='train'")
+        return chosen
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write as JSON, beside and then renamed."""
+        path = Path(path)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as file:
+            file.write(self._text())
+        os.replace(file.name, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], book: RecipeBook | None = None) -> "Split":
+        """Read a split.
+
+        :param book: the book it will be used with.
+        :raises InputError: missing file, no split, a changed byte, or a split of another book.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+            content = json.loads(text)
+            content.pop("sha256")
+            parts = {name: np.array(content[name], dtype=np.int64) for name in ("train_tasks", "test_tasks")}
+            for name in ("train_recipes", "test_recipes"):
+                parts[name] = np.array(content[name], dtype=np.int64).reshape(-1, 3)
+            split = cls(content["book"]["name"], content["book"]["hash"], content["parameters"], **parts)
+        except OSError as error:
+            raise InputError(f"{path}: cannot read the split ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}: not a split file ({error}); make it again") from None
+        if content.get("schema") != SCHEMA:
+            raise InputError(f"{path}: schema is {content.get('schema')!r}, expected {SCHEMA!r}; make the split again")
+        if split._text() != text:
+            raise InputError(f"{path}: its content does not match its sha256; it was changed, make the split again")
+        if book is not None:
+            split.check_book(book, str(path))
+        return split
+
+    def check_book(self, book: RecipeBook, where: str = "split") -> None:
+        """:raises InputError: unless the split was made for this book."""
+        if self.book_hash != book.hash:
+            raise InputError(
+                f"{where}: made for the recipe book {self.book_name} ({self.book_hash[:12]}), "
+                f"not for {book.name} ({book.hash[:12]}); make a split of this book"
+            )
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "book": {"hash": self.book_hash},
+            "parameters": self.parameters,
+            "train_recipes": self.train_recipes.tolist(),
+            "test_recipes": self.test_recipes.tolist(),
+            "train_tasks": self.train_tasks.tolist(),
+            "test_tasks": self.test_tasks.tolist(),
+        }
+
+    def _text(self) -> str:
+        content = self._content()
+        content["book"]["name"] = self.book_name
+        return _canonical(content | {"sha256": hashlib.sha256(_canonical(content).encode()).hexdigest()})
+
+
+def _canonical(content: dict[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def make_split(
+    book: RecipeBook,
+    mode: str = "by_recipe",
+    train_ratio: float = 0.8,
+    seed: int = 0,
+    depth: int = 1,
+    shortcuts: bool = False,
+) -> Split:
+    """Divide a book; the same arguments and the same recipes give the same split, whatever the order of the file.
+
+    - by_recipe: the distinct pairs of ingredients are shuffled and cut. A task is a test task if any of its pairs is.
+    - by_recipe_train_all_goals: then every goal gets a training recipe and every entity an appearance in training,
+      where need be by moving a pair from test to train.
+    - by_goal: the goals are shuffled and cut; a recipe follows its product and a task its goal. A training task that
+      would make a test goal on the way is in neither part.
+    - by_goal_train_terminals: the same, with the terminal goals (never an ingredient) all in training.
+    - by_task: the tasks of the depth are shuffled and cut. Test recipes are those that no training task uses.
+    - none: everything is training; there is no test part.
+
+    :param train_ratio: strictly between 0 and 1 (the mode "none" does not read it).
+    :raises InputError: unknown mode, a ratio out of range, or a part that would be empty.
+    """
+    if mode not in MODES:
+        raise InputError(f"split mode is {mode!r}; it can be {', '.join(MODES)}")
+    if mode != "none" and not 0.0 < train_ratio < 1.0:
+        raise InputError(f"train_ratio is {train_ratio!r}; it lies between 0 and 1. To train on all use split='none'")
+    tasks = enumerate_tasks(book, depth, shortcuts)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    recipe_test = np.zeros(len(book), dtype=bool)
+    if mode.startswith("by_recipe"):
+        pair_test = _cut(rng, len(book.pairs), _share(train_ratio, len(book.pairs)))
+        if mode == "by_recipe_train_all_goals":
+            _move_for_all_goals(book, pair_test, rng)
+        recipe_test = pair_test[book.pair_of_recipe]
+        task_test = recipe_test[tasks.recipes].any(axis=1)
+        task_train = ~task_test
+    elif mode.startswith("by_goal"):
+        goals = np.unique(book.recipes[:, 2])
+        free = np.setdiff1d(goals, book.terminals) if mode == "by_goal_train_terminals" else goals
+        goal_test = np.zeros(len(book.entities), dtype=bool)
+        goal_test[free] = _cut(rng, len(free), _share(train_ratio, len(goals)) - (len(goals) - len(free)))
+        recipe_test = goal_test[book.recipes[:, 2]]
+        task_test = goal_test[tasks.goal.astype(np.int64) - 1]
+        task_train = ~recipe_test[tasks.recipes].any(axis=1)
+    elif mode == "by_task":
+        task_test = _cut(rng, len(tasks), _share(train_ratio, len(tasks)))
+        task_train = ~task_test
+        recipe_test[recipes_used(tasks, np.flatnonzero(task_test))] = True
+        recipe_test[recipes_used(tasks, np.flatnonzero(task_train))] = False
+    else:
+        task_test = np.zeros(len(tasks), dtype=bool)
+        task_train = ~task_test
+    recipe_train = ~recipe_test if mode != "by_task" else _mask(recipes_used(tasks, np.flatnonzero(task_train)), book)
+    split = Split(
+        book_name=book.name,
+        book_hash=book.hash,
+        parameters={
+            "mode": mode,
+            "train_ratio": float(train_ratio) if mode != "none" else 1.0,
+            "seed": int(seed),
+            "depth": depth,
+            "shortcuts": shortcuts,
+        },
+        train_recipes=book.recipes[recipe_train],
+        test_recipes=book.recipes[recipe_test],
+        train_tasks=np.flatnonzero(task_train),
+        test_tasks=np.flatnonzero(task_test),
+    )
+    _refuse_empty(split, tasks)
+    return split
+
+
+def _share(train_ratio: float, size: int) -> int:
+    return ceil(round(train_ratio * size, 9))  # rounded first: 0.07 * 100 is a little above 7
+
+
+def _cut(rng: np.random.Generator, size: int, train: int) -> np.ndarray:
+    """(size,) bool: true for the test part, what a shuffled order has behind its first `train` items."""
+    test = np.zeros(size, dtype=bool)
+    test[rng.permutation(size)[max(0, train) :]] = True
+    return test
+
+
+def _move_for_all_goals(book: RecipeBook, pair_test: np.ndarray, rng: np.random.Generator) -> None:
+    a, b, product = book.recipes.T
+    for entity in range(len(book.entities)):
+        train = ~pair_test[book.pair_of_recipe]
+        made = product == entity
+        if not made.any():  # a root cannot be a goal: it must appear as an ingredient
+            made = (a == entity) | (b == entity)
+        if made.any() and not (made & train).any():
+            pair_test[rng.choice(np.unique(book.pair_of_recipe[made]))] = False
+
+
+def _mask(rows: np.ndarray, book: RecipeBook) -> np.ndarray:
+    mask = np.zeros(len(book), dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _refuse_empty(split: Split, tasks: TaskList) -> None:
+    parts = ["train_tasks", "train_recipes"]
+    if split.parameters["mode"] != "none":
+        parts += ["test_tasks"] if split.parameters["mode"] == "by_task" else ["test_tasks", "test_recipes"]
+    for part in parts:
+        if not len(getattr(split, part)):
+            given = ", ".join(f"{key}={value}" for key, value in split.parameters.items())
+            raise InputError(
+                f"the split ({given}) of {split.book_name} ({len(tasks)} tasks) leaves {part} empty; "
+                "choose another train_ratio or a larger book"
+            )
+
+
+def resolve_split(
+    book: RecipeBook,
+    split: "str | os.PathLike[str] | Split | None",
+    train_ratio: float,
+    seed: int,
+    depth: int,
+    shortcuts: bool,
+) -> Split:
+    """The split that an environment is to use: a mode, None for "none", a Split, or the path of a split file (.json).
+
+    :raises InputError: also when a given split was made for another book, depth or choice of shortcuts.
+    """
+    if split is None or (isinstance(split, str) and split in MODES):
+        return make_split(book, split or "none", train_ratio, seed, depth, shortcuts)
+    if not isinstance(split, Split):
+        if Path(split).suffix != ".json":
+            raise InputError(f"split is {str(split)!r}; it can be {', '.join(MODES)}, or a split file ending in .json")
+        split = Split.load(split)
+    split.check_book(book)
+    for name, value in (("depth", depth), ("shortcuts", shortcuts)):
+        if split.parameters[name] != value:
+            raise InputError(f"the split was made with {name}={split.parameters[name]}, the environment has {value}")
+    return split
