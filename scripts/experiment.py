@@ -1,0 +1,142 @@
+"""`gumption experiment`: run one of the papers' experiments, go on with one that was stopped, or report one again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example: gumption experiment wordcraft-fig3 --recipe-book alchemy2.json --workers 2")
+def experiment(
+    name: Annotated[str | None, typer.Argument(help="Which experiment; --list names them.")] = None,
+    recipe_book: Annotated[
+        str, typer.Option(help="Name of a recipe book, or a file (.tsv, or .json in the form of the 2020 release).")
+    ] = "commonsense",
+    word_vectors: Annotated[
+        str | None, typer.Option(help="File with word vectors; without it, the ones that ship or were fetched.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs per condition, seeds 0, 1, ...  [default: 5]")] = None,
+    total_steps: Annotated[
+        int | None, typer.Option(min=1, help="Environment steps of each training.  [default: the paper's 3,000,000]")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = "fast",
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "cpu",
+    workers: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process with its share of cores.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the runs.  [default: runs/NAME]")] = None,
+    save: Annotated[Path | None, typer.Option(help="Also write results, table and plots into this folder.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Run nothing: write results, table and plots of this folder's runs anew.")
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+) -> None:
+    """Run one of the papers' experiments: every condition with several seeds, then a table and plots.
+
+    Runs that are complete are kept: after a stop, the same command goes on where it was.
+    """
+    from rich.console import Console
+
+    from gumption.data import InputError
+
+    from .experiments.jobs import find_experiment
+
+    console = Console()
+    if list_all:
+        _list_experiments(console)
+        return
+    if report is not None:
+        _report(console, report, save)
+        return
+    if name is None:
+        raise InputError("name an experiment, for example wordcraft-fig3; `gumption experiment --list` names them all")
+    chosen = find_experiment(name)
+    folder = out or Path("runs") / name
+    common: dict[str, Any] = {"recipe_book": recipe_book, "preset": preset, "device": device}
+    common["total_steps"] = total_steps or chosen.total_steps
+    if word_vectors is not None:
+        common["word_vectors"] = word_vectors
+    _run(console, chosen, common, range(seeds or chosen.seeds), workers, folder)
+    _report(console, folder, save)
+
+
+def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, workers: int, folder: Path) -> None:
+    from gumption.envs.wordcraft import RecipeBook, make_split
+
+    from .experiments.jobs import make_jobs, run_job, run_jobs, write_plan
+    from .experiments.provenance import command_line, hardware, versions
+
+    book = RecipeBook.load(common["recipe_book"])
+    split = make_split(book, chosen.base["split"], chosen.base["train_ratio"], 0, chosen.base["depth"])
+    header = {
+        "command": command_line(sys.argv[1:]),
+        "versions": versions(),
+        "hardware": hardware(common["device"]),
+        "workers": workers,
+        "recipe_book": Path(common["recipe_book"]).name,
+        "recipe_book_hash": book.hash,
+        "split_hash": split.hash,
+    }
+    write_plan(folder, chosen, common, header)
+    jobs = make_jobs(chosen, common, seeds, folder)
+    done = sum(job.complete for job in jobs)
+    console.print(
+        f"[bold]{chosen.name}[/bold]: {chosen.title} ({chosen.figure}); {len(jobs)} runs, {done} complete",
+        soft_wrap=True,
+    )
+    for job, seconds in run_jobs(jobs, workers, run_job):
+        done += 1
+        console.print(
+            f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {_success(job.directory):.3f} in {seconds:.0f} s"
+        )
+
+
+def _success(directory: Path) -> float:
+    from .experiments.jobs import FINAL, read_json
+
+    return read_json(directory / FINAL)["test_success"]
+
+
+def _report(console: Console, folder: Path, save: Path | None) -> None:
+    from .experiments.report import gather, write_report
+
+    results = gather(folder)
+    written = write_report(results, folder)
+    if save is not None:
+        written += write_report(results, save)
+    console.print(_overview(results))
+    for path in written:
+        console.print(f"written: {path}", soft_wrap=True, highlight=False)
+
+
+def _overview(results: Any) -> Any:
+    """The main columns of the table, narrow enough for a terminal."""
+    from rich.table import Table
+
+    from .experiments.report import number, panels, target, with_interval
+
+    table = Table("condition", "seeds", "success (95 %)", "2020 code", "target", title=results["title"])
+    for panel, rows in panels(results).items():
+        table.add_section()
+        table.add_row(f"[bold]{panel}[/bold]")
+        for row in rows:
+            success, before = with_interval(row["success"]), number(row["measured_2020"], ".3f")
+            table.add_row(row["condition"], str(len(row["seeds"])), success, before, target(row))
+    return table
+
+
+def _list_experiments(console: Console) -> None:
+    from rich.table import Table
+
+    from .experiments.wordcraft import EXPERIMENTS
+
+    table = Table("name", "figure", "what", "conditions")
+    for one in EXPERIMENTS.values():
+        table.add_row(one.name, one.figure, one.title, str(len(one.conditions)))
+    console.print(table)

@@ -1,0 +1,214 @@
+"""Experiments: their data, running and resuming them, and the report. The runs themselves are stood in for here;
+tests/agents trains for real, and one test at the end runs a whole small experiment."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gumption.data import InputError
+from gumption.scripts import experiment as command
+from gumption.scripts.experiments import jobs as jobs_module
+from gumption.scripts.experiments.jobs import Job, find_experiment, make_jobs, run_jobs, slug
+from gumption.scripts.experiments.provenance import command_line
+from gumption.scripts.experiments.report import gather, markdown, write_report
+from gumption.scripts.experiments.wordcraft import EXPERIMENTS
+
+ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
+LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
+
+
+def stand_in(job: Job, threads: int, progress: bool) -> None:
+    """A run whose success depends on its condition and seed in a known way."""
+    assert threads >= 1
+    level = {"random": 0.02, "oracle": 1.0, "kg_only": 0.5}.get(
+        job.method, LEVELS.get(job.settings.get("kg", "none"), 0)
+    )
+    success = min(1.0, level + 0.01 * job.seed)
+    job.directory.mkdir(parents=True)
+    if job.method == "train":
+        steps = range(0, job.settings["total_steps"] + 1, 100)
+        lines = [{"step": step, "loss": 0.5, "test_success": success * step / steps[-1]} for step in steps]
+        (job.directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    final = {"test_success": success, "train_success": success, "test_success_alternatives": success, "wall_s": 2.0}
+    (job.directory / "final.json").write_text(json.dumps(final))
+
+
+@pytest.fixture
+def book(tmp_path) -> Path:
+    path = tmp_path / "book.json"
+    path.write_text(json.dumps({"entities": ENTITIES}))
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, book):
+    """Call the command with the stand-in for runs; returns what it printed."""
+    monkeypatch.setattr(jobs_module, "run_job", stand_in)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
+        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return call
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_experiments_are_well_formed(experiment):
+    assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
+    assert experiment.seeds >= 5
+    assert experiment.total_steps == 3_000_000
+    panels = {panel for condition in experiment.conditions.values() for panel in condition.panels}
+    for panel in panels:
+        methods = {c.method for c in experiment.conditions.values() if panel in c.panels}
+        assert {"random", "oracle"} <= methods
+        counts = {c.settings["num_distractors"] for c in experiment.conditions.values() if panel in c.panels}
+        assert len(counts) == 1
+    for condition in experiment.conditions.values():
+        for figure in (condition.measured_2020, condition.target):
+            assert figure is None or 0 < figure <= 1
+
+
+def test_every_figure_of_the_paper_is_there():
+    assert set(EXPERIMENTS) == {f"wordcraft-fig{number}" for number in (2, 3, 5, 6, 7)} | {"wordcraft-ablation"}
+    with pytest.raises(InputError, match="no experiment is called 'fig2'; known are: wordcraft-fig2"):
+        find_experiment("fig2")
+
+
+def test_command_runs_reports_and_resumes(run, tmp_path, book):
+    arguments = ("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "400")
+    output = run(*arguments, "--out", str(tmp_path / "there"), "--save", "kept")
+    conditions = len(EXPERIMENTS["wordcraft-fig3"].conditions)
+    assert f"{conditions * 2} runs, 0 complete" in output
+    assert f"{conditions * 2}/{conditions * 2}" in output
+
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == list(EXPERIMENTS["wordcraft-fig3"].conditions)
+    assert rows["no KG"]["success"]["per_seed"] == [0.4, 0.41]
+    assert rows["no KG"]["success"]["mean"] == pytest.approx(0.405)
+    assert rows["no KG"]["curve"]["steps"] == [0, 100, 200, 300, 400]
+    assert rows["random policy, 8 distractors"]["curve"] is None
+    assert results["recipe_book"] == "book.json"
+    assert len(results["recipe_book_hash"]) == 64
+    assert results["command"].startswith("gumption experiment wordcraft-fig3 --recipe-book book.json")
+    assert set(results["versions"]) >= {"gumption", "torch", "numpy", "gymnasium"}
+    assert set(results["hardware"]) >= {"cpu", "cores"}
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+    assert set(kept) == {"results.json", "table.md", "curves.png", "curves.svg", "final.png", "final.svg"}
+    for name, content in kept.items():
+        assert str(tmp_path).encode() not in content
+        assert content == (tmp_path / "there" / name).read_bytes()
+    assert "| no KG | 2 | 0.405 (0.400 to 0.410) |" in kept["table.md"].decode()
+
+    more = run("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "3", "--total-steps", "400", "--out", "there")
+    assert f"{conditions * 3} runs, {conditions * 2} complete" in more
+    assert json.loads((tmp_path / "there" / "results.json").read_text())["rows"][0]["seeds"] == [0, 1, 2]
+
+
+def test_report_repeats_the_same_files(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "200")
+    folder = tmp_path / "runs" / "wordcraft-fig2"
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    for name in before:
+        if name != "plan.json":
+            (folder / name).unlink()
+    run("--report", str(folder))
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_folder_of_other_settings_is_refused_and_left_alone(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    plan = (tmp_path / "there" / "plan.json").read_bytes()
+    with pytest.raises(InputError, match=r"total_steps \(200 there, 300 asked for\)"):
+        run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "300", "--out", "there")
+    with pytest.raises(InputError, match=r"experiment \(wordcraft-fig2 there, wordcraft-fig3 asked for\)"):
+        run("wordcraft-fig3", "--recipe-book", str(book), "--total-steps", "200", "--out", "there")
+    other = ENTITIES | {"other": {"id": 99, "recipes": [["thing1", "thing1"]]}}
+    book.write_text(json.dumps({"entities": other}))
+    with pytest.raises(InputError, match="recipe_book_hash"):
+        run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        run("wordcraft-fig2", "--recipe-book", str(book), "--out", "other")
+    assert (tmp_path / "there" / "plan.json").read_bytes() == plan
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["letter.txt"]
+
+
+def test_nothing_to_report_is_an_error(run, tmp_path):
+    with pytest.raises(InputError, match=r"no plan\.json"):
+        run("--report", str(tmp_path))
+    with pytest.raises(InputError, match="name an experiment"):
+        run()
+    assert "wordcraft-ablation" in run("--list")
+
+
+def test_error_keeps_complete_runs_and_the_next_call_does_the_rest(tmp_path):
+    experiment = EXPERIMENTS["wordcraft-fig2"]
+    jobs = make_jobs(experiment, {"total_steps": 100}, [0, 1], tmp_path)
+    ran = []
+
+    def breaks_at_third(job: Job, threads: int, progress: bool) -> None:
+        if len(ran) == 2:
+            raise RuntimeError("killed")
+        stand_in(job, threads, progress)
+        ran.append(job)
+
+    with pytest.raises(RuntimeError, match="killed"):
+        list(run_jobs(jobs, 1, breaks_at_third))
+    assert [job for job in jobs if job.complete] == ran == jobs[:2]
+    rest = [job for job, _ in run_jobs(jobs, 1, stand_in)]
+    assert rest == jobs[2:]
+    assert all(job.complete for job in jobs)
+
+
+def test_workers_run_every_job(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the workers find the stand-in by its module
+    jobs = make_jobs(EXPERIMENTS["wordcraft-fig2"], {"total_steps": 100}, [0], tmp_path)
+    done = list(run_jobs(jobs, 2, stand_in))
+    assert {job.label for job, _ in done} == {job.label for job in jobs}
+    assert all(job.complete for job in jobs)
+    assert all(seconds >= 0 for _, seconds in done)
+
+
+def test_jobs_carry_the_settings_of_their_condition(tmp_path):
+    jobs = make_jobs(EXPERIMENTS["wordcraft-fig6"], {"total_steps": 7, "device": "cpu"}, [0, 4], tmp_path)
+    assert [job.seed for job in jobs[:2]] == [0, 0]
+    job = next(job for job in jobs if job.label == "full KG, both scores" and job.seed == 4)
+    assert job.settings["kg"] == "full"
+    assert job.settings["num_distractors"] == 1
+    assert job.settings["kg_scores"] == ("combinesWith", "componentOf")
+    assert (job.settings["seed"], job.settings["total_steps"], job.settings["train_ratio"]) == (4, 7, 0.8)
+    assert job.directory == tmp_path / "full-kg-both-scores" / "seed-4"
+
+
+def test_command_line_keeps_no_folder():
+    line = command_line(
+        ["experiment", "x", "--out", "/somewhere/deep/out", "--recipe-book=../data/a.json", "--seeds", "5"]
+    )
+    assert line == "gumption experiment x --out out --recipe-book=a.json --seeds 5"
+
+
+def test_broken_files_of_a_run_are_named(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    metrics = next((tmp_path / "there").glob("glove-1*/seed-0/metrics.jsonl"))
+    metrics.write_text(metrics.read_text() + "{half a li")
+    with pytest.raises(InputError, match=r"metrics\.jsonl:4: not valid JSON"):
+        gather(tmp_path / "there")
+    metrics.unlink()
+    (metrics.parent / "final.json").write_text("{}")
+    with pytest.raises(InputError, match="no test_success"):
+        gather(tmp_path / "there")
+
+
+def test_report_of_one_seed_has_no_interval(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    results = gather(tmp_path / "there")
+    assert "NaN" not in json.dumps(results)
+    assert "| GloVe, 1 distractor | 1 | 0.400 | 0.400 |" in markdown(results)
+    write_report(results, tmp_path / "again")
