@@ -32,6 +32,7 @@ _REFERENCE_COLOUR = "#777777"
 _LABEL_WIDTH = 26
 _STYLE = {
     "svg.hashsalt": "gumption",
+    "svg.fonttype": "none",  # text as text: a third of the size of glyphs as paths
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,

@@ -161,8 +161,8 @@ def _estimate(summary: Mapping[str, Any]) -> Any:
 
 
 def _short(label: str, panel: str) -> str:
-    """A condition's label without the setting that the heading of its panel tells already."""
-    return label.removesuffix(f", {panel}")
+    """A condition's label without what the heading of its panel tells already."""
+    return label.removesuffix(f", {panel}").removeprefix(f"{panel}, ")
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
