@@ -11,9 +11,13 @@ SHORTEST_PART = 3
 
 
 def tokens(label: str) -> list[str]:
-    """Lower-case words of a label: split on spaces and hyphens, punctuation and the possessive 's dropped."""
-    words = (re.sub(r"'s?$", "", word.strip('.,!?"()')) for word in re.split(r"[\s\-]+", label.lower()))
-    return [word for word in words if word]
+    """Lower-case words of a label, without punctuation.
+
+    Single letters are left out where there is more: the s of "frankenstein's monster" and the o of "jack o'lantern"
+    say nothing, and sets of word vectors differ in whether they have them.
+    """
+    words = re.findall(r"[^\s\-'.,!?\"()]+", label.lower())
+    return [word for word in words if len(word) > 1] or words
 
 
 def two_parts(token: str) -> list[tuple[str, str]]:

@@ -21,32 +21,24 @@ import numpy as np
 
 from .errors import InputError
 from .label_words import label_words, tokens, two_parts
+from .recipe_check import read_recipes_tsv
 
 DIMENSIONS = 100
 GLOVE_MEMBER = "glove.6B.100d.txt"
 
 
 def book_labels(path: Path) -> list[str]:
-    """Sorted entity labels of a recipe file: TSV (result, ingredient, ingredient) or the 2020 JSON."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the recipe book ({error.strerror}); check --recipe-book") from error
+    """Sorted entity labels of a recipe file: tab-separated, or the 2020 JSON (a name ending in .json)."""
+    if path.suffix != ".json":
+        return sorted({label for row in read_recipes_tsv(path) for label in row})
     labels: set[str] = set()
-    if path.suffix == ".json":
-        try:
-            for name, entry in json.loads(text)["entities"].items():
-                labels.update([name], *entry["recipes"])
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f'{path}: not of the form {{"entities": {{name: {{"recipes": [[a, b]]}}}}}}') from error
-    else:
-        for number, line in enumerate(text.splitlines(), start=1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            columns = line.split("\t")
-            if len(columns) != 3:
-                raise InputError(f"{path}:{number}: {len(columns)} columns, expected result, ingredient, ingredient")
-            labels.update(column.strip() for column in columns)
+    try:
+        for name, entry in json.loads(path.read_text(encoding="utf-8"))["entities"].items():
+            labels.update([name], *entry["recipes"])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f'{path}: not of the form {{"entities": {{name: {{"recipes": [[a, b]]}}}}}}') from error
     return sorted(labels)
 
 

@@ -32,7 +32,7 @@ def glove(tmp_path: Path) -> Path:
 def book(tmp_path: Path) -> Path:
     file = tmp_path / "book.tsv"
     file.write_text(
-        "# result, ingredient, ingredient\nAcid rain\train\tzyzzyva\nfirestation\tfire\tx-ray\n", encoding="utf-8"
+        "result\tingredient\tingredient\nAcid rain\train\tzyzzyva\nfirestation\tfire\tx-ray\n", encoding="utf-8"
     )
     return file
 
@@ -96,7 +96,7 @@ def test_the_real_alchemy2_labels(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("book.tsv", "steam\tfire\n", r"book.tsv:1: 2 columns"),
+        ("book.tsv", "result\tingredient\tingredient\nsteam\tfire\n", r"book.tsv:2: 2 columns"),
         ("book.json", "[]", "not of the form"),
         ("book.json", '{"entities": {"a": {}}}', "not of the form"),
     ],
@@ -141,6 +141,8 @@ def test_the_maker_as_a_command(tmp_path: Path, glove: Path, book: Path) -> None
 def test_labels_are_split_in_words() -> None:
     known = {"frankenstein", "monster", "fire", "station", "x-ray", "o"}
     assert tokens("Frankenstein's monster, double-rainbow!") == ["frankenstein", "monster", "double", "rainbow"]
+    assert tokens("jack o'lantern") == ["jack", "lantern"]
+    assert label_words("z", known) == ([], ["z"])
     assert label_words("X-ray", known) == (["x-ray"], [])
     assert label_words("firestation", known) == (["fire", "station"], [])
     assert label_words("monster qqq", known) == (["monster"], ["qqq"])
