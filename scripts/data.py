@@ -12,24 +12,24 @@ def list_(
     verify: Annotated[bool, typer.Option("--verify", help="Check the sha256 of every shipped file.")] = False,
 ) -> None:
     """List the data that ships with gumption and the sets that can be fetched."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     from gumption.data import download, manifest
 
-    table = Table("name", "state", "size", "licence", "where from", "file", box=SIMPLE_HEAD)
     for entry in manifest.shipped().values():
         if verify:
             manifest.verify(entry)
-        size = f"{entry.path.stat().st_size / 1e6:.1f} MB"
         state = "ships, verified" if verify else "ships"
-        table.add_row(entry.name, state, size, entry.licence, entry.source, str(entry.path))
+        size = f"{entry.path.stat().st_size / 1e6:.1f} MB"
+        _show(entry.name, state, size, entry.licence, [entry.source, f"made by: {entry.maker}", str(entry.path)])
     for entry in manifest.fetchable().values():
         target = download.cache_folder() / entry.file
         state = "fetched" if target.exists() else "not fetched"
-        table.add_row(entry.name, state, entry.size, entry.licence, f"{entry.urls[0]} {entry.note}", str(target))
-    Console(markup=False, highlight=False).print(table)
+        _show(entry.name, state, entry.size, entry.licence, [entry.note, *entry.urls, str(target)])
+
+
+def _show(name: str, state: str, size: str, licence: str, lines: list[str]) -> None:
+    print(f"{name:<14}{state:<18}{size:<9}licence: {licence}")
+    for line in lines:
+        print(f"    {line}")
 
 
 @app.command(epilog="Example: gumption data fetch alchemy2")

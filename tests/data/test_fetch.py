@@ -157,7 +157,7 @@ def test_the_real_alchemy2_put_by_hand(shared_data: Path, cache: Path) -> None:
 
 def test_the_commands(server: str, cache: Path, describe: Describe) -> None:
     describe([f"{server}/book.tsv"])
-    runner = CliRunner(env={"COLUMNS": "400"})
+    runner = CliRunner()
     assert "not fetched" in runner.invoke(command.app, ["list"]).output
     with pytest.raises(InputError, match="offline"):
         runner.invoke(command.app, ["fetch", "book", "--offline"], catch_exceptions=False)
