@@ -19,7 +19,7 @@ def list_(
             manifest.verify(entry)
         state = "ships, verified" if verify else "ships"
         size = f"{entry.path.stat().st_size / 1e6:.1f} MB"
-        _show(entry.name, state, size, entry.licence, [entry.source, f"made by: {entry.maker}", str(entry.path)])
+        _show(entry.name, state, size, entry.licence, [entry.source, f"maker: {entry.maker}", str(entry.path)])
     for entry in manifest.fetchable().values():
         target = download.cache_folder() / entry.file
         state = "fetched" if target.exists() else "not fetched"
