@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,21 +68,11 @@ def experiment(
 def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, workers: int, folder: Path) -> None:
     from gumption.envs.wordcraft import RecipeBook, make_split
 
-    from .experiments.jobs import make_jobs, run_job, run_jobs, write_plan
-    from .experiments.provenance import command_line, hardware, versions
+    from .experiments.jobs import make_jobs, plan_header, read_final, run_job, run_jobs, write_plan
 
     book = RecipeBook.load(common["recipe_book"])
     split = make_split(book, chosen.base["split"], chosen.base["train_ratio"], 0, chosen.base["depth"])
-    header = {
-        "command": command_line(sys.argv[1:]),
-        "versions": versions(),
-        "hardware": hardware(common["device"]),
-        "workers": workers,
-        "recipe_book": Path(common["recipe_book"]).name,
-        "recipe_book_hash": book.hash,
-        "split_hash": split.hash,
-    }
-    write_plan(folder, chosen, common, header)
+    write_plan(folder, chosen, common, plan_header(book, split, common["device"], workers))
     jobs = make_jobs(chosen, common, seeds, folder)
     done = sum(job.complete for job in jobs)
     console.print(
@@ -92,15 +81,8 @@ def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, wo
     )
     for job, seconds in run_jobs(jobs, workers, run_job):
         done += 1
-        console.print(
-            f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {_success(job.directory):.3f} in {seconds:.0f} s"
-        )
-
-
-def _success(directory: Path) -> float:
-    from .experiments.jobs import FINAL, read_json
-
-    return read_json(directory / FINAL)["test_success"]
+        success = read_final(job.directory)["test_success"]
+        console.print(f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {success:.3f} in {seconds:.0f} s")
 
 
 def _report(console: Console, folder: Path, save: Path | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 
 from gumption.data import InputError
 
-from .provenance import usable_cores, write_json
+from .provenance import command_line, hardware, usable_cores, versions, write_json
 from .wordcraft import EXPERIMENTS, Experiment, Method
 
 PLAN = "plan.json"
@@ -140,6 +141,27 @@ def run_job(job: Job, threads: int, progress: bool) -> None:
     started = perf_counter()
     final = measure(config, seed=job.seed)
     write_json(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
+
+
+def plan_header(book: Any, split: Any, device: str, workers: int) -> dict[str, Any]:
+    """What plan.json tells about the runs beside their settings; `book` is a RecipeBook, `split` its Split."""
+    return {
+        "command": command_line(sys.argv[1:]),
+        "versions": versions(),
+        "hardware": hardware(device),
+        "workers": workers,
+        "recipe_book": book.name,
+        "recipe_book_hash": book.hash,
+        "split_hash": split.hash,
+    }
+
+
+def read_final(directory: Path) -> dict[str, Any]:
+    """The final figures of a complete run; InputError where they are missing or without a success."""
+    final = read_json(directory / FINAL)
+    if not isinstance(final, dict) or final.get("test_success") is None:
+        raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
+    return final
 
 
 def read_json(path: Path) -> Any:

@@ -93,7 +93,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path, book):
     assert rows["no KG"]["success"]["mean"] == pytest.approx(0.405)
     assert rows["no KG"]["curve"]["steps"] == [0, 100, 200, 300, 400]
     assert rows["random policy"]["curve"] is None
-    assert results["recipe_book"] == "book.json"
+    assert results["recipe_book"] == "book"
     assert len(results["recipe_book_hash"]) == 64
     assert results["command"].startswith("gumption experiment wordcraft-fig3 --recipe-book book.json")
     assert set(results["versions"]) >= {"gumption", "torch", "numpy", "gymnasium"}

@@ -1,0 +1,324 @@
+"""What `gumption bench` measures: each case times something of ours beside a yardstick in the same run, so that figures
+of two machines can be compared by their ratios."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from gumption.data import InputError
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    """What the cases run on. `repeats`: how often each timing is taken, ours and the yardstick's in turn."""
+
+    recipe_book: str = "commonsense"
+    word_vectors: str | None = None
+    device: str = "cpu"
+    repeats: int = 5
+    total_steps: int = 3_000_000
+    num_envs: int = 4096
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One figure: the median and best of its repeats, the yardstick's median, their ratio (how many times better than
+    the yardstick for rates, how many times as long for durations), and whether the target is met.
+    """
+
+    what: str
+    unit: str
+    median: float
+    best: float
+    yardstick: str
+    yardstick_median: float
+    ratio: float
+    target: str = ""
+    met: bool | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The measurement as plain JSON."""
+        return asdict(self)
+
+
+def env_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """Random valid actions in a batch and in one environment, against one Gymnasium CartPole-v1."""
+    batch, single, cartpole = [], [], []
+    vector, one, pole = _VectorRandom(settings), _SingleRandom(settings), CartPoleRandom()
+    for play in (vector, one, pole):
+        play(0.2)  # first calls pay for imports, caches and memory
+    for _ in range(settings.repeats):  # in turn, so that a busy moment of the machine hits all three
+        batch.append(vector(1.0))
+        single.append(one(0.5))
+        cartpole.append(pole(0.5))
+    rate, yardstick = median(batch), median(cartpole)
+    name = "one CartPole-v1, random actions"
+    yield Measurement(
+        f"WordCraft random steps, batch of {settings.num_envs}, depth 1, 8 distractors",
+        "steps/s",
+        rate,
+        max(batch),
+        name,
+        yardstick,
+        rate / yardstick,
+        "5,000,000 steps/s and 30 times CartPole",
+        rate >= 5e6 and rate / yardstick >= 30,
+    )
+    rate = median(single)
+    yield Measurement(
+        "WordCraft random steps, one environment by gym.make",
+        "steps/s",
+        rate,
+        max(single),
+        name,
+        yardstick,
+        rate / yardstick,
+        "20,000 steps/s",
+        rate >= 20_000,
+    )
+
+
+def train_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """The paper's training length with evaluation, preset fast, no KG, 8 distractors; once, whatever the repeats."""
+    from gumption.agents.impala import TrainConfig, train_impala
+
+    pole = CartPoleRandom()
+    pole(0.2)
+    before = pole(1.0)
+    vectors = {} if settings.word_vectors is None else {"word_vectors": settings.word_vectors}
+    config = TrainConfig(
+        recipe_book=settings.recipe_book,
+        num_distractors=8,
+        preset="fast",
+        total_steps=settings.total_steps,
+        device=settings.device,
+        **vectors,
+    )
+    with TemporaryDirectory() as folder:
+        started = perf_counter()
+        result = train_impala(config, run_dir=Path(folder) / "run", progress=False)
+        seconds = perf_counter() - started
+    yardstick = median([before, pole(1.0)])
+    rate = settings.total_steps / seconds
+    yield Measurement(
+        f"training with evaluation, {settings.total_steps:,} steps on {settings.device}",
+        "frames/s",
+        rate,
+        rate,
+        "one CartPole-v1, random actions",
+        yardstick,
+        rate / yardstick,
+        "3,000,000 steps in 60 s",
+        3e6 / rate <= 60 if settings.total_steps >= 3e6 else None,
+        {"seconds": seconds, "test_success": result.final["test_success"]},
+    )
+
+
+def complex_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """ComplEx on the facts of the training recipes, against PyKEEN's ComplEx for as many epochs."""
+    from gumption.envs.wordcraft import facts
+    from gumption.kg import ComplEx, evaluate_ranking
+
+    triples = list(facts(settings.recipe_book, split="train"))
+    started = perf_counter()
+    model = ComplEx.fit(triples, seed=0, device=settings.device)
+    seconds = perf_counter() - started
+    mrr = evaluate_ranking(model, triples, known=[triples])["mrr"]
+    epoch = pykeen_epoch_seconds(triples)
+    yield Measurement(
+        f"ComplEx on {len(triples):,} training facts, {settings.device}",
+        "s",
+        seconds,
+        seconds,
+        "PyKEEN's ComplEx, one epoch",
+        epoch,
+        seconds / epoch,
+        "20 s and a filtered MRR on these facts above 0.9",
+        seconds < 20 and mrr > 0.9,
+        {"mrr_training_facts": mrr},
+    )
+
+
+def help_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """How long `gumption --help` takes, against starting Python for nothing."""
+    ours = [sys.executable, "-c", "from gumption.scripts.cli import main; main()", "--help"]
+    nothing = [sys.executable, "-c", "pass"]
+    _seconds(ours)  # writes the byte code once
+    pairs = [(_seconds(ours), _seconds(nothing)) for _ in range(settings.repeats)]
+    seconds, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    yield Measurement(
+        "gumption --help",
+        "s",
+        seconds,
+        min(pair[0] for pair in pairs),
+        "starting Python",
+        yardstick,
+        seconds / yardstick,
+        "0.5 s",
+        seconds < 0.5,
+        {"seconds_beyond_python": seconds - yardstick},
+    )
+
+
+CASES: dict[str, Callable[[BenchSettings], Iterator[Measurement]]] = {
+    "env": env_case,
+    "train": train_case,
+    "complex": complex_case,
+    "help": help_case,
+}
+
+
+def find_cases(name: str | None) -> list[str]:
+    """The case of that name, or all of them; InputError for another name."""
+    if name is None:
+        return list(CASES)
+    if name not in CASES:
+        raise InputError(f"no bench case is called {name!r}; known are: {', '.join(CASES)}")
+    return [name]
+
+
+def markdown_table(measurements: Sequence[Measurement]) -> list[str]:
+    """Rows of a Markdown table."""
+    lines = [
+        "| what | median | best | yardstick | ratio | target | met |",
+        "| --- | ---: | ---: | --- | ---: | --- | --- |",
+    ]
+    for one in measurements:
+        cells = [one.what, amount(one.median, one.unit), amount(one.best, one.unit)]
+        cells += [f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}", f"{one.ratio:.3g}", one.target]
+        lines.append("| " + " | ".join([*cells, verdict(one)]) + " |")
+    return lines
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure with its unit: rates whole, seconds to the millisecond."""
+    return f"{value:,.0f} {unit}" if unit.endswith("/s") else f"{value:.3f} {unit}"
+
+
+def verdict(one: Measurement) -> str:
+    """Whether the target is met, in a word."""
+    return {True: "yes", False: "no", None: "-"}[one.met]
+
+
+class CartPoleRandom:
+    """Plays one CartPole-v1 at random; the yardstick of this machine's speed."""
+
+    def __init__(self) -> None:
+        import gymnasium
+        import numpy as np
+
+        self.env = gymnasium.make("CartPole-v1")
+        self.env.reset(seed=0)
+        self.actions = np.random.default_rng(0).integers(0, 2, size=1024).tolist()
+
+    def __call__(self, seconds: float) -> float:
+        """Steps per second over about so many seconds."""
+        env, steps = self.env, 0
+        started = perf_counter()
+        while (passed := perf_counter() - started) < seconds:
+            for action in self.actions:
+                _, _, terminated, truncated, _ = env.step(action)
+                if terminated or truncated:
+                    env.reset()
+            steps += len(self.actions)
+        return steps / passed
+
+
+class _VectorRandom:
+    """Plays a batch of WordCraft environments with random valid actions through the lean step."""
+
+    def __init__(self, settings: BenchSettings) -> None:
+        import numpy as np
+
+        from gumption.envs.wordcraft import WordCraftVectorEnv
+
+        self.env = WordCraftVectorEnv(
+            settings.num_envs, recipe_book=settings.recipe_book, depth=1, num_distractors=8, features=None
+        )
+        self.env.reset(seed=0)
+        self.generator = np.random.default_rng(0)
+
+    def __call__(self, seconds: float) -> float:
+        """Steps per second over about so many seconds, drawing the actions included."""
+        import numpy as np
+
+        env, steps, draw = self.env, 0, np.empty(self.env.num_envs)
+        started = perf_counter()
+        while (passed := perf_counter() - started) < seconds:
+            for _ in range(16):
+                # Occupied slots come first, so a valid action is any number below how many there are.
+                self.generator.random(out=draw)
+                np.multiply(draw, env.action_mask.sum(axis=1), out=draw)
+                env.step_arrays(draw.astype(np.int64))
+            steps += 16 * env.num_envs
+        return steps / passed
+
+
+class _SingleRandom:
+    """Plays one WordCraft environment made by gym.make with random valid actions."""
+
+    def __init__(self, settings: BenchSettings) -> None:
+        import gymnasium
+        import numpy as np
+
+        import gumption.envs  # noqa: F401  registers the environments
+
+        self.env = gymnasium.make(
+            "gumption/WordCraft-v0", recipe_book=settings.recipe_book, depth=1, num_distractors=8, features=None
+        )
+        self.env.reset(seed=0)
+        self.draws = np.random.default_rng(0).random(1024).tolist()
+
+    def __call__(self, seconds: float) -> float:
+        """Steps per second over about so many seconds, resets and drawing the actions included."""
+        env, steps = self.env, 0
+        _, info = env.reset()
+        started = perf_counter()
+        while (passed := perf_counter() - started) < seconds:
+            for draw in self.draws:
+                _, _, terminated, truncated, info = env.step(int(draw * len(info["table"])))
+                if terminated or truncated:
+                    _, info = env.reset()
+            steps += len(self.draws)
+        return steps / passed
+
+
+def pykeen_epoch_seconds(triples: Sequence[tuple[str, str, str]], epochs: int = 2) -> float:
+    """Seconds that one epoch of PyKEEN's ComplEx takes on the CPU, same rank and batch size, without its evaluation."""
+    import gc
+
+    import numpy as np
+    from pykeen.models import ComplEx as PykeenComplEx
+    from pykeen.training import LCWATrainingLoop
+    from pykeen.triples import TriplesFactory
+    from torch.optim import Adagrad
+
+    factory = TriplesFactory.from_labeled_triples(np.array(triples, dtype=str), create_inverse_triples=True)
+    model = PykeenComplEx(triples_factory=factory, embedding_dim=128, loss="crossentropy", random_seed=0)
+    loop = LCWATrainingLoop(
+        model, factory, optimizer=Adagrad(model.parameters(), lr=0.1), automatic_memory_optimization=False
+    )
+    gc.collect()
+    gc.freeze()  # its loop collects garbage each epoch: what is alive now need not be looked at again
+    try:
+        loop.train(factory, num_epochs=1, batch_size=512, use_tqdm=False)
+        started = perf_counter()
+        loop.train(factory, num_epochs=epochs, batch_size=512, use_tqdm=False)
+        return (perf_counter() - started) / epochs
+    finally:
+        gc.unfreeze()
+
+
+def _seconds(command: Sequence[str]) -> float:
+    started = perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return perf_counter() - started
