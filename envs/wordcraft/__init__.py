@@ -1,8 +1,21 @@
 """WordCraft: make the goal entity by combining words on a table (Jiang et al., 2020)."""
 
+from .env import WordCraftEnv, WordCraftVectorEnv
 from .facts import facts, recipe_facts
 from .recipe_book import PAD, RecipeBook
 from .splits import Split, make_split
 from .tasks import Task, TaskList, enumerate_tasks
 
-__all__ = ["PAD", "RecipeBook", "Split", "Task", "TaskList", "enumerate_tasks", "facts", "make_split", "recipe_facts"]
+__all__ = [
+    "PAD",
+    "RecipeBook",
+    "Split",
+    "Task",
+    "TaskList",
+    "WordCraftEnv",
+    "WordCraftVectorEnv",
+    "enumerate_tasks",
+    "facts",
+    "make_split",
+    "recipe_facts",
+]

@@ -202,13 +202,13 @@ class RecipeBook:
 
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Whether the pair (a, b) can make the target: env ids of shapes that broadcast -> bool. PAD makes nothing."""
-        code = self.single[a.astype(np.int64) * (len(self.entities) + 1) + b]
-        found = (code == target) & (code > 0)
-        many = code < 0
-        if many.any():
-            products = self.several[-code[many].astype(np.int64)]
-            sought = np.broadcast_to(target, found.shape)[many][:, None]
-            found[many] = ((products == sought) & (products > PAD)).any(axis=-1)
+        target = np.where(target > PAD, target, np.int16(-(2**15)))  # a code that no pair has
+        code = self.single.take(a * np.int32(len(self.entities) + 1) + b, mode="clip")
+        found = code == target
+        many = np.nonzero(np.broadcast_to(code, found.shape) < 0)
+        if len(many[0]):
+            products = self.several[-np.broadcast_to(code, found.shape)[many].astype(np.int64)]
+            found[many] = (products == np.broadcast_to(target, found.shape)[many][:, None]).any(axis=1)
         return found
 
     def mix(self, a: np.ndarray, b: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:

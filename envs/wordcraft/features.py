@@ -1,0 +1,37 @@
+"""Feature vectors of a book's entities, as rows to gather by env id."""
+
+from os import PathLike
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .recipe_book import RecipeBook
+
+KINDS = ("glove", "random", "onehot")
+RANDOM_SIZE = 300
+
+
+def entity_features(
+    book: RecipeBook, kind: str, *, seed: int = 0, word_vectors: str | PathLike[str] | None = None
+) -> np.ndarray:
+    """(N + 1, F) float32, row 0 (PAD) zero.
+
+    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file.
+    - random: independent draws from a Laplace distribution of mean 0 and standard deviation 0.4 (F = 300), by seed.
+    - onehot: F = N.
+
+    :raises InputError: unknown kind, or a label without a word vector.
+    """
+    if kind == "glove":
+        from gumption.kg import WordVectors
+
+        rows = WordVectors.load(word_vectors).vectors(book.entities)
+    elif kind == "random":
+        rng = np.random.Generator(np.random.PCG64(seed))
+        rows = rng.laplace(0.0, 0.4 / np.sqrt(2.0), size=(len(book.entities), RANDOM_SIZE))
+    elif kind == "onehot":
+        rows = np.eye(len(book.entities))
+    else:
+        raise InputError(f"features is {kind!r}; it can be {', '.join(KINDS)} or None")
+    return np.concatenate([np.zeros((1, rows.shape[1])), rows]).astype(np.float32)

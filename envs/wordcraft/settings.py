@@ -1,0 +1,195 @@
+"""The keyword arguments of the WordCraft environments, checked once, and the engine that they describe."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from gumption.data import InputError
+
+from .engine import WordCraftEngine
+from .episodes import EpisodeSampler
+from .features import entity_features
+from .recipe_book import RecipeBook
+from .splits import Split, resolve_split
+from .tasks import TaskList, enumerate_tasks
+
+
+@dataclass(frozen=True)
+class WordCraftSettings:
+    """
+    :ivar recipe_book: a name ("commonsense", "alchemy2"), a .tsv or .json file, or a RecipeBook.
+    :ivar depth: 1 to 3; the goal needs this many mixes.
+    :ivar num_distractors: entities on the table that the task does not need.
+    :ivar uniform_distractors: draw them all alike instead of by how often recipes use them.
+    :ivar max_mix_steps: mixes in an episode, at least depth (which is the default); twice as many steps.
+    :ivar subgoal_rewards: +1 when an intermediate of the task is first made (reward "shaped").
+    :ivar split: a mode of `make_split`, None for no split, a Split, or the path of a split file.
+    :ivar train_ratio, split_seed: of a split that is made here. The seed also draws the features "random".
+    :ivar partition: "train", "test" or "all": which tasks are played.
+    :ivar features: None, "glove", "random" or "onehot": feature vectors in the observation.
+    :ivar word_vectors: file for "glove", where the shipped one lacks words of the book.
+    :ivar reward: "shaped" (+1 goal, +1 subgoal, -0.1 for a useless mix) or "sparse" (1 or 0 at the end).
+    :ivar shortcuts: keep tasks that need fewer mixes than depth.
+    :ivar alternatives: allow distractors that open another way to the goal.
+    :ivar rules: "correct", or "2020" for the recorded behaviour of the first release: a pair makes only its last
+        product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
+        tables are not filtered (shortcuts and alternatives are implied).
+    """
+
+    recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
+    depth: int = 1
+    num_distractors: int = 1
+    uniform_distractors: bool = False
+    max_mix_steps: int | None = None
+    subgoal_rewards: bool = True
+    split: str | PathLike[str] | Split | None = "by_recipe"
+    train_ratio: float = 0.8
+    split_seed: int = 0
+    partition: str = "train"
+    features: str | None = None
+    word_vectors: str | PathLike[str] | None = None
+    reward: str = "shaped"
+    shortcuts: bool = False
+    alternatives: bool = False
+    rules: str = "correct"
+
+    def __post_init__(self) -> None:
+        for name, known in (("reward", ("shaped", "sparse")), ("rules", ("correct", "2020"))):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {' or '.join(known)}")
+        for name in ("depth", "num_distractors", "split_seed"):
+            if not isinstance(getattr(self, name), int | np.integer):
+                raise InputError(f"{name} is {getattr(self, name)!r}; it is a whole number")
+        if self.max_mix_steps is not None and self.max_mix_steps < self.depth:
+            raise InputError(f"max_mix_steps is {self.max_mix_steps}; a task of depth {self.depth} needs {self.depth}")
+        if self.word_vectors is not None and self.features != "glove":
+            raise InputError(f"word_vectors are read by features='glove' only, features is {self.features!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What settings describe: book, tasks, split, feature rows (N + 1, F) or None, and the observation of one env."""
+
+    settings: WordCraftSettings
+    book: RecipeBook
+    tasks: TaskList
+    split: Split
+    features: np.ndarray | None
+    names: list[str] = field(repr=False)
+
+    @classmethod
+    def of(cls, settings: WordCraftSettings) -> "World":
+        book = RecipeBook.load(settings.recipe_book)
+        shortcuts = settings.shortcuts or settings.rules == "2020"
+        tasks = enumerate_tasks(book, settings.depth, shortcuts)
+        split = resolve_split(
+            book, settings.split, settings.train_ratio, settings.split_seed, settings.depth, shortcuts
+        )
+        features = None
+        if settings.features is not None:
+            features = entity_features(
+                book, settings.features, seed=settings.split_seed, word_vectors=settings.word_vectors
+            )
+        return cls(settings, book, tasks, split, features, ["", *book.entities])
+
+    def engine(self, num_envs: int) -> WordCraftEngine:
+        settings = self.settings
+        as_2020 = settings.rules == "2020"
+        sampler = EpisodeSampler(
+            self.tasks,
+            settings.num_distractors,
+            uniform=settings.uniform_distractors,
+            alternatives=settings.alternatives,
+            as_2020=as_2020,
+        )
+        return WordCraftEngine(
+            self.tasks,
+            self.split.tasks(settings.partition).astype(np.int32),
+            num_envs,
+            sampler,
+            mixes=settings.max_mix_steps or settings.depth,
+            subgoal_rewards=settings.subgoal_rewards,
+            sparse=settings.reward == "sparse",
+            as_2020=as_2020,
+        )
+
+    def observation_space(self, slots: int) -> spaces.Dict:
+        """Of one environment with so many slots."""
+        size = len(self.names)
+        parts: dict[str, spaces.Space[Any]] = {
+            "goal_index": spaces.Discrete(size),
+            "table_index": spaces.MultiDiscrete([size] * slots),
+            "selection_index": spaces.MultiDiscrete([size] * 2),
+            "action_mask": spaces.MultiBinary(slots),
+        }
+        if self.features is not None:
+            low, high, width = self.features.min(), self.features.max(), self.features.shape[1]
+            for name, shape in (("goal", ()), ("table", (slots,)), ("selection", (2,))):
+                parts[f"{name}_features"] = spaces.Box(low, high, (*shape, width), np.float32)
+        return spaces.Dict(parts)
+
+    def set_up(self, engine: WordCraftEngine, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+        """Put the task that reset options describe into the given columns: "goal" and "table" (labels, in order),
+        and "intermediates", which give subgoal rewards.
+
+        :raises InputError: unknown option or entity, a table that is empty or too large, a goal missing its table.
+        """
+        unknown = sorted(set(options) - {"goal", "table", "intermediates"})
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], ["goal", "table", "intermediates"])
+            raise InputError(
+                f"reset option {unknown[0]!r} is unknown; "
+                + (f"did you mean {near[0]!r}?" if near else "there are goal, table and intermediates")
+            )
+        if "goal" not in options or "table" not in options:
+            raise InputError(
+                "reset options need both goal and table, e.g. {'goal': 'mud', 'table': ['water', 'earth']}"
+            )
+        goal = self.book.entity_id(options["goal"]) + 1
+        table, wanted = (
+            [self.book.entity_id(label) + 1 for label in _labels(options, name)] for name in ("table", "intermediates")
+        )
+        room = engine.slots - engine.max_mixes
+        if not 0 < len(table) <= room:
+            raise InputError(f"the table has {len(table)} entities; this environment takes 1 to {room} at the start")
+        if len(set(table)) < len(table):
+            raise InputError("the table names an entity twice; one can be selected twice, so name it once")
+        if len(wanted) > engine.max_mixes - 1:
+            raise InputError(
+                f"{len(wanted)} intermediates; with {engine.max_mixes} mixes there can be {engine.max_mixes - 1}"
+            )
+        for column in columns:
+            engine.place_by_hand(int(column), goal, table, wanted)
+
+
+def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
+    given = options.get(name, [])
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
+    return list(given)
+
+
+def as_slots(actions: Any, num_envs: int) -> np.ndarray:
+    """(B,) int64 slots; whatever is not an integer becomes -1, which is refused.
+
+    :raises InputError: not one action per environment.
+    """
+    slots = np.asarray(actions)
+    if slots.shape != (num_envs,):
+        raise InputError(f"actions have shape {slots.shape}, expected ({num_envs},): one slot per environment")
+    if slots.dtype.kind not in "iu":
+        return np.full(num_envs, -1, dtype=np.int64)
+    return np.ascontiguousarray(slots, dtype=np.int64)
+
+
+def as_slot(action: Any) -> int:
+    """The slot of a single environment's action; whatever is not one integer becomes -1, which is refused."""
+    array = np.asarray(action)
+    if array.size != 1 or array.dtype.kind not in "iu":  # a Python integer beyond 64 bits has another kind
+        return -1
+    return min(int(array.reshape(())), np.iinfo(np.int64).max)
