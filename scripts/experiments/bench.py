@@ -46,8 +46,8 @@ class Measurement:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The measurement as plain JSON."""
-        return asdict(self)
+        """The measurement as plain JSON, figures to six digits."""
+        return {key: _six_digits(value) for key, value in asdict(self).items()}
 
 
 def env_case(settings: BenchSettings) -> Iterator[Measurement]:
@@ -72,6 +72,7 @@ def env_case(settings: BenchSettings) -> Iterator[Measurement]:
         rate / yardstick,
         "5,000,000 steps/s and 30 times CartPole",
         rate >= 5e6 and rate / yardstick >= 30,
+        {"episodes_per_step": vector.episodes / vector.steps, "success": vector.successes / vector.episodes},
     )
     rate = median(single)
     yield Measurement(
@@ -237,29 +238,25 @@ class _VectorRandom:
     """Plays a batch of WordCraft environments with random valid actions through the lean step."""
 
     def __init__(self, settings: BenchSettings) -> None:
-        import numpy as np
-
         from gumption.envs.wordcraft import WordCraftVectorEnv
 
         self.env = WordCraftVectorEnv(
             settings.num_envs, recipe_book=settings.recipe_book, depth=1, num_distractors=8, features=None
         )
         self.env.reset(seed=0)
-        self.generator = np.random.default_rng(0)
+        self.steps = self.episodes = self.successes = 0
 
     def __call__(self, seconds: float) -> float:
         """Steps per second over about so many seconds, drawing the actions included."""
-        import numpy as np
-
-        env, steps, draw = self.env, 0, np.empty(self.env.num_envs)
+        env, steps = self.env, 0
         started = perf_counter()
         while (passed := perf_counter() - started) < seconds:
             for _ in range(16):
-                # Occupied slots come first, so a valid action is any number below how many there are.
-                self.generator.random(out=draw)
-                np.multiply(draw, env.action_mask.sum(axis=1), out=draw)
-                env.step_arrays(draw.astype(np.int64))
+                _, done, success = env.step_arrays(env.random_actions())
+                self.episodes += int(done.sum())
+                self.successes += int(success.sum())
             steps += 16 * env.num_envs
+        self.steps += steps
         return steps / passed
 
 
@@ -316,6 +313,12 @@ def pykeen_epoch_seconds(triples: Sequence[tuple[str, str, str]], epochs: int = 
         return (perf_counter() - started) / epochs
     finally:
         gc.unfreeze()
+
+
+def _six_digits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _six_digits(inner) for key, inner in value.items()}
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _seconds(command: Sequence[str]) -> float:

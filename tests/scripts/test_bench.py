@@ -1,0 +1,113 @@
+"""The bench: every case runs for real on a small book, and its figures add up; the command writes what it measured."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gumption.data import InputError
+from gumption.scripts import bench as command
+from gumption.scripts.experiments import bench as cases
+from gumption.scripts.experiments.bench import BenchSettings, Measurement, find_cases, markdown_table
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory) -> BenchSettings:
+    """Cases on a ring of sixty things, two neighbours making the next, in small and few repeats."""
+    book = {f"t{i}": {"id": i, "recipes": [[f"t{i - 2}", f"t{i - 1}"]] if i > 1 else []} for i in range(60)}
+    path = tmp_path_factory.mktemp("book") / "ring.json"
+    path.write_text(json.dumps({"entities": book}))
+    return BenchSettings(str(path), repeats=1, total_steps=4096, num_envs=64)
+
+
+def check(measured: list[Measurement]) -> None:
+    for one in measured:
+        assert one.median > 0
+        assert one.yardstick_median > 0
+        assert one.ratio == pytest.approx(one.median / one.yardstick_median)
+        assert one.unit in ("s", "steps/s", "frames/s")
+        assert one.best >= one.median if one.unit.endswith("/s") else one.best <= one.median
+        json.dumps(one.as_json(), allow_nan=False)
+
+
+def test_env_case(settings):
+    batch, single = cases.env_case(settings)
+    check([batch, single])
+    assert "batch of 64" in batch.what
+    assert batch.details["episodes_per_step"] == pytest.approx(0.5, abs=0.01)  # at depth 1 every second step mixes
+    assert 0 < batch.details["success"] < 0.2
+    assert batch.yardstick_median == single.yardstick_median
+    assert batch.met == (batch.median >= 5e6 and batch.ratio >= 30)
+
+
+def test_train_case(settings):
+    (one,) = cases.train_case(settings)
+    check([one])
+    assert one.met is None  # too few steps to hold against the target
+    assert one.median == pytest.approx(4096 / one.details["seconds"])
+    assert 0 <= one.details["test_success"] <= 1
+
+
+def test_complex_case(settings):
+    (one,) = cases.complex_case(settings)
+    check([one])
+    assert 0.5 < one.details["mrr_training_facts"] <= 1
+    assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
+
+
+def test_help_case(settings):
+    (one,) = cases.help_case(settings)
+    check([one])
+    assert one.details["seconds_beyond_python"] == pytest.approx(one.median - one.yardstick_median)
+
+
+def test_names():
+    assert find_cases(None) == list(cases.CASES) == ["env", "train", "complex", "help"]
+    assert find_cases("help") == ["help"]
+    with pytest.raises(InputError, match="no bench case is called 'enf'; known are: env, train, complex, help"):
+        find_cases("enf")
+
+
+def measurement(settings: BenchSettings):
+    """A case that measures nothing and tells its settings."""
+    yield Measurement(
+        "something fast",
+        "steps/s",
+        1234567.8,
+        2e6,
+        "a snail",
+        1000.0,
+        1234.5678,
+        "a lot",
+        True,
+        {"settings": str(settings)},
+    )
+
+
+def test_command_prints_and_writes(monkeypatch, tmp_path):
+    monkeypatch.setattr(cases, "CASES", {"env": measurement, "help": measurement})
+    out, table = tmp_path / "deep" / "bench.json", tmp_path / "bench.md"
+    arguments = ["--recipe-book", "some/where/book.json", "--repeats", "3", "--device", "cpu", "--total-steps", "7"]
+    arguments += ["--word-vectors", "vectors.bin", "--out", str(out), "--markdown", str(table)]
+    monkeypatch.setattr("sys.argv", ["gumption", "bench", *arguments])
+    result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    written = json.loads(out.read_text())
+    assert list(written["cases"]) == ["env", "help"]
+    assert written["recipe_book"] == "book.json"
+    assert written["command"].startswith("gumption bench --recipe-book book.json --repeats 3")
+    assert str(tmp_path) not in json.dumps(written)
+    assert set(written) >= {"versions", "hardware", "repeats"}
+    told = written["cases"]["env"][0]["details"]["settings"]
+    assert told == str(BenchSettings("some/where/book.json", "vectors.bin", "cpu", 3, 7))
+    row = "| something fast | 1,234,568 steps/s | 2,000,000 steps/s | a snail: 1,000 steps/s | 1.23e+03 | a lot | yes |"
+    assert row in table.read_text()
+
+    only = CliRunner().invoke(command.app, ["help", "--out", str(out)], catch_exceptions=False)
+    assert only.exit_code == 0
+    assert list(json.loads(out.read_text())["cases"]) == ["help"]
+
+
+def test_a_missed_and_an_unjudged_target_are_told_apart():
+    missed, unjudged = (Measurement("x", "s", 1, 1, "y", 1, 1, "z", met) for met in (False, None))
+    assert [line.rsplit("|", 2)[1].strip() for line in markdown_table([missed, unjudged])[2:]] == ["no", "-"]
