@@ -78,7 +78,7 @@ class WordCraftEngine:
         self._flag = np.empty(num_envs, dtype=bool)
         self._pool = Episodes.empty(sampler.width)
         self._next = 0
-        self._pool_size = min(16_384, max(1_024, 4 * num_envs))
+        self._pool_size = min(65_536, max(1_024, 16 * num_envs))
 
     # ---- stepping
 

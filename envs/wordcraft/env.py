@@ -325,6 +325,7 @@ class WordCraftEnv(gym.Env[Arrays, np.integer]):
         self.book, self.tasks, self.split = self.batch.book, self.batch.tasks, self.batch.split
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
+        self._slot = np.zeros(1, dtype=np.int64)
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
@@ -349,8 +350,8 @@ class WordCraftEnv(gym.Env[Arrays, np.integer]):
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
         engine = self.batch.engine
-        slot = np.full(1, as_slot(action), dtype=np.int64)
-        self.batch.advance(slot)
+        self._slot[0] = as_slot(action)
+        self.batch.advance(self._slot)
         self._over = bool(engine.done[0])
         return self._observe(), float(engine.reward[0]), self._over, False, self.batch.describe(0)
 

@@ -9,7 +9,8 @@ from gumption.data import InputError
 from .recipe_book import PAD
 from .tasks import TaskList
 
-CHUNK = 16_384  # episodes drawn at once: the working arrays stay in the processor's cache
+CHUNK = 65_536  # episodes drawn at once: their rejections share the calls
+BLOCK = 8_192  # episodes shuffled at once: the keys stay in the processor's cache
 TRIES = 50  # rejections of one distractor before the acceptable entities are listed
 
 
@@ -149,24 +150,23 @@ class EpisodeSampler:
     def _shuffle(self, rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
         """Each column in a uniformly random order with PAD last: random keys above the entity's bits, sorted by a
         network of whole-row minima and maxima. PAD keeps the top bit, which no key has."""
-        bits = np.uint32(self.entity_bits)
-        keys = rng.integers(0, 1 << 32, size=table.shape, dtype=np.uint32)
-        keys >>= np.uint32(1) + bits
-        keys <<= bits
-        keys |= table.view(np.uint16)
-        keys[table == PAD] = np.uint32(1 << 31)
-        rows = list(keys)
-        spare = np.empty_like(rows[0])
-        for low, high in self.network:
-            np.minimum(rows[low], rows[high], out=spare)
-            np.maximum(rows[low], rows[high], out=rows[high])
-            rows[low], spare = spare, rows[low]
-        shuffled = np.empty(table.shape, dtype=np.int16)
-        mask = np.uint32((1 << self.entity_bits) - 1)
-        for target, row in zip(shuffled, rows, strict=True):
-            np.bitwise_and(row, mask, out=row)
-            target[:] = row
-        return shuffled
+        bits, mask = np.uint32(self.entity_bits), np.uint32((1 << self.entity_bits) - 1)
+        for start in range(0, table.shape[1], BLOCK):
+            block = table[:, start : start + BLOCK]
+            keys = rng.integers(0, 1 << 32, size=block.shape, dtype=np.uint32)
+            keys >>= np.uint32(1) + bits
+            keys <<= bits
+            keys |= block.view(np.uint16)
+            keys[block == PAD] = np.uint32(1 << 31)
+            rows = list(keys)
+            spare = np.empty_like(rows[0])
+            for low, high in self.network:
+                np.minimum(rows[low], rows[high], out=spare)
+                np.maximum(rows[low], rows[high], out=rows[high])
+                rows[low], spare = spare, rows[low]
+            for target, row in zip(block, rows, strict=True):
+                np.bitwise_and(row, mask, out=target, casting="unsafe")
+        return table
 
 
 def _sorting_network(size: int) -> list[tuple[int, int]]:

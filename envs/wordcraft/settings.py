@@ -189,7 +189,9 @@ def as_slots(actions: Any, num_envs: int) -> np.ndarray:
 
 def as_slot(action: Any) -> int:
     """The slot of a single environment's action; whatever is not one integer becomes -1, which is refused."""
-    array = np.asarray(action)
-    if array.size != 1 or array.dtype.kind not in "iu":  # a Python integer beyond 64 bits has another kind
-        return -1
-    return min(int(array.reshape(())), np.iinfo(np.int64).max)
+    if type(action) is not int:
+        array = np.asarray(action)
+        if array.size != 1 or array.dtype.kind not in "iu":
+            return -1
+        action = array.item()
+    return action if -1 <= action < 2**63 else -1
