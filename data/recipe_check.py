@@ -173,7 +173,9 @@ def _row_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
             yield Problem("own result", f"{result!r} is among its own ingredients", index)
         key = (result, *sorted((a, b)))
         if key in first_seen:
-            yield Problem("duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first_seen[key] + 1}", index)
+            yield Problem(
+                "duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first_seen[key] + 1}", index
+            )
         else:
             first_seen[key] = index
 
