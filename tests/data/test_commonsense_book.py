@@ -4,15 +4,15 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-import gumption.data.recipe_check as recipe_check
 from gumption.data.errors import InputError
 from gumption.data.recipe_check import Recipe, basic_entities, check_recipes, count_recipes, main, read_recipes_tsv
 
-BOOK = Path(recipe_check.__file__).parent / "recipes" / "commonsense.tsv"
+BOOK = Path(str(files("gumption.data"))) / "recipes" / "commonsense.tsv"
 
 # Table 3 (appendix D) of Jiang et al., "WordCraft", 2020: every example recipe of the paper, in lower case.
 TABLE_3 = """
