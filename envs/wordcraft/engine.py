@@ -25,8 +25,8 @@ class WordCraftEngine:
     :ivar wanted: (M-1, B) int16 intermediates of the task; `wanted_made` (M-1, B) bool.
     :ivar refusals: (B,) int16, actions of this episode that were refused.
 
-    After `step`, until the next one: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool; `picked` and
-    `product` (B,) int16, the entity that was selected and what the mix made, PAD where nothing.
+    After `step`, until the next one or a new episode: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool;
+    `picked` and `product` (B,) int16, the entity that was selected and what the mix made, PAD where nothing.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class WordCraftEngine:
         else:
             np.multiply(mixing, PENALTY, out=self.reward)
         self.success.fill(False)
-        made = np.flatnonzero(code)
+        made = code.nonzero()[0]
         if len(made):
             self._add_products(made, code[made])
         np.greater_equal(self.mixes, self.max_mixes, out=self.done)
@@ -214,13 +214,13 @@ class WordCraftEngine:
             slot[columns] = entities
         for slot in self.table[len(table) :]:
             slot[columns] = PAD
-        self.count[columns] = np.count_nonzero(table, axis=0)
+        self.count[columns] = episodes.count[chosen]
         for number in range(self.tasks.depth - 1):
             self.wanted[number, columns] = self.tasks.intermediates[task, number]
         self.wanted[self.tasks.depth - 1 :, columns] = PAD
 
     def _clear(self, columns: "np.ndarray | slice | int") -> None:
-        for state in (self.selection, self.steps, self.mixes, self.refusals):
+        for state in (self.selection, self.steps, self.mixes, self.refusals, self.refused, self.success):
             state[columns] = 0
         self.wanted_made[:, columns] = False
 
@@ -250,5 +250,5 @@ class WordCraftEngine:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name in self._STATE:
             getattr(self, name)[...] = state[name]
-        self._pool = Episodes(np.array(state["pool_task"], np.int32), np.array(state["pool_table"], np.int16))
+        self._pool = Episodes.of(np.array(state["pool_task"], np.int32), np.array(state["pool_table"], np.int16))
         self._next = 0

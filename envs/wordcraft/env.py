@@ -1,27 +1,22 @@
-"""The Gymnasium environments: a native batch, and a single one that is a batch of one."""
+"""WordCraft's Gymnasium environments: a native batch, and a single one that is a batch of one."""
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 
 from .facts import COMBINES_WITH, COMPONENT_OF, Triple
 from .recipe_book import PAD
-from .settings import WordCraftSettings, World, as_slot, as_slots
-
-RENDER_MODES = ["ansi", "rgb_array"]
-Arrays = dict[str, np.ndarray]
+from .settings import WordCraftSettings, World
 
 
-class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
+class WordCraftVectorEnv(NativeVectorEnv):
     """Many WordCraft episodes at once, in arrays. The game, its observation and its keyword arguments are those of
     `WordCraftEnv`, with a leading batch axis.
 
@@ -42,26 +37,16 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         **settings: Any,
     ) -> None:
         """:raises InputError: bad settings; see `WordCraftSettings`."""
-        if num_envs < 1:
-            raise InputError(f"num_envs is {num_envs}; it is at least 1")
-        if render_mode not in (None, *RENDER_MODES):
-            raise InputError(f"render_mode is {render_mode!r}; it can be {', '.join(RENDER_MODES)} or None")
+        check_batch(num_envs, render_mode)
         self.world = World.of(WordCraftSettings(**settings))
         self.book, self.tasks, self.split = self.world.book, self.world.tasks, self.world.split
         self.engine = self.world.engine(num_envs)
-        self.num_envs = num_envs
-        self.render_mode = render_mode
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {"render_modes": RENDER_MODES, "render_fps": 2, "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = self.world.observation_space(self.engine.slots)
-        self.single_action_space = spaces.Discrete(self.engine.slots)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
-        self._started = False
-        self._first = np.zeros(num_envs, dtype=np.int16)
+        space = self.world.observation_space(self.engine.slots)
+        super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(self.engine.slots))
+        self._first = np.zeros(num_envs, dtype=np.int16)  # what was selected before the step, for `render`
+        self._never = np.zeros(num_envs, dtype=bool)  # the limits of an episode are part of the task: no truncation
 
-    # ---- the lean path
+    # ---- the state
 
     @property
     def goal(self) -> np.ndarray:
@@ -83,22 +68,9 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
     def action_mask(self) -> np.ndarray:
         return self.engine.occupied().T
 
-    def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One step without observations and infos; an episode that ends is followed at once by the next.
-
-        :param actions: (B,) integers.
-        :returns: reward (B,) float32, done (B,) bool, success (B,) bool, of the episodes before they were renewed.
-        """
-        engine = self.engine
-        if not self._started:
-            self._start()
-        if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
-            self._renew(np.flatnonzero(self._over))
-            self._over[:] = False
-        engine.step(as_slots(actions, self.num_envs))
-        results = engine.reward.copy(), engine.done.copy(), engine.success.copy()
-        self._renew(np.flatnonzero(engine.done))
-        return results
+    @property
+    def success(self) -> np.ndarray:
+        return self.engine.success
 
     def random_actions(self) -> np.ndarray:
         """(B,) int64: in each environment a random occupied slot."""
@@ -115,80 +87,30 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
             raise InputError(f"{len(tasks)} tasks for {min(len(columns), self.num_envs)} environments")
         if len(tasks) and not 0 <= tasks.min() <= tasks.max() < len(self.tasks):
             raise InputError(f"task indices lie between 0 and {len(self.tasks) - 1}")
-        if not self._started:
-            self._start()
+        self.start()
         self.engine.set_tasks(self.np_random, tasks, columns)
         self._over[columns] = False
 
-    def _renew(self, columns: np.ndarray) -> None:
-        if len(columns) == self.num_envs:
-            self.engine.renew(self.np_random)
-        elif len(columns):
-            self.engine.renew(self.np_random, columns)
+    # ---- what NativeVectorEnv asks for
 
-    def _start(self) -> None:
-        self.engine.renew(self.np_random)
-        self._over[:] = False
-        self._started = True
-
-    # ---- Gymnasium
-
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Arrays, dict[str, Any]]:
-        """Start new episodes; options as for `WordCraftEnv.reset`, and "reset_mask", (B,) bool: only these."""
-        super().reset(seed=seed)
-        options = dict(options or {})
-        mask = options.pop("reset_mask", None)
-        if mask is not None:
-            mask = np.asarray(mask)
-            if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-                raise InputError(f"reset_mask is an array of {self.num_envs} booleans, at least one of them true")
-        columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
-        if seed is not None:
-            self.engine.forget_drawn()
-        if options:
-            self.world.set_up(self.engine, columns, options)
-        else:
-            self._renew(columns)
-        self._over[columns] = False
-        self._started = self._started or mask is None
-        self.engine.refused[columns] = self.engine.success[columns] = False
-        return self.observe(), self._infos()
-
-    def step(self, actions: Any) -> tuple[Arrays, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """:raises InputError: not one action per environment.
-        :raises ResetNeeded: before the first reset; with autoreset disabled, after an episode that ended.
-        """
-        if not self._started:
-            raise ResetNeeded("call reset before step")
-        engine, mode = self.engine, self.autoreset_mode
-        slots = as_slots(actions, self.num_envs)
-        resting = self._over if mode == AutoresetMode.NEXT_STEP and self._over.any() else None
-        if mode == AutoresetMode.DISABLED and self._over.any():
-            raise ResetNeeded("an episode has ended: reset it, e.g. reset(options={'reset_mask': terminations})")
-        self.advance(slots, resting)
-        infos: dict[str, Any] = {}
-        reward, terminated = engine.reward.astype(np.float64), engine.done.copy()
-        if resting is not None:
-            self._renew(np.flatnonzero(resting))
-        self._over = terminated.copy()
-        if mode == AutoresetMode.SAME_STEP and terminated.any():
-            infos = self._final(terminated)
-            self._renew(np.flatnonzero(terminated))
-            engine.refused[terminated] = engine.success[terminated] = False
-            self._over[:] = False
-        infos |= self._infos()
-        return self.observe(), reward, terminated, np.zeros(self.num_envs, dtype=bool), infos
-
-    def advance(self, slots: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """The engine's step, remembering for `render` what was selected before it."""
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         if self.render_mode is not None:
-            self._first = self.engine.selection.copy()
-        self.engine.step(slots, idle)
+            self._first[:] = self.engine.selection
+        self.engine.step(actions, idle)
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.engine.reward, self.engine.done, self._never
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        self.engine.renew(rng, None if len(columns) == self.num_envs else columns)
+
+    def forget_drawn(self) -> None:
+        self.engine.forget_drawn()
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+        self.world.set_up(self.engine, columns, options)
 
     def observe(self) -> Arrays:
-        """A fresh observation of every environment, (B, ...)."""
         engine, features = self.engine, self.world.features
         selection = np.zeros((self.num_envs, 2), dtype=np.int64)
         selection[:, 0] = engine.selection
@@ -203,27 +125,16 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
                 observation[f"{name}_features"] = features.take(observation[f"{name}_index"], axis=0)
         return observation
 
-    def _infos(self) -> dict[str, Any]:
+    def info_arrays(self) -> Arrays:
         engine = self.engine
-        values = {
+        return {
             "success": engine.success.copy(),
             "invalid_action": engine.refused.copy(),
             "invalid_actions": engine.refusals.astype(np.int64),
             "action_mask": self.action_mask.astype(np.int8),
         }
-        every = np.ones(self.num_envs, dtype=bool)
-        return values | {f"_{name}": every for name in values}
-
-    def _final(self, ended: np.ndarray) -> dict[str, Any]:
-        observation, infos = self.observe(), self._infos()
-        last = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            last[i] = {name: array[i] for name, array in observation.items()}
-        infos |= {name: ended for name in infos if name.startswith("_")}
-        return {"final_obs": last, "_final_obs": ended, "final_info": infos, "_final_info": ended}
 
     def describe(self, i: int) -> dict[str, Any]:
-        """The info of environment i as a single environment gives it, with names."""
         engine, names = self.engine, self.world.names
         column = engine.table[:, i]
         selected = int(engine.selection[i])
@@ -247,13 +158,14 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         ]
         return facts + [[] for _ in range(self.engine.slots - len(facts))]
 
-    def render(self) -> tuple[Any, ...] | None:
-        """One frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
-        if self.render_mode is None:
-            return None
+    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What action scores are asked for: goal (B,), candidates (B, S), selection (B,), env ids."""
+        return self.goal, self.table, self.selection
+
+    def draw_frame(self, i: int, mode: str) -> Any:
         from .render import render
 
-        return tuple(render(self.describe(i), self.render_mode, self._last_mix(i)) for i in range(self.num_envs))
+        return render(self.describe(i), mode, self._last_mix(i))
 
     def _last_mix(self, i: int) -> str:
         engine, name = self.engine, self.book.label
@@ -290,7 +202,7 @@ class WordCraftVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         self._started = True
 
 
-class WordCraftEnv(gym.Env[Arrays, np.integer]):
+class WordCraftEnv(NativeEnv):
     """Make the goal entity by combining two entities on a table (Jiang et al., 2020, section 3).
 
     Description: the table shows the base entities of a task and distractors, in random order. Selecting two (the same
@@ -313,47 +225,20 @@ class WordCraftEnv(gym.Env[Arrays, np.integer]):
 
     Info: goal, table and selection as names, success, invalid_action, invalid_actions (in this episode), action_mask.
 
+    Reset options: {"goal": name, "table": names in order, "intermediates": names that give subgoal rewards (may be
+    left out)} set up that task; an unknown name or a table over its size is an InputError.
+
     Parameters: see `WordCraftSettings`; render_mode "ansi" or "rgb_array".
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}
+    batch: WordCraftVectorEnv
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
         """:raises InputError: bad settings; see `WordCraftSettings`."""
-        self.batch = WordCraftVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
-        self.render_mode = render_mode
+        super().__init__(
+            WordCraftVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
+        )
         self.book, self.tasks, self.split = self.batch.book, self.batch.tasks, self.batch.split
-        self.observation_space = self.batch.single_observation_space
-        self.action_space = self.batch.single_action_space
-        self._slot = np.zeros(1, dtype=np.int64)
-        self._over = True
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
-        """Start an episode: a random task of the partition, or with options the task that they describe:
-        {"goal": name, "table": names in order, "intermediates": names that give subgoal rewards (may be left out)}.
-
-        :raises InputError: unknown name (with near ones), or a table over its size.
-        """
-        super().reset(seed=seed)
-        batch, engine = self.batch, self.batch.engine
-        if seed is not None:
-            engine.forget_drawn()
-        if options:
-            batch.world.set_up(engine, np.zeros(1, dtype=np.int64), options)
-        else:
-            engine.renew(self.np_random)
-        engine.refused[0] = engine.success[0] = self._over = False
-        return self._observe(), batch.describe(0)
-
-    def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
-        """:raises ResetNeeded: when the episode has ended or none was begun."""
-        if self._over:
-            raise ResetNeeded("the episode has ended or was never begun: call reset")
-        engine = self.batch.engine
-        self._slot[0] = as_slot(action)
-        self.batch.advance(self._slot)
-        self._over = bool(engine.done[0])
-        return self._observe(), float(engine.reward[0]), self._over, False, self.batch.describe(0)
 
     def action_masks(self) -> np.ndarray:
         """(S,) bool: the slots that hold something, for MaskablePPO."""
@@ -363,10 +248,6 @@ class WordCraftEnv(gym.Env[Arrays, np.integer]):
         """For each slot the triples that speak for choosing it; see `WordCraftVectorEnv.action_facts`."""
         return self.batch.action_facts(0)
 
-    def render(self) -> Any:
-        """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
-        frames = self.batch.render()
-        return None if frames is None else frames[0]
-
-    def _observe(self) -> Arrays:
-        return {name: array[0] for name, array in self.batch.observe().items()}
+    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See `WordCraftVectorEnv.kg_query`; B is 1."""
+        return self.batch.kg_query()

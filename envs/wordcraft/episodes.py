@@ -16,14 +16,23 @@ TRIES = 50  # rejections of one distractor before the acceptable entities are li
 
 @dataclass
 class Episodes:
-    """:ivar task: (n,) int32 index into the task list; :ivar table: (width, n) int16 env ids, PAD behind the last."""
+    """
+    :ivar task: (n,) int32 index into the task list.
+    :ivar table: (width, n) int16 env ids, PAD behind the last.
+    :ivar count: (n,) int64, how many entities are on the table.
+    """
 
     task: np.ndarray
     table: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, task: np.ndarray, table: np.ndarray) -> "Episodes":
+        return cls(task, table, np.count_nonzero(table, axis=0).astype(np.int64))
 
     @classmethod
     def empty(cls, width: int) -> "Episodes":
-        return cls(np.zeros(0, dtype=np.int32), np.zeros((width, 0), dtype=np.int16))
+        return cls.of(np.zeros(0, dtype=np.int32), np.zeros((width, 0), dtype=np.int16))
 
 
 class EpisodeSampler:
@@ -69,7 +78,7 @@ class EpisodeSampler:
         parts = [self._draw(rng, tasks[start : start + CHUNK]) for start in range(0, len(tasks), CHUNK)]
         if len(parts) == 1:
             return parts[0]
-        return Episodes(
+        return Episodes.of(
             np.concatenate([part.task for part in parts]), np.concatenate([part.table for part in parts], axis=1)
         )
 
@@ -84,7 +93,7 @@ class EpisodeSampler:
         if self.num_distractors:
             goals = np.stack([column.take(task) for column in self.goals])
             self._draw_distractors(rng, goals, given)
-        return Episodes(task.astype(np.int32), self._shuffle(rng, given))
+        return Episodes.of(task.astype(np.int32), self._shuffle(rng, given))
 
     def _draw_distractors(self, rng: np.random.Generator, goals: np.ndarray, table: np.ndarray) -> None:
         """Fill the rows of `table` behind the base; `goals` is (depth, n): goal, then intermediates."""

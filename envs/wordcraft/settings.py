@@ -172,26 +172,3 @@ def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
     return list(given)
-
-
-def as_slots(actions: Any, num_envs: int) -> np.ndarray:
-    """(B,) int64 slots; whatever is not an integer becomes -1, which is refused.
-
-    :raises InputError: not one action per environment.
-    """
-    slots = np.asarray(actions)
-    if slots.shape != (num_envs,):
-        raise InputError(f"actions have shape {slots.shape}, expected ({num_envs},): one slot per environment")
-    if slots.dtype.kind not in "iu":
-        return np.full(num_envs, -1, dtype=np.int64)
-    return np.ascontiguousarray(slots, dtype=np.int64)
-
-
-def as_slot(action: Any) -> int:
-    """The slot of a single environment's action; whatever is not one integer becomes -1, which is refused."""
-    if type(action) is not int:
-        array = np.asarray(action)
-        if array.size != 1 or array.dtype.kind not in "iu":
-            return -1
-        action = array.item()
-    return action if -1 <= action < 2**63 else -1

@@ -1,0 +1,248 @@
+"""Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from gumption.data import InputError
+
+RENDER_MODES = ["ansi", "rgb_array"]
+Arrays = dict[str, np.ndarray]
+
+
+class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
+    """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
+    NotImplementedError here; actions are integers, one per environment, and what is no integer arrives as -1.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        render_mode: str | None,
+        autoreset_mode: AutoresetMode | str,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+    ) -> None:
+        """The spaces are those of one environment."""
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {"render_modes": RENDER_MODES, "render_fps": 2, "autoreset_mode": self.autoreset_mode}
+        self.single_observation_space = observation_space
+        self.single_action_space = action_space
+        self.observation_space = batch_space(observation_space, num_envs)
+        self.action_space = batch_space(action_space, num_envs)
+        self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
+        self._started = False
+
+    # ---- what a world implements
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        """One step of all environments but the idle ones; actions (B,) int64, idle (B,) bool."""
+        raise NotImplementedError
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Reward (B,) float32, terminated (B,) bool, truncated (B,) bool of the latest step; idle ones 0 and false."""
+        raise NotImplementedError
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        """Put new episodes into the (n,) columns, in ascending order; what the last step told of them is cleared."""
+        raise NotImplementedError
+
+    def forget_drawn(self) -> None:
+        """Drop episodes drawn ahead: the generator was seeded."""
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+        """Put the state that reset options describe into the columns, like `renew`."""
+        raise NotImplementedError
+
+    def observe(self) -> Arrays:
+        """A fresh observation of every environment, (B, ...)."""
+        raise NotImplementedError
+
+    def info_arrays(self) -> Arrays:
+        """Infos of every environment, (B, ...)."""
+        raise NotImplementedError
+
+    def describe(self, i: int) -> dict[str, Any]:
+        """The info of environment i as a single environment gives it, with names."""
+        raise NotImplementedError
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        """A picture of environment i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        raise NotImplementedError
+
+    # ---- Gymnasium
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these."""
+        super().reset(seed=seed)
+        options = dict(options or {})
+        mask = options.pop("reset_mask", None)
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
+                raise InputError(f"reset_mask is an array of {self.num_envs} booleans, at least one of them true")
+        columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
+        if seed is not None:
+            self.forget_drawn()
+        if options:
+            self.set_up(columns, options)
+        else:
+            self.renew(columns, self.np_random)
+        self._over[columns] = False
+        self._started = self._started or mask is None
+        return self.observe(), self._infos()
+
+    def step(self, actions: Any) -> tuple[Arrays, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """:raises InputError: not one action per environment.
+        :raises ResetNeeded: before the first reset; with autoreset disabled, after an episode that ended.
+        """
+        if not self._started:
+            raise ResetNeeded("call reset before step")
+        slots = as_slots(actions, self.num_envs)
+        waiting = self._over.any()
+        if waiting and self.autoreset_mode == AutoresetMode.DISABLED:
+            raise ResetNeeded("an episode has ended: reset it, e.g. reset(options={'reset_mask': terminations})")
+        resting = self._over if waiting else None
+        self.advance(slots, resting)
+        reward, terminated, truncated = (part.copy() for part in self.results())
+        if resting is not None:
+            self.renew(np.flatnonzero(resting), self.np_random)
+        self._over = terminated | truncated
+        infos: dict[str, Any] = {}
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and self._over.any():
+            infos = self._final(self._over)
+            self.renew(np.flatnonzero(self._over), self.np_random)
+            self._over = np.zeros(self.num_envs, dtype=bool)
+        return self.observe(), reward.astype(np.float64), terminated, truncated, infos | self._infos()
+
+    def _infos(self) -> dict[str, Any]:
+        values = self.info_arrays()
+        every = np.ones(self.num_envs, dtype=bool)
+        return values | {f"_{name}": every for name in values}
+
+    def _final(self, ended: np.ndarray) -> dict[str, Any]:
+        observation, values = self.observe(), self.info_arrays()
+        last = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(ended):
+            last[i] = {name: array[i] for name, array in observation.items()}
+        infos = values | {f"_{name}": ended for name in values}
+        return {"final_obs": last, "_final_obs": ended, "final_info": infos, "_final_info": ended}
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One frame per environment: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        mode = self.render_mode
+        return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))
+
+    # ---- the lean path
+
+    def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One step without observations and infos; an episode that ends is followed at once by the next.
+
+        :param actions: (B,) integers.
+        :returns: reward (B,) float32, done (B,) bool, success (B,) bool, of the episodes before they were renewed.
+        """
+        self.start()
+        if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
+            self.renew(np.flatnonzero(self._over), self.np_random)
+            self._over[:] = False
+        self.advance(as_slots(actions, self.num_envs))
+        reward, terminated, truncated = self.results()
+        results = reward.copy(), terminated | truncated, self.success.copy()
+        ended = np.flatnonzero(results[1])
+        if len(ended):
+            self.renew(ended, self.np_random)
+        return results
+
+    @property
+    def success(self) -> np.ndarray:
+        """(B,) bool: whose latest step reached what the world is about."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin episodes in all environments, unless a reset has."""
+        if not self._started:
+            self.renew(np.arange(self.num_envs), self.np_random)
+            self._started = True
+
+
+class NativeEnv(gym.Env[Arrays, np.integer]):
+    """A single environment: a batch of one without its batch axis. Stepping after the end raises ResetNeeded."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}
+
+    def __init__(self, batch: NativeVectorEnv) -> None:
+        self.batch = batch
+        self.render_mode = batch.render_mode
+        self.observation_space = batch.single_observation_space
+        self.action_space = batch.single_action_space
+        self._slot = np.zeros(1, dtype=np.int64)
+        self._column = np.zeros(1, dtype=np.int64)
+        self._over = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self.batch.forget_drawn()
+        if options:
+            self.batch.set_up(self._column, options)
+        else:
+            self.batch.renew(self._column, self.np_random)
+        self._over = False
+        return self._observe(), self.batch.describe(0)
+
+    def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+        """:raises ResetNeeded: when the episode has ended or none was begun."""
+        if self._over:
+            raise ResetNeeded("the episode has ended or was never begun: call reset")
+        self._slot[0] = as_slot(action)
+        self.batch.advance(self._slot)
+        reward, terminated, truncated = (part.item() for part in self.batch.results())
+        self._over = terminated or truncated
+        return self._observe(), reward, terminated, truncated, self.batch.describe(0)
+
+    def render(self) -> Any:
+        """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
+
+    def _observe(self) -> Arrays:
+        return {name: array[0] for name, array in self.batch.observe().items()}
+
+
+def check_batch(num_envs: int, render_mode: str | None) -> None:
+    """:raises InputError: unless there is an environment and the render mode is known."""
+    if num_envs < 1:
+        raise InputError(f"num_envs is {num_envs}; it is at least 1")
+    if render_mode not in (None, *RENDER_MODES):
+        raise InputError(f"render_mode is {render_mode!r}; it can be {', '.join(RENDER_MODES)} or None")
+
+
+def as_slots(actions: Any, num_envs: int) -> np.ndarray:
+    """(B,) int64 slots; whatever is not an integer becomes -1, which worlds refuse.
+
+    :raises InputError: not one action per environment.
+    """
+    slots = np.asarray(actions)
+    if slots.shape != (num_envs,):
+        raise InputError(f"actions have shape {slots.shape}, expected ({num_envs},): one slot per environment")
+    if slots.dtype.kind not in "iu":
+        return np.full(num_envs, -1, dtype=np.int64)
+    return np.ascontiguousarray(slots, dtype=np.int64)
+
+
+def as_slot(action: Any) -> int:
+    """The slot of a single environment's action; whatever is not one integer becomes -1, which worlds refuse."""
+    if type(action) is not int:
+        array = np.asarray(action)
+        if array.size != 1 or array.dtype.kind not in "iu":
+            return -1
+        action = array.item()
+    return action if -1 <= action < 2**63 else -1
