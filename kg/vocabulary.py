@@ -14,6 +14,7 @@ import difflib
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
+import pyoxigraph as ox
 
 from gumption.data import InputError
 
@@ -29,6 +31,9 @@ Triple = tuple[str, str, str]
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
+# Two reserved graphs of a store: the rdfs:label of each name, and each fact of the other graphs once.
+LABELS = "urn:gumption:labels"
+UNION = "urn:gumption:union"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {
     "gum": RELATION,
@@ -38,15 +43,9 @@ PREFIXES = {
     "prov": "http://www.w3.org/ns/prov#",
 }
 
-_IRI_TAIL = r"[^\x00-\x20<>\"{}|^`\\\x7f]+"
-_BARE_IRI = re.compile(rf"(?:https?://|urn:){_IRI_TAIL}")
-_BRACKETED_IRI = re.compile(rf"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:{_IRI_TAIL})>")
-
-
-def _encode(label: str) -> str:
-    # quote() leaves "." "~" and a leading "-" alone, which SPARQL does not allow everywhere in a prefixed name.
-    local = quote(label, safe="").replace(".", "%2E").replace("~", "%7E")
-    return "%2D" + local[1:] if local.startswith("-") else local
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself: most labels, so worth a short way
+_KNOWN_SCHEME = ("http://", "https://", "urn:")
+_BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
 
 
 def label_to_iri(label: str, namespace: str = ENTITY) -> str:
@@ -54,23 +53,24 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
     Raises InputError for an empty label and for text that is not Unicode (a lone surrogate).
     """
+    if _PLAIN.fullmatch(label):
+        return namespace + label
     if not label:
         raise InputError("an empty label names nothing: give every subject, relation, object and graph a name")
-    if bracketed := _BRACKETED_IRI.fullmatch(label):
+    if (bracketed := _BRACKETED.fullmatch(label)) and _is_iri(bracketed[1]):
         return bracketed[1]
-    if _BARE_IRI.fullmatch(label) and not _is_canonical(label, namespace):
+    if label.startswith(_KNOWN_SCHEME) and _is_iri(label) and not _is_canonical(label, namespace):
         return label
-    try:
-        return namespace + _encode(label)
-    except UnicodeEncodeError as error:
-        raise InputError(f"the label {label!r} is not valid Unicode text: {error.reason}") from None
+    return namespace + _encode(label)
 
 
 def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
     """The label of an IRI seen in one position: the inverse of `label_to_iri`; a foreign IRI is its own label."""
+    if iri.startswith(namespace) and _PLAIN.fullmatch(iri, len(namespace)):
+        return iri[len(namespace) :]
     if _is_canonical(iri, namespace):
         return unquote(iri[len(namespace) :])
-    return iri if _BARE_IRI.fullmatch(iri) else f"<{iri}>"
+    return iri if iri.startswith(_KNOWN_SCHEME) else f"<{iri}>"
 
 
 def _is_canonical(iri: str, namespace: str) -> bool:
@@ -78,6 +78,42 @@ def _is_canonical(iri: str, namespace: str) -> bool:
     if not iri.startswith(namespace) or len(iri) == len(namespace):
         return False
     return label_to_iri(unquote(iri[len(namespace) :]), namespace) == iri
+
+
+def _is_iri(text: str) -> bool:
+    try:
+        ox.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _encode(label: str) -> str:
+    try:
+        local = quote(label, safe="")
+    except UnicodeEncodeError as error:
+        raise InputError(f"the label {label!r} is not valid Unicode text: {error.reason}") from None
+    # quote() leaves "." "~" and a leading "-" alone, which SPARQL does not allow everywhere in a prefixed name.
+    local = local.replace(".", "%2E").replace("~", "%7E")
+    return "%2D" + local[1:] if local.startswith("-") else local
+
+
+def object_to_term(label: str) -> ox.NamedNode | ox.Literal:
+    """The term of an object's label: a literal where the label is one in N-Triples, else what the label names."""
+    if label.startswith('"'):
+        statement = f"<urn:s> <urn:p> {label} ."
+        try:
+            parsed = [quad.object for quad in ox.parse(statement, ox.RdfFormat.N_TRIPLES)]
+        except SyntaxError:
+            parsed = []
+        if len(parsed) == 1 and isinstance(parsed[0], ox.Literal) and str(parsed[0]) == label:
+            return parsed[0]
+    return ox.NamedNode(label_to_iri(label))
+
+
+def term_to_label(term: object, namespace: str = ENTITY) -> str:
+    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of a literal its N-Triples form."""
+    return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
 
 
 @dataclass(frozen=True)
@@ -96,7 +132,7 @@ class Vocabulary:
     def __init__(self, entities: Sequence[str], relations: Sequence[str]) -> None:
         for kind, labels in (("entity", entities), ("relation", relations)):
             if len(set(labels)) != len(labels):
-                twice = next(label for place, label in enumerate(labels) if label in labels[:place])
+                twice = Counter(labels).most_common(1)[0][0]
                 raise InputError(f"the {kind} {twice!r} occurs twice in the vocabulary: a label has one id")
         object.__setattr__(self, "entities", tuple(entities))
         object.__setattr__(self, "relations", tuple(relations))
