@@ -11,3 +11,9 @@ def register_all() -> None:
         vector_entry_point="gumption.envs.wordcraft.env:WordCraftVectorEnv",
         disable_env_checker=True,
     )
+    gym.register(
+        id="gumption/LittleAlchemy-v0",
+        entry_point="gumption.envs.wordcraft.little_alchemy:LittleAlchemyEnv",
+        vector_entry_point="gumption.envs.wordcraft.little_alchemy:LittleAlchemyVectorEnv",
+        disable_env_checker=True,
+    )

@@ -2,12 +2,15 @@
 
 from .env import WordCraftEnv, WordCraftVectorEnv
 from .facts import facts, recipe_facts
+from .little_alchemy import LittleAlchemyEnv, LittleAlchemyVectorEnv
 from .recipe_book import PAD, RecipeBook
 from .splits import Split, make_split
 from .tasks import Task, TaskList, enumerate_tasks
 
 __all__ = [
     "PAD",
+    "LittleAlchemyEnv",
+    "LittleAlchemyVectorEnv",
     "RecipeBook",
     "Split",
     "Task",

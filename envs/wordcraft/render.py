@@ -35,11 +35,14 @@ def as_picture(state: Mapping[str, Any], last: str = "") -> np.ndarray:
     draw = ImageDraw.Draw(image)
 
     def write(text: str, box: tuple[int, int, int, int], size: int, fill: tuple[int, int, int], anchor: str) -> None:
-        """Text that shrinks until it fits into the box; anchor "mm" is its middle, "lm" the middle of its left side."""
+        """Text that shrinks, then is cut, to fit the box; anchor "mm" is its middle, "lm" the middle of its left."""
         font = _font(size)
-        while size > 8 and draw.textlength(text, font=font) > box[2] - box[0]:
-            size -= 1
-            font = _font(size)
+        while draw.textlength(text, font=font) > box[2] - box[0]:
+            if size > 8:
+                size -= 1
+                font = _font(size)
+            else:
+                text = text[:-2] + "…"
         x = box[0] if anchor[0] == "l" else (box[0] + box[2]) // 2
         draw.text((x, (box[1] + box[3]) // 2), text, font=font, fill=fill, anchor=anchor)
 
@@ -70,6 +73,26 @@ def _font(size: int):
     from PIL import ImageFont
 
     return ImageFont.load_default(size=size)
+
+
+def discoveries(state: Mapping[str, Any], total: int, mode: str) -> "str | np.ndarray":
+    """Little Alchemy: how much is known, what is selected, and what the latest mix found."""
+    lines = [
+        f"discovered: {state['num_discovered']} of {total}",
+        f"selected: {', '.join(state['selection']) or '-'}",
+        f"found: {', '.join(state['found']) or '-'}",
+    ]
+    if mode == "ansi":
+        return "\n".join([*lines, "known: " + ", ".join(state["table"])]) + "\n"
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (640, 150), PAPER)
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((MARGIN, 56, 622, 68), fill=FAINT)
+    draw.rectangle((MARGIN, 56, MARGIN + round(604 * state["num_discovered"] / total), 68), fill=GOAL)
+    for y, line in zip((14, 84, 112), lines, strict=True):
+        draw.text((MARGIN, y), line, font=_font(20), fill=INK)
+    return np.asarray(image).copy()
 
 
 def render(state: Mapping[str, Any], mode: str, last: str = "") -> "str | np.ndarray":

@@ -52,5 +52,5 @@ def rows() -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="session")
 def book(rows) -> RecipeBook:
-    """28 entities, 35 recipes; fire + wood makes smoke, charcoal and campfire."""
+    """28 entities (20 within reach of air, earth, fire, time and water), 35 recipes; fire + wood makes three things."""
     return RecipeBook("small", list(dict.fromkeys(label for row in rows for label in row)), rows)

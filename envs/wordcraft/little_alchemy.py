@@ -1,0 +1,223 @@
+"""The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gumption.data import InputError
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+
+from .facts import COMBINES_WITH, Triple
+from .recipe_book import PAD, RecipeBook
+
+CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
+
+
+class LittleAlchemyVectorEnv(NativeVectorEnv):
+    """Many games at once; the game is told in `LittleAlchemyEnv`.
+
+    :ivar discovered, reachable: (B, N) bool.
+    :ivar selection: (B,) int16 env id or PAD.
+    :ivar found: (B, N) bool, what the latest step newly made.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
+        basic: Iterable[str] | None = None,
+        max_steps: int = 2_000,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        """:raises InputError: an unknown entity, no basic one, or fewer than two steps."""
+        check_batch(num_envs, render_mode)
+        self.book = book = RecipeBook.load(recipe_book)
+        if max_steps < 2:
+            raise InputError(f"max_steps is {max_steps}; a mix takes two")
+        size = len(book.entities)
+        self.basic = np.zeros(size, dtype=bool)
+        if basic is None:
+            self.basic[book.roots] = True
+            basic = set(CLASSICAL) & set(book.entities)
+        self.basic[[book.entity_id(label) for label in basic]] = True
+        if not self.basic.any():
+            raise InputError(f"recipe book {book.name}: no basic entity to start from; name some in `basic`")
+        self._all = _closure(book, self.basic)
+        self.reachable = np.tile(self._all, (num_envs, 1))
+        self.max_steps = max_steps
+        self.discovered = np.tile(self.basic, (num_envs, 1))
+        self.selection = np.zeros(num_envs, dtype=np.int16)
+        self.steps = np.zeros(num_envs, dtype=np.int64)
+        self.refusals = np.zeros(num_envs, dtype=np.int64)
+        self.refused = np.zeros(num_envs, dtype=bool)
+        self.found = np.zeros((num_envs, size), dtype=bool)
+        self._rows = np.arange(num_envs)
+        self._reward = np.zeros(num_envs, dtype=np.float32)
+        self._terminated = np.zeros(num_envs, dtype=bool)
+        self._truncated = np.zeros(num_envs, dtype=bool)
+        space = spaces.Dict({"discovered": spaces.MultiBinary(size), "selection_index": spaces.Discrete(size + 1)})
+        super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(size))
+
+    @property
+    def success(self) -> np.ndarray:
+        return self._terminated
+
+    def random_actions(self) -> np.ndarray:
+        """(B,) int64: in each game a random discovered entity."""
+        chance = self.np_random.random(self.discovered.shape)
+        return np.where(self.discovered, chance, -1.0).argmax(axis=1)
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        book, playing = self.book, np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
+        exists = (actions >= 0) & (actions < self.discovered.shape[1])
+        accepted = playing & exists & self.discovered[self._rows, np.where(exists, actions, 0)]
+        self.refused = playing & ~accepted
+        self.refusals += self.refused
+        self.steps += playing
+        mixing = accepted & (self.selection > PAD)
+        self.found[:] = False
+        rows = np.flatnonzero(mixing)
+        code = book.single[self.selection[rows].astype(np.int64) * (len(book.entities) + 1) + actions[rows] + 1]
+        products = np.where(code[:, None] < 0, book.several[np.maximum(-code.astype(np.int64), 0)], 0)
+        products[:, 0] = np.where(code > 0, code, products[:, 0])
+        for product in products.T:
+            made = product > PAD
+            self.found[rows[made], product[made] - 1] = True
+        self.found &= ~self.discovered
+        self.discovered |= self.found
+        self.selection = np.where(accepted, np.where(mixing, PAD, actions + 1), self.selection).astype(np.int16)
+        self._reward = self.found.sum(axis=1).astype(np.float32)
+        self._terminated = playing & (self.discovered >= self.reachable).all(axis=1)
+        self._truncated = playing & ~self._terminated & (self.steps >= self.max_steps)
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._reward, self._terminated, self._truncated
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        self._begin(columns, self.basic, self._all)
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+        """Start with {"discovered": names} besides the basic entities.
+
+        :raises InputError: another option, no list, or an unknown entity.
+        """
+        named = options.get("discovered")
+        if set(options) != {"discovered"} or isinstance(named, str) or not isinstance(named, Iterable):
+            raise InputError(f"the reset option here is 'discovered', a list of names; found {dict(options)!r}")
+        discovered = self.basic.copy()
+        discovered[[self.book.entity_id(label) for label in named]] = True
+        self._begin(columns, discovered, _closure(self.book, discovered))
+
+    def _begin(self, columns: np.ndarray, discovered: np.ndarray, reachable: np.ndarray) -> None:
+        self.discovered[columns] = discovered
+        self.reachable[columns] = reachable
+        self.found[columns] = False
+        for state in (self.selection, self.steps, self.refusals, self.refused, self._terminated, self._truncated):
+            state[columns] = 0
+
+    def observe(self) -> Arrays:
+        return {"discovered": self.discovered.astype(np.int8), "selection_index": self.selection.astype(np.int64)}
+
+    def info_arrays(self) -> Arrays:
+        return {
+            "success": self._terminated.copy(),
+            "num_discovered": self.discovered.sum(axis=1),
+            "invalid_action": self.refused.copy(),
+            "invalid_actions": self.refusals.copy(),
+            "action_mask": self.discovered.astype(np.int8),
+        }
+
+    def describe(self, i: int) -> dict[str, Any]:
+        selected = int(self.selection[i])
+        return {
+            "table": self.book.labels(np.flatnonzero(self.discovered[i]) + 1),
+            "selection": [self.book.label(selected)] if selected else [],
+            "found": self.book.labels(np.flatnonzero(self.found[i]) + 1),
+            "num_discovered": int(self.discovered[i].sum()),
+            "success": bool(self._terminated[i]),
+            "invalid_action": bool(self.refused[i]),
+            "invalid_actions": int(self.refusals[i]),
+            "action_mask": self.discovered[i].astype(np.int8),
+        }
+
+    def action_facts(self, i: int) -> list[list[Triple]]:
+        """For each entity the triples that speak for choosing it: (candidate, combinesWith, selection)."""
+        selected = self.book.labels([self.selection[i]])
+        return [
+            [(entity, COMBINES_WITH, chosen) for chosen in selected] if known else []
+            for entity, known in zip(self.book.entities, self.discovered[i], strict=True)
+        ]
+
+    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What action scores are asked for: goal (B,), all PAD; candidates (B, N); selection (B,), env ids."""
+        candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1, dtype=np.int16), np.int16(PAD))
+        return np.zeros(self.num_envs, dtype=np.int16), candidates, self.selection
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        from .render import discoveries
+
+        return discoveries(self.describe(i), int(self.reachable[i].sum()), mode)
+
+
+class LittleAlchemyEnv(NativeEnv):
+    """Make as many entities as you can (the game that WordCraft simplifies; Jiang et al., 2020, section 3).
+
+    Description: at first the basic entities are known. Selecting two known entities, or one twice, mixes them; every
+    product of the pair becomes known. The selection is then empty again. Nothing is random.
+
+    Observation (Dict): discovered (N,) int8, by entity of `book.entities`; selection_index, 0 or entity + 1.
+
+    Actions: Discrete(N), the entity to select; one that is not known is refused: a step is used,
+    `info["invalid_action"]` is true.
+
+    Reward: the number of entities that became known.
+
+    Termination: everything that can be made is known. Truncation: after max_steps steps (two a mix).
+
+    Info: table (what is known), selection and found (new by this step) as names, num_discovered, success,
+    invalid_action, invalid_actions, action_mask.
+
+    Reset options: {"discovered": names known at first besides the basic ones}.
+
+    Parameters: recipe_book as for WordCraft; basic, names to start from (by default the entities that nothing makes,
+    and air, earth, fire and water where the book has them); max_steps; render_mode "ansi" or "rgb_array".
+    """
+
+    batch: LittleAlchemyVectorEnv
+
+    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        """:raises InputError: bad settings; see `LittleAlchemyVectorEnv`."""
+        super().__init__(
+            LittleAlchemyVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
+        )
+        self.book = self.batch.book
+
+    def action_masks(self) -> np.ndarray:
+        """(N,) bool: the known entities, for MaskablePPO."""
+        return self.batch.discovered[0].copy()
+
+    def action_facts(self) -> list[list[Triple]]:
+        """For each entity the triples that speak for choosing it."""
+        return self.batch.action_facts(0)
+
+    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See `LittleAlchemyVectorEnv.kg_query`; B is 1."""
+        return self.batch.kg_query()
+
+
+def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:
+    """(N,) bool: what can be made from the basic entities, and these."""
+    known = basic.copy()
+    while True:
+        makeable = known[book.recipes[:, 0]] & known[book.recipes[:, 1]]
+        more = known.copy()
+        more[book.recipes[makeable, 2]] = True
+        if (more == known).all():
+            return known
+        known = more
