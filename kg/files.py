@@ -69,17 +69,16 @@ class Quads:
 def label_quads(facts: Iterable[ox.Quad]) -> list[ox.Quad]:
     """The rdfs:label, in the graph LABELS, of each graph of these facts and of gumption's entities and relations."""
     quads = list(facts)
-    terms = dict.fromkeys((quad.subject for quad in quads), ENTITY)
+    terms: dict[object, str] = dict.fromkeys((quad.subject for quad in quads), ENTITY)
     terms |= dict.fromkeys((quad.object for quad in quads), ENTITY)
     terms |= dict.fromkeys((quad.predicate for quad in quads), RELATION)
-    names = {
-        term: iri_to_label(term.value, namespace)
-        for term, namespace in terms.items()
-        if isinstance(term, ox.NamedNode) and term.value.startswith(namespace)
-    }
-    graphs = {term: iri_to_label(term.value, GRAPH) for term in dict.fromkeys(quad.graph_name for quad in quads)}
+    terms |= dict.fromkeys((quad.graph_name for quad in quads), GRAPH)
     relation, graph = ox.NamedNode(RDFS_LABEL), ox.NamedNode(LABELS)
-    return [ox.Quad(term, relation, ox.Literal(label), graph) for term, label in (names | graphs).items()]
+    return [
+        ox.Quad(term, relation, ox.Literal(iri_to_label(term.value, namespace)), graph)
+        for term, namespace in terms.items()
+        if isinstance(term, ox.NamedNode) and (namespace == GRAPH or term.value.startswith(namespace))
+    ]
 
 
 def read_facts(path: Path) -> list[ox.Quad]:

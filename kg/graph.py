@@ -1,5 +1,6 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -169,7 +170,8 @@ class KnowledgeGraph:
         vocabulary, ids = self.arrays(graph)
         result = networkx.MultiDiGraph()
         result.add_nodes_from(vocabulary.entities)
-        result.add_edges_from((s, o, r, {"relation": r}) for s, r, o in vocabulary.ids_to_triples(ids))
+        for subject, relation, object_ in vocabulary.ids_to_triples(ids):
+            result.add_edge(subject, object_, key=relation, relation=relation)
         return result
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
@@ -224,8 +226,10 @@ class KnowledgeGraph:
 
     def _insert(self, facts: list[ox.Quad]) -> int:
         default, _ = self._graph_iris()
-        for iri in sorted({fact.graph_name.value for fact in facts} & set(default)):  # another program's graph
-            self._store.update(f"ADD GRAPH <{iri}> TO GRAPH <{UNION}>")
+        names = {str(fact.graph_name) for fact in facts}
+        for iri in default:
+            if f"<{iri}>" in names:  # until now another program's graph
+                self._store.update(f"ADD GRAPH <{iri}> TO GRAPH <{UNION}>")
         return self._store.insert(facts, label_quads(facts))
 
     def _quads(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
@@ -272,15 +276,18 @@ class KnowledgeGraph:
         (entities, subjects, objects), (relations, predicates) = (
             _number([fields[0::3], fields[2::3]], ENTITY), _number([fields[1::3]], RELATION)
         )  # fmt: skip
-        ids = np.stack([subjects, predicates, objects], axis=1)
-        ids = ids[np.lexsort(ids.T[::-1])]
-        repeated = (ids[1:] == ids[:-1]).all(axis=1)  # by a store with graphs of other programs
-        return Vocabulary(entities, relations), np.delete(ids, 1 + np.flatnonzero(repeated), axis=0)
+        # One number a row: sorts and finds repeated rows (of other programs' graphs) several times faster than three.
+        # It fits into 63 bits for a billion entities.
+        many, kinds = max(len(entities), 1), max(len(relations), 1)
+        keys = np.sort((subjects * kinds + predicates) * many + objects)
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+        ids = np.stack([keys // (kinds * many), keys // many % kinds, keys % many], axis=1)
+        return Vocabulary(entities, relations), ids
 
 
 def _number(columns: list[list[bytes]], namespace: str) -> tuple[Any, ...]:
     """The sorted labels of the terms in some columns, then per column the (n,) int64 places of its terms in them."""
-    distinct = list(dict.fromkeys(term for column in columns for term in column))
+    distinct = list(dict.fromkeys(itertools.chain(*columns)))
     labels = _labels(distinct, namespace)
     names = sorted(set(labels))
     place = {label: index for index, label in enumerate(names)}

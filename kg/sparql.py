@@ -90,7 +90,7 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
             return
         if node.name == "GraphGraphPattern" and isinstance(node.term, Variable):
             found[str(node.term)] = GRAPH
-        for terms in [*node.get("triples", ()), *node.get("template", ())]:  # s, p, o, s, p, o, ...
+        for terms in [*(node.triples or ()), *(node.template or ())]:  # s, p, o, s, p, o, ...
             found.update((str(term), RELATION) for term in terms[1::3] if isinstance(term, Variable))
 
     try:

@@ -43,7 +43,7 @@ PREFIXES = {
     "prov": "http://www.w3.org/ns/prov#",
 }
 
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself: most labels, so worth a short way
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself
 _KNOWN_SCHEME = ("http://", "https://", "urn:")
 _BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
 
@@ -53,8 +53,8 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
     Raises InputError for an empty label and for text that is not Unicode (a lone surrogate).
     """
-    if _PLAIN.fullmatch(label):
-        return namespace + label
+    if _PLAIN.fullmatch(label.replace(" ", "")):  # most labels: plain words, worth a short way
+        return namespace + label.replace(" ", "%20")
     if not label:
         raise InputError("an empty label names nothing: give every subject, relation, object and graph a name")
     if (bracketed := _BRACKETED.fullmatch(label)) and _is_iri(bracketed[1]):
@@ -66,8 +66,9 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
 def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
     """The label of an IRI seen in one position: the inverse of `label_to_iri`; a foreign IRI is its own label."""
-    if iri.startswith(namespace) and _PLAIN.fullmatch(iri, len(namespace)):
-        return iri[len(namespace) :]
+    local = iri[len(namespace) :].replace("%20", " ")
+    if iri.startswith(namespace) and _PLAIN.fullmatch(local.replace(" ", "")):
+        return local
     if _is_canonical(iri, namespace):
         return unquote(iri[len(namespace) :])
     return iri if iri.startswith(_KNOWN_SCHEME) else f"<{iri}>"

@@ -257,18 +257,23 @@ def test_files_round_trip(graph, tmp_path, suffix):
     assert again.query('ASK { ent:acid%20rain rdfs:label "acid rain" }') is True
 
 
-def test_other_processes_see_what_was_written(home, request):
-    home().add(STEAM, graph="a")
-    if "memory" in request.node.name:
-        pytest.skip("a graph in memory ends with its process")
-    if "disk" in request.node.name:
-        with pytest.raises(InputError, match="is in use: close it there first"):
-            home()
-        return
-    assert list(home().triples()) == STEAM
-
-
 # What only some homes can do or suffer.
+
+
+@pytest.mark.parametrize("home", ["disk"], indirect=True)
+def test_one_process_at_a_time_holds_a_graph_on_disk(home):
+    home()
+    with pytest.raises(InputError, match="is in use: close it there first"):
+        home()
+
+
+@pytest.mark.parametrize("home", ["endpoint"], indirect=True)
+def test_an_endpoint_has_many_clients(home):
+    one, other = home(), home()
+    one.add(STEAM, graph="a")
+    other.add(STEAM[:1], graph="b")
+    assert list(one.triples()) == list(other.triples()) == STEAM
+    assert one.graphs() == {"a": 4, "b": 1}
 
 
 def test_graphs_of_other_programs(endpoint):
