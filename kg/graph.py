@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -287,12 +288,13 @@ class KnowledgeGraph:
 
 def _number(columns: list[list[bytes]], namespace: str) -> tuple[Any, ...]:
     """The sorted labels of the terms in some columns, then per column the (n,) int64 places of its terms in them."""
-    distinct = list(dict.fromkeys(itertools.chain(*columns)))
-    labels = _labels(distinct, namespace)
+    codes: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)  # a new term gets the next number
+    coded = [np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns]
+    labels = _labels(list(codes), namespace)
     names = sorted(set(labels))
     place = {label: index for index, label in enumerate(names)}
-    ids = {term: place[label] for term, label in zip(distinct, labels, strict=True)}
-    return names, *(np.fromiter(map(ids.__getitem__, column), np.int64, len(column)) for column in columns)
+    places = np.fromiter((place[label] for label in labels), np.int64, len(labels))
+    return names, *(places[column] for column in coded)
 
 
 def _labels(terms: list[bytes], namespace: str) -> list[str]:
