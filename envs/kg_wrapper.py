@@ -31,7 +31,7 @@ class KGScores(gym.ObservationWrapper):
         if not hasattr(env.unwrapped, "kg_query") or not isinstance(env.observation_space, spaces.Dict):
             raise InputError(f"{env.unwrapped} has no kg_query and Dict observation: KG scores cannot be added to it")
         self.scores = scores
-        self.bound = np.float32(bound)
+        self.bound = float(bound)
         box = spaces.Box(-self.bound, self.bound, self._ask().shape, np.float32)
         self.observation_space = spaces.Dict({**env.observation_space.spaces, "kg_scores": box})
 
@@ -47,4 +47,4 @@ class KGScores(gym.ObservationWrapper):
         goal, table, selection = self.env.get_wrapper_attr("kg_query")()
         scores = np.asarray(self.scores.action_scores(goal, table, selection), dtype=np.float32)[0]
         finite = np.nan_to_num(scores.clip(-self.bound, self.bound), nan=-self.bound)
-        return np.where(table[0][:, None] > 0, finite, -self.bound)
+        return np.where(table[0][:, None] > 0, finite, np.float32(-self.bound))

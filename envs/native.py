@@ -1,7 +1,7 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -177,7 +177,7 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
 class NativeEnv(gym.Env[Arrays, np.integer]):
     """A single environment: a batch of one without its batch axis. Stepping after the end raises ResetNeeded."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 2}
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012  (Gymnasium's own form)
 
     def __init__(self, batch: NativeVectorEnv) -> None:
         self.batch = batch
