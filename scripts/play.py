@@ -177,7 +177,9 @@ class Game:
             raise InputError(f"{self.out}: not a result of gumption play ({error}); give another --out") from None
         different = [name for name in self.result if name != "records" and found.get(name) != self.result[name]]
         if different:
-            raise InputError(f"{self.out}: holds another game (its {', '.join(different)} differ); give another --out")
+            raise InputError(
+                f"{self.out}: holds another game ({', '.join(different)} not the same); give another --out"
+            )
         if complete:
             raise InputError(f"{self.out}: this game is finished (success {found['success']:.0%}); give another --out")
         self.result["records"] = records

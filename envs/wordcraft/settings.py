@@ -35,7 +35,7 @@ class WordCraftSettings:
     :ivar word_vectors: file for "glove", where the shipped one lacks words of the book.
     :ivar reward: "shaped" (+1 goal, +1 subgoal, -0.1 for a useless mix) or "sparse" (1 or 0 at the end).
     :ivar shortcuts: keep tasks that need fewer mixes than depth.
-    :ivar alternatives: allow distractors that open another way to the goal.
+    :ivar alternatives: allow distractors that open another way, by one mix that makes the goal or an intermediate.
     :ivar rules: "correct", or "2020" for the recorded behaviour of the first release: a pair makes only its last
         product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
         tables are not filtered (shortcuts and alternatives are implied).
