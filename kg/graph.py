@@ -126,7 +126,7 @@ class KnowledgeGraph:
             raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
         return vocabulary, ids
 
-    def query(self, sparql: str, **labels: str | float) -> Any:
+    def query(self, sparql: str, /, **labels: str | float) -> Any:
         """The answer to a SPARQL query over the union of all named graphs.
 
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders

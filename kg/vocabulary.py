@@ -117,7 +117,7 @@ def term_to_label(term: object, namespace: str = ENTITY) -> str:
     return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Vocabulary:
     """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
 

@@ -359,9 +359,13 @@ def test_nobody_listens(silent_address):
 def wrong_server() -> Iterator[str]:
     """A server that is no SPARQL endpoint; the path says what it does wrong."""
 
+    hung = threading.Event()
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/hangs":
+                hung.wait(10)
             if self.path == "/refuses":
                 self.send_error(503, "Busy", "come back later")
                 return
@@ -376,6 +380,7 @@ def wrong_server() -> Iterator[str]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
+        hung.set()
         server.shutdown()
         thread.join()
 
@@ -392,6 +397,12 @@ def test_a_server_that_is_no_endpoint(wrong_server, path, message):
     url = wrong_server + path
     with pytest.raises(InputError, match=re.escape(message.format(url=url))):
         KnowledgeGraph(url).query("ASK { ?s ?p ?o }")
+
+
+def test_an_endpoint_that_is_silent_for_too_long(wrong_server, monkeypatch):
+    monkeypatch.setattr(stores_module, "TIMEOUT_S", 0.1)
+    with pytest.raises(InputError, match=rf"the SPARQL endpoint {wrong_server}/hangs does not answer \(timed out\)"):
+        len(KnowledgeGraph(f"{wrong_server}/hangs"))
 
 
 def test_an_update_that_is_refused(endpoint, wrong_server):
