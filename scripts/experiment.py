@@ -34,6 +34,9 @@ def experiment(
     report: Annotated[
         Path | None, typer.Option(help="Run nothing: write results, table and plots of this folder's runs anew.")
     ] = None,
+    human: Annotated[
+        list[Path] | None, typer.Option(help="Result of `gumption play wordcraft` to draw in; may be given again.")
+    ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
 ) -> None:
     """Run one of the papers' experiments: every condition with several seeds, then a table and plots.
@@ -51,7 +54,7 @@ def experiment(
         _list_experiments(console)
         return
     if report is not None:
-        _report(console, report, save)
+        _report(console, report, save, human or [])
         return
     if name is None:
         raise InputError("name an experiment, for example wordcraft-fig3; `gumption experiment --list` names them all")
@@ -62,7 +65,7 @@ def experiment(
     if word_vectors is not None:
         common["word_vectors"] = word_vectors
     _run(console, chosen, common, range(seeds or chosen.seeds), workers, folder)
-    _report(console, folder, save)
+    _report(console, folder, save, human or [])
 
 
 def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, workers: int, folder: Path) -> None:
@@ -85,10 +88,10 @@ def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, wo
         console.print(f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {success:.3f} in {seconds:.0f} s")
 
 
-def _report(console: Console, folder: Path, save: Path | None) -> None:
+def _report(console: Console, folder: Path, save: Path | None, people: list[Path]) -> None:
     from .experiments.report import gather, write_report
 
-    results = gather(folder)
+    results = gather(folder, people=people)
     written = write_report(results, folder)
     if save is not None:
         written += write_report(results, save)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -301,16 +302,16 @@ def pykeen_epoch_seconds(triples: Sequence[tuple[str, str, str]], epochs: int = 
 
     factory = TriplesFactory.from_labeled_triples(np.array(triples, dtype=str), create_inverse_triples=True)
     model = PykeenComplEx(triples_factory=factory, embedding_dim=128, loss="crossentropy", random_seed=0)
-    loop = LCWATrainingLoop(
-        model, factory, optimizer=Adagrad(model.parameters(), lr=0.1), automatic_memory_optimization=False
-    )
+    loop = LCWATrainingLoop(model=model, triples_factory=factory, optimizer=Adagrad(model.parameters(), lr=0.1))
     gc.collect()
     gc.freeze()  # its loop collects garbage each epoch: what is alive now need not be looked at again
     try:
-        loop.train(factory, num_epochs=1, batch_size=512, use_tqdm=False)
-        started = perf_counter()
-        loop.train(factory, num_epochs=epochs, batch_size=512, use_tqdm=False)
-        return (perf_counter() - started) / epochs
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*pin_memory.*")  # it asks for it whether or not there is a GPU
+            loop.train(factory, num_epochs=1, batch_size=512, use_tqdm=False)
+            started = perf_counter()
+            loop.train(factory, num_epochs=epochs, batch_size=512, use_tqdm=False)
+            return (perf_counter() - started) / epochs
     finally:
         gc.unfreeze()
 

@@ -22,11 +22,11 @@ _SCORES = {
 }
 
 
-def gather(directory: Path, experiment: Experiment | None = None) -> dict[str, Any]:
+def gather(directory: Path, experiment: Experiment | None = None, people: Sequence[Path] = ()) -> dict[str, Any]:
     """The results of all complete runs under `directory`, as the content of results.json.
 
-    The experiment is the one that plan.json names, unless given. Raises InputError where there is no plan.json or no
-    complete run.
+    The experiment is the one that plan.json names, unless given; `people` are results of `gumption play`. Raises
+    InputError where there is no plan.json or no complete run, or a person played on another split or setting.
     """
     if not (directory / PLAN).is_file():
         raise InputError(f"{directory}: no {PLAN}, so no experiment was run there")
@@ -40,6 +40,7 @@ def gather(directory: Path, experiment: Experiment | None = None) -> dict[str, A
             rows.append(_row(label, condition, plan["settings"][label], dict(sorted(runs.items()))))
     if not rows:
         raise InputError(f"{directory}: no run is complete yet")
+    rows += [_person(path, plan, rows) for path in people]
     header = {key: value for key, value in plan.items() if key not in ("experiment", "settings")}
     return {
         "experiment": experiment.name,
@@ -117,6 +118,39 @@ def _row(label: str, condition: Condition, settings: Mapping[str, Any], runs: Ma
     row["measured_2020"], row["target"] = condition.measured_2020, condition.target
     row["curve"] = _curve([read_curve(run) for run in runs.values()])
     return row
+
+
+def _person(path: Path, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A row for one person's game, on the panels with as many distractors; the interval is over the tasks played."""
+
+    played = read_json(path)
+    if not isinstance(played, dict) or played.get("schema") != "gumption/play/1" or not played.get("complete"):
+        raise InputError(f"{path}: no finished game of `gumption play`")
+    if played["split_hash"] != plan["split_hash"]:
+        raise InputError(f"{path}: played on another split or recipe book than these runs")
+    count = played["settings"]["num_distractors"]
+    like = [row for row in rows if row["method"] == "random" and row["settings"]["num_distractors"] == count]
+    if not like:
+        raise InputError(f"{path}: played with {count} distractors, which none of these runs has")
+    test = [record for record in played["records"] if record["part"] == "test"]
+    success = _summary([float(record["success"]) for record in test])
+    same = [float(record["chosen"][0] == record["chosen"][1]) for record in test]
+    return {
+        "condition": like[0]["condition"].replace("random policy", "person"),
+        "panels": like[0]["panels"],
+        "method": "person",
+        "settings": played["settings"],
+        "seeds": [played["seed"]],
+        "success": {**success, "iqm": success["mean"], "per_seed": [success["mean"]]},
+        "success_alternatives": None,
+        "train_success": None if played["train_success"] is None else _summary([played["train_success"]]),
+        "same_slot_twice": _summary(same),
+        "wall_s": sum(record["seconds"] for record in played["records"]),
+        "steps_per_s": None,
+        "measured_2020": None,
+        "target": None,
+        "curve": None,
+    }
 
 
 def _summary(scores: Sequence[float]) -> dict[str, Any]:

@@ -212,3 +212,47 @@ def test_report_of_one_seed_has_no_interval(run, tmp_path, book):
     assert "NaN" not in json.dumps(results)
     assert "| GloVe, 1 distractor | 1 | 0.400 | 0.400 |" in markdown(results)
     write_report(results, tmp_path / "again")
+
+
+def game(split_hash: str, distractors: int, won: int) -> dict:
+    """A finished game of `gumption play`, as its file has it, with so many of four test tasks solved."""
+    record = {"part": "test", "chosen": ["thing1", "thing2"], "seconds": 2.0}
+    return {
+        "schema": "gumption/play/1",
+        "complete": True,
+        "settings": {"num_distractors": distractors},
+        "split_hash": split_hash,
+        "seed": 3,
+        "train_success": 0.5,
+        "records": [{**record, "success": number < won} for number in range(4)],
+    }
+
+
+def test_a_person_is_drawn_in(run, tmp_path, book):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "2", "--total-steps", "200", "--out", "there")
+    before = (tmp_path / "there" / "curves.png").read_bytes()
+    split_hash = json.loads((tmp_path / "there" / "plan.json").read_text())["split_hash"]
+    (tmp_path / "me.json").write_text(json.dumps(game(split_hash, 8, won=3)))
+    run("--report", "there", "--human", "me.json")
+    row = json.loads((tmp_path / "there" / "results.json").read_text())["rows"][-1]
+    assert (row["condition"], row["panels"]) == ("person, 8 distractors", ["8 distractors"])
+    assert row["success"]["mean"] == 0.75
+    assert 0.2 < row["success"]["low"] < 0.75 < row["success"]["high"] <= 1
+    assert row["wall_s"] == 8.0
+    assert (tmp_path / "there" / "curves.png").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"complete": False}, "no finished game"),
+        ({"split_hash": "0" * 64}, "another split"),
+        ({"settings": {"num_distractors": 3}}, "3 distractors, which none"),
+    ],
+)
+def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, message):
+    run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    split_hash = json.loads((tmp_path / "there" / "plan.json").read_text())["split_hash"]
+    (tmp_path / "me.json").write_text(json.dumps(game(split_hash, 8, won=3) | change))
+    with pytest.raises(InputError, match=message):
+        run("--report", "there", "--human", "me.json")
