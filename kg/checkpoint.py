@@ -1,0 +1,92 @@
+"""Checkpoints are folders with tensors.safetensors and checkpoint.json: no pickles, written beside, then renamed."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from gumption.data import InputError
+
+TENSORS = "tensors.safetensors"
+META = "checkpoint.json"
+
+
+def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Any) -> None:
+    """Write or replace the checkpoint in a folder. A kill leaves the old one or the new one, never a mixture.
+
+    :param meta: what json.dump takes.
+    :raises InputError: a path that is something else than a checkpoint; it is left alone.
+    """
+    directory = Path(directory)
+    ours = (directory / META).is_file() or (directory.is_dir() and not any(directory.iterdir()))
+    if directory.exists() and not ours:
+        raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}.", suffix=".part"))
+    beside.chmod(0o755)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
+        (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        old = directory.with_name(f".{directory.name}.old")
+        if directory.exists():  # two renames: a reader finds one of the two names whole (see `_present`)
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(directory, old)
+        os.replace(beside, directory)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
+    """Whether `load_checkpoint` has something to read there."""
+    return (_present(Path(directory)) / META).is_file()
+
+
+def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
+    """Read a checkpoint: tensors on the CPU, and the JSON beside them.
+
+    :param kind: what it must say it is (`meta["kind"]`).
+    :raises InputError: no checkpoint, one of another kind, a broken file, or a tensor with NaN in it.
+    """
+    directory = _present(Path(directory))
+    try:
+        meta = json.loads((directory / META).read_text(encoding="utf-8"))
+        tensors = load_file(directory / TENSORS)
+    except OSError as error:
+        raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
+    except (ValueError, SafetensorError) as error:
+        raise InputError(f"{directory}: the checkpoint is damaged ({error}); make it again") from None
+    if not isinstance(meta, dict) or meta.get("kind") != kind:
+        found = meta.get("kind") if isinstance(meta, dict) else None
+        raise InputError(f"{directory}: a checkpoint of {found!r}, expected {kind!r}")
+    bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if bad:
+        raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
+    return tensors, meta
+
+
+def _present(directory: Path) -> Path:
+    """The folder itself, or its predecessor where a kill fell between the two renames of `save_checkpoint`."""
+    old = directory.with_name(f".{directory.name}.old")
+    return old if not directory.exists() and old.exists() else directory
+
+
+def pick_device(device: str) -> torch.device:
+    """ "auto" is the GPU where there is one, else the CPU.
+
+    :raises InputError: a device that torch does not know or cannot use.
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device {device!r} cannot be used ({reason}); take auto, cpu or cuda") from None

@@ -1,0 +1,74 @@
+"""What a link predictor is, and what every one of them gives people: scores of facts and the likeliest answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+
+from .vocabulary import Triple, Vocabulary
+
+Answer = tuple[str, float, float]
+
+
+class LinkPredictor(ABC):
+    """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
+
+    A predictor gives two rows of scores: of every object for a (subject, relation), and of every subject for a
+    (relation, object). Their softmax is the probability of that answer; the two directions may differ.
+    """
+
+    vocabulary: Vocabulary
+    device: torch.device
+
+    @abstractmethod
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+
+    @abstractmethod
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+
+    @torch.no_grad()
+    def score(self, triples: Sequence[Triple]) -> np.ndarray:
+        """(n,) float32, the score of each label triple in the direction subject -> object.
+
+        :raises InputError: an unknown label, with near matches.
+        """
+        ids = torch.from_numpy(self.vocabulary.triples_to_ids(triples)).to(self.device)
+        parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in ids.split(1024)]
+        return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
+
+    @torch.no_grad()
+    def predict(
+        self, *, subject: str | None = None, relation: str | None = None, object: str | None = None, k: int = 10
+    ) -> list[Answer]:
+        """The k best answers for the part that is left out: (label, score, probability among all answers).
+
+        :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1.
+        """
+        if relation is None or (subject is None) == (object is None):
+            raise InputError(
+                "predict needs a relation and either a subject or an object: what is left out is predicted"
+            )
+        if k < 1:
+            raise InputError(f"k is {k}; ask for at least one answer")
+        relations = self._ids(self.vocabulary.relation_ids([relation]))
+        if subject is not None:
+            scores = self.object_scores(self._ids(self.vocabulary.entity_ids([subject])), relations)[0]
+        else:
+            assert object is not None
+            scores = self.subject_scores(relations, self._ids(self.vocabulary.entity_ids([object])))[0]
+        probabilities = scores.softmax(0)
+        best = scores.topk(min(k, len(scores)))
+        return [
+            (self.vocabulary.entities[i], score, probability)
+            for i, score, probability in zip(
+                best.indices.tolist(), best.values.tolist(), probabilities[best.indices].tolist(), strict=True
+            )
+        ]
+
+    def _ids(self, ids: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(ids).to(self.device)
