@@ -30,7 +30,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.2)))
 _REFERENCE_COLOUR = "#777777"
 _LABEL_WIDTH = 26
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "gumption",
     "svg.fonttype": "none",  # text as text: a third of the size of glyphs as paths
     "font.size": 9.0,

@@ -110,8 +110,8 @@ def _row(label: str, condition: Condition, settings: Mapping[str, Any], runs: Ma
         "seeds": list(runs),
     }
     for key, name in _SCORES.items():
-        scores = [final.get(key) for final in finals]
-        row[name] = None if None in scores else _summary(scores)
+        scores = [final[key] for final in finals if final.get(key) is not None]
+        row[name] = _summary(scores) if len(scores) == len(finals) else None
     for key in ("wall_s", "steps_per_s"):
         values = [final[key] for final in finals if final.get(key) is not None]
         row[key] = round(sum(values) / len(values), 1) if values else None
