@@ -84,7 +84,7 @@ class RelationScores(nn.Module):
             if held_out and channel in held_out:
                 self._swaps.append(self._swap(channel, table, held_out[channel]))
         self._pair_start = self._pair_start.to(device)
-        self.eval()
+        super().train(False)  # a new module says it trains; our own `train` would swap on the way out of that
 
     def train(self, mode: bool = True) -> "RelationScores":
         if mode != self.training:
