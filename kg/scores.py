@@ -26,9 +26,9 @@ class RelationScores(nn.Module):
     """Scores of K channels for actions that choose a candidate, by env ids (0 is nothing, i + 1 is entity i).
 
     - combinesWith: L(candidate, combinesWith, selection), 0 while nothing is selected (u of Jiang et al., section 4.2).
-    - componentOf: L(candidate, componentOf, goal) (v).
+    - componentOf: L(candidate, componentOf, goal) (v), 0 where there is no goal.
     - recipe: log p(goal | candidate, selection); while nothing is selected the log of its sum over all partners on the
-      table, the candidate itself included.
+      table, the candidate itself included; 0 where there is no goal.
 
     Calibrated, L is a log-probability: the mean of log softmax over objects and log softmax over subjects, so that a
     score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an entity's
@@ -114,7 +114,7 @@ class RelationScores(nn.Module):
         return scores * (selection > 0)[:, None]
 
     def _component(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
-        return self.get_buffer(COMPONENT_OF)[table - 1, goal[:, None] - 1]
+        return self.get_buffer(COMPONENT_OF)[table - 1, goal[:, None] - 1] * (goal > 0)[:, None]
 
     def _recipe(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
         # The partners of a candidate: what is selected, or, before that, everything on the table.
@@ -122,7 +122,8 @@ class RelationScores(nn.Module):
         partner = torch.where(selection[:, None] > 0, chosen, table)
         pairs = self._pair(table[:, :, None], partner[:, None, :])
         log_p = self.get_buffer(RECIPE)[pairs, (goal - 1).clamp_min(0)[:, None, None]].float()
-        return log_p.masked_fill((partner == 0)[:, None, :], -torch.inf).logsumexp(2).clamp_min(FLOOR)
+        scores = log_p.masked_fill((partner == 0)[:, None, :], -torch.inf).logsumexp(2).clamp_min(FLOOR)
+        return scores * (goal > 0)[:, None]
 
     def _pair(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
         """Row of an unordered pair of env ids; PAD stands for the first entity, and is masked by the caller."""
