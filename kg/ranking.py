@@ -26,7 +26,7 @@ def evaluate_ranking(
     :param known: sets of true facts, usually [train, valid, test]. Facts with labels that the predictor does not know
         cannot be ranked against and are passed over.
     :returns: {"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides.
-    :raises InputError: no test facts, or a label in them that the predictor does not know.
+    :raises InputError: no test facts, a label in them that the predictor does not know, or scores that are NaN.
     """
     vocabulary, size = predictor.vocabulary, len(predictor.vocabulary.entities)
     test_ids = np.unique(vocabulary.triples_to_ids(test), axis=0)
@@ -51,6 +51,8 @@ def evaluate_ranking(
                 scores = predictor.object_scores(ids[:, 0], ids[:, 1])
             else:
                 scores = predictor.subject_scores(ids[:, 1], ids[:, 2])
+            if scores.isnan().any():  # nothing is above NaN: every rank would be the first
+                raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
             target = ids[:, answer, None]
             mine = scores.gather(1, target)
             asked = rows[:, anchor] * len(vocabulary.relations) + rows[:, 1]
