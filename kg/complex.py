@@ -82,6 +82,8 @@ class ComplEx(LinkPredictor):
         for name, value in (("rank", rank), ("epochs", epochs), ("batch_size", batch_size)):
             if value < 1:
                 raise InputError(f"{name} is {value}; it is at least 1")
+        if seed < 0:
+            raise InputError(f"seed is {seed}; it is at least 0")
         if learning_rate <= 0 or n3 < 0:
             raise InputError(f"learning_rate is {learning_rate} and n3 {n3}; they are above 0 and at least 0")
         vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
@@ -194,6 +196,8 @@ def _arrays(
 ) -> tuple[Vocabulary, np.ndarray]:
     if isinstance(facts, KnowledgeGraph) and vocabulary is None:
         vocabulary, ids = facts.arrays(graph=graph)
+    elif graph is not None and not isinstance(facts, KnowledgeGraph):
+        raise InputError(f"the named graph {graph!r} is asked for, but triples were given; give a KnowledgeGraph")
     else:
         triples = list(facts.triples(graph=graph) if isinstance(facts, KnowledgeGraph) else facts)
         vocabulary = vocabulary or Vocabulary.from_triples(triples)
