@@ -38,9 +38,11 @@ class WordVectors:
                 f"{where}: no such file of word vectors; make one with python -m gumption.data.make_word_vectors"
             )
         try:
-            return cls(KeyedVectors.load_word2vec_format(str(where), binary=True), where.name)
-        except (ValueError, EOFError, UnicodeDecodeError) as error:
+            keyed = KeyedVectors.load_word2vec_format(str(where), binary=True)
+            _check_length(where, keyed)
+        except (ValueError, EOFError) as error:
             raise InputError(f"{where}: not word vectors in word2vec's binary format ({error})") from None
+        return cls(keyed, where.name)
 
     def unknown(self, labels: Sequence[str]) -> dict[str, list[str]]:
         """The labels with parts that have no vector -> those parts. A label all of whose parts are unknown has none."""
@@ -66,3 +68,13 @@ class WordVectors:
                 "with them by python -m gumption.data.make_word_vectors, or use features='random'"
             )
         return rows
+
+
+def _check_length(file: Path, keyed: KeyedVectors) -> None:
+    """Refuse a file that goes on after its last vector: word2vec's text format, which is else read as if binary."""
+    with file.open("rb") as content:
+        header = len(content.readline())
+    words = sum(len(word.encode()) + 1 for word in keyed.key_to_index)
+    rest = file.stat().st_size - header - words - keyed.vectors.nbytes
+    if rest not in (0, len(keyed)):  # some writers end each vector with a newline
+        raise ValueError(f"{rest} bytes are left after {len(keyed)} words with {keyed.vector_size} numbers each")
