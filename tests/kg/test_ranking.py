@@ -1,0 +1,193 @@
+"""Filtered ranks: PyKEEN's figures to the last digits, and a loop that writes the definition out."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gumption.data import InputError
+from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
+from gumption.kg.predictor import LinkPredictor
+from gumption.kg.vocabulary import Triple
+
+HITS = (1, 3, 10)
+
+
+class Table(LinkPredictor):
+    """Scores read from two arrays (N, R, N): of objects and of subjects, both indexed [subject, relation, object]."""
+
+    def __init__(self, objects: np.ndarray, subjects: np.ndarray) -> None:
+        entities = [f"e{number:03}" for number in range(len(objects))]
+        self.vocabulary = Vocabulary(entities, [f"r{number}" for number in range(objects.shape[1])])
+        self.objects, self.subjects = torch.from_numpy(objects).float(), torch.from_numpy(subjects).float()
+        self.device = torch.device("cpu")
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return self.objects[subjects, relations]
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return self.subjects[:, relations, objects].T
+
+    def triples(self, ids: np.ndarray) -> list[Triple]:
+        return self.vocabulary.ids_to_triples(ids)
+
+
+def naive(table: Table, test: np.ndarray, known: np.ndarray) -> dict[str, float]:
+    """Each fact and side on its own: drop the other true answers, sort, take the mean place among equals."""
+    true = {tuple(row) for row in [*test.tolist(), *known.tolist()]}
+    ranks = []
+    for s, p, o in sorted({tuple(row) for row in test.tolist()}):
+        size = range(len(table.objects))
+        sides = (
+            (table.objects[s, p], o, [x for x in size if (s, p, x) not in true]),
+            (table.subjects[:, p, o], s, [x for x in size if (x, p, o) not in true]),
+        )
+        for scores, target, rivals in sides:
+            best = 1 + sum(bool(scores[x] > scores[target]) for x in rivals)
+            worst = 1 + sum(bool(scores[x] >= scores[target]) for x in rivals)
+            ranks.append((best + worst) / 2)
+    return {
+        "mrr": float(np.mean([1 / rank for rank in ranks])),
+        **{f"hits@{k}": float(np.mean([rank <= k for rank in ranks])) for k in HITS},
+    }
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Table, np.ndarray, np.ndarray]:
+    size, relations = draw(st.integers(1, 14)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    levels = draw(st.integers(1, 6))  # few levels: many ties
+    shape = (size, relations, size)
+    table = Table(rng.integers(levels, size=shape), rng.integers(levels, size=shape))
+
+    def rows(least: int) -> np.ndarray:
+        number = draw(st.integers(least, 40))
+        return np.stack([rng.integers(high, size=number) for high in shape], axis=1)
+
+    return table, rows(1), rows(0)
+
+
+@given(cases())
+@settings(max_examples=150, deadline=None)
+def test_agrees_with_the_definition(case: tuple[Table, np.ndarray, np.ndarray]) -> None:
+    table, test, known = case
+    found = evaluate_ranking(table, table.triples(test), known=[table.triples(known[::2]), table.triples(known[1::2])])
+    assert found == pytest.approx(naive(table, test, known), abs=1e-12)
+
+
+def test_more_facts_than_a_chunk_of_them() -> None:
+    rng = np.random.default_rng(0)
+    table = Table(rng.normal(size=(40, 2, 40)), rng.normal(size=(40, 2, 40)))
+    test = np.argwhere(rng.random((40, 2, 40)) < 0.7)
+    assert len(test) > 2048
+    assert evaluate_ranking(table, table.triples(test)) == pytest.approx(naive(table, test, test), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 4, 7])
+def test_constant_scores_rank_in_the_middle(size: int) -> None:
+    table = Table(np.zeros((size, 1, size)), np.zeros((size, 1, size)))
+    found = evaluate_ranking(table, [("e000", "r0", "e000")])
+    assert found["mrr"] == pytest.approx(2 / (size + 1))
+    assert [found[f"hits@{k}"] for k in HITS] == [float((size + 1) / 2 <= k) for k in HITS]
+
+
+def test_known_answers_are_left_out_on_their_side_only() -> None:
+    scores = np.zeros((5, 1, 5))
+    scores[0, 0] = [1, 2, 3, 4, 5]
+    scores[:, 0, 1] = [2, 9, 8, 0, 0]
+    table = Table(scores, scores)
+    test = [("e000", "r0", "e001")]
+    assert evaluate_ranking(table, test)["mrr"] == pytest.approx((1 / 4 + 1 / 3) / 2)
+    objects = [("e000", "r0", "e004"), ("e000", "r0", "e003")]
+    assert evaluate_ranking(table, test, known=[objects])["mrr"] == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert evaluate_ranking(table, test, known=[objects[:1], objects[1:]]) == evaluate_ranking(
+        table, test, known=[objects]
+    )
+    subjects = [("e001", "r0", "e001")]
+    assert evaluate_ranking(table, test, known=[objects, subjects])["mrr"] == pytest.approx(1 / 2)
+    # Test facts filter one another, and a fact given twice counts once.
+    assert evaluate_ranking(table, [*test, *objects])["mrr"] > evaluate_ranking(table, test)["mrr"]
+    assert evaluate_ranking(table, test * 3) == evaluate_ranking(table, test)
+
+
+def test_known_facts_with_foreign_labels_do_not_matter() -> None:
+    table = Table(np.zeros((3, 1, 3)), np.zeros((3, 1, 3)))
+    test = [("e000", "r0", "e001")]
+    foreign = [("e000", "r0", "dragon"), ("e000", "eats", "e002"), ("dragon", "r0", "e001")]
+    assert evaluate_ranking(table, test, known=[foreign]) == evaluate_ranking(table, test)
+
+
+def test_facts_may_come_from_iterators() -> None:
+    table = Table(np.arange(9.0).reshape(3, 1, 3), np.zeros((3, 1, 3)))
+    test = [("e000", "r0", "e001"), ("e002", "r0", "e001")]
+
+    def once() -> Iterator[Triple]:
+        yield from test
+
+    assert evaluate_ranking(table, once(), known=[once()]) == evaluate_ranking(table, test, known=[test])
+
+
+def test_bad_input() -> None:
+    table = Table(np.zeros((3, 1, 3)), np.zeros((3, 1, 3)))
+    with pytest.raises(InputError, match="there are no test facts to rank"):
+        evaluate_ranking(table, [])
+    with pytest.raises(InputError, match="unknown entity 'e00': did you mean"):
+        evaluate_ranking(table, [("e00", "r0", "e001")])
+    table.objects[0, 0, 2] = float("nan")
+    with pytest.raises(InputError, match="scores that are NaN"):
+        evaluate_ranking(table, [("e000", "r0", "e001")])
+
+
+@pytest.mark.parametrize(("name", "reciprocal"), [("Nations", True), ("UMLS", False)])
+def test_agrees_with_pykeen(name: str, reciprocal: bool) -> None:
+    # PyKEEN takes its time to import, and looks at PYSTOW_HOME (tests/conftest.py) when it does.
+    import pykeen.datasets
+    from pykeen.evaluation import RankBasedEvaluator
+    from pykeen.models import Model
+
+    class Wrapped(Model):
+        """Our predictor as a model of PyKEEN's."""
+
+        def __init__(self, ours: ComplEx, **kwargs) -> None:
+            super().__init__(**kwargs)
+            self.ours = ours
+            self.weight = torch.nn.Parameter(torch.zeros(1))  # tells PyKEEN the device
+
+        def score_t(self, hr_batch: torch.Tensor, **_) -> torch.Tensor:
+            return self.ours.object_scores(hr_batch[:, 0], hr_batch[:, 1])
+
+        def score_h(self, rt_batch: torch.Tensor, **_) -> torch.Tensor:
+            return self.ours.subject_scores(rt_batch[:, 0], rt_batch[:, 1])
+
+        def _get_entity_len(self, **_) -> int:
+            return self.num_entities
+
+        def _unasked(self, *_, **__):
+            raise NotImplementedError
+
+        score_hrt = score_r = collect_regularization_term = _reset_parameters_ = _unasked
+
+    data = getattr(pykeen.datasets, name)()
+    mapped = [part.mapped_triples for part in (data.training, data.validation, data.testing)]
+    vocabulary = Vocabulary(list(data.training.entity_to_id), list(data.training.relation_to_id))
+    train, valid, test = (vocabulary.ids_to_triples(part.numpy()) for part in mapped)
+    model = ComplEx.fit(train, rank=8, epochs=6, reciprocal=reciprocal, vocabulary=vocabulary, device="cpu")
+    # Coarse scores, so that the treatment of ties shows.
+    model.entity, model.relation = (model.entity * 4).round(), (model.relation * 4).round()
+    results = RankBasedEvaluator(filtered=True).evaluate(
+        Wrapped(model, triples_factory=data.training),
+        mapped_triples=mapped[2],
+        additional_filter_triples=mapped[:2],
+        batch_size=64,
+        use_tqdm=False,
+    )
+    ours = evaluate_ranking(model, test, known=[train, valid, test])
+    theirs = {"mrr": results.get_metric("both.realistic.inverse_harmonic_mean_rank")}
+    theirs |= {f"hits@{k}": results.get_metric(f"both.realistic.hits_at_{k}") for k in HITS}
+    assert ours == pytest.approx(theirs, abs=1e-7)  # PyKEEN takes the mean of float32 ranks
+    assert 0.1 < ours["mrr"] < 0.9
+    without_ties = results.get_metric("both.optimistic.inverse_harmonic_mean_rank")
+    assert without_ties > ours["mrr"] + 1e-3  # there were ties to treat
