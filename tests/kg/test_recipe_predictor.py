@@ -1,0 +1,242 @@
+"""Recipes as n-ary facts: on a world whose rules lie in the word vectors, what is learned, and what is not seen."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gumption.data import InputError
+from gumption.kg import ComplEx, RecipePredictor
+from gumption.kg.recipe_predictor import RecipeSettings
+from gumption.kg.vocabulary import Triple
+
+KINDS = ("metal", "plant", "stone", "tool", "water")
+MAKES = {
+    ("metal", "plant"): "trellis",
+    ("metal", "stone"): "ore",
+    ("metal", "tool"): "blade",
+    ("plant", "water"): "garden",
+    ("stone", "tool"): "statue",
+    ("tool", "water"): "pump",
+}
+NEVER_MET = ("metal9", "water9")  # entities with a vector and no recipe
+SETTINGS = RecipeSettings(
+    width=32, hidden=64, epochs=40, batch_size=64, learning_rate=1e-2, weight_decay=0.3, word_dropout=0.3,
+    free_dropout=0.2, hidden_dropout=0.5, negatives=2.0, self_pairs=0.2,
+)  # fmt: skip
+# Nothing holds these networks back from learning single recipes by heart.
+BY_HEART = replace(SETTINGS, epochs=120, weight_decay=0.0, word_dropout=0.0, free_dropout=0.0, hidden_dropout=0.0)
+
+
+def of_kind(kind: str) -> list[str]:
+    return [f"{kind}{number}" for number in range(6)]
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[list[str], np.ndarray, list[Triple]]:
+    """Entities, vectors that lie around the centre of their kind, and recipes in random order: what two kinds make."""
+    rng = np.random.default_rng(0)
+    centre = {kind: rng.normal(size=20) for kind in KINDS}
+    vectors = {name: centre[kind] + 0.3 * rng.normal(size=20) for kind in KINDS for name in of_kind(kind)}
+    vectors |= {product: rng.normal(size=20) for product in (*MAKES.values(), "alloy", "moss")}
+    vectors |= {name: centre[name[:-1]] + 0.3 * rng.normal(size=20) for name in NEVER_MET}
+    recipes = [(a, b, product) for (k, m), product in MAKES.items() for a in of_kind(k) for b in of_kind(m)]
+    entities = sorted(vectors)
+    return entities, np.stack([vectors[name] for name in entities]), [recipes[i] for i in rng.permutation(len(recipes))]
+
+
+def fit(world: tuple, recipes: list[Triple], **options: Any) -> RecipePredictor:
+    entities, vectors, _ = world
+    options = {"members": 2, "settings": SETTINGS, "device": "cpu", **options}
+    return RecipePredictor.fit(recipes, options.pop("vectors", vectors), entities, **options)
+
+
+def log_p(model: RecipePredictor, pairs: list[tuple[str, str]]) -> np.ndarray:
+    """(n, N + 1)"""
+    ids = [torch.from_numpy(model.vocabulary.entity_ids(part)) for part in zip(*pairs, strict=True)]
+    return model.log_probabilities(*ids).numpy()
+
+
+def log_p_of(model: RecipePredictor, recipes: list[Triple]) -> np.ndarray:
+    products = model.vocabulary.entity_ids([product for _, _, product in recipes])
+    return np.take_along_axis(log_p(model, [recipe[:2] for recipe in recipes]), products[:, None], 1)[:, 0]
+
+
+ODD = [("metal0", "metal0", "alloy"), ("stone1", "plant3", "moss")]
+
+
+@pytest.fixture(scope="module")
+def model(world: tuple) -> RecipePredictor:
+    """Trained on three quarters of the recipes."""
+    return fit(world, world[2][:162])
+
+
+def test_probabilities_of_all_products_and_of_nothing_sum_to_one(world: tuple, model: RecipePredictor) -> None:
+    entities = world[0]
+    found = log_p(model, [(a, b) for a in entities[::3] for b in entities[::2]])
+    assert found.shape[1] == len(entities) + 1
+    np.testing.assert_allclose(np.exp(found).sum(1), 1, atol=1e-5)
+
+
+def test_the_order_of_the_ingredients_does_not_matter(world: tuple, model: RecipePredictor) -> None:
+    pairs = [(a, b) for a in world[0][::2] for b in world[0]]
+    np.testing.assert_array_equal(log_p(model, pairs), log_p(model, [pair[::-1] for pair in pairs]))
+    recipes = world[2][:50]
+    turned = [(b, a, product) if number % 2 else (a, b, product) for number, (a, b, product) in enumerate(recipes)]
+    once, twice = fit(world, recipes), fit(world, turned)
+    np.testing.assert_array_equal(log_p(once, pairs), log_p(twice, pairs))
+
+
+def test_predicts_recipes_that_it_never_saw(world: tuple, model: RecipePredictor) -> None:
+    unseen = world[2][162:]
+    assert len(unseen) == 54
+    best = log_p(model, [recipe[:2] for recipe in unseen]).argmax(1)
+    assert (best == model.vocabulary.entity_ids([product for *_, product in unseen])).mean() > 0.95
+    assert log_p_of(model, unseen).mean() > -0.3  # chance: -log of 41, -3.7
+
+
+def test_pairs_that_make_nothing(model: RecipePredictor) -> None:
+    pairs = [(a, b) for a in of_kind("metal") for b in of_kind("water")]
+    assert np.exp(log_p(model, pairs)[:, -1]).mean() > 0.9
+
+
+def test_an_entity_combines_with_itself_only_where_that_is_known(world: tuple, model: RecipePredictor) -> None:
+    same = [(name, name) for name in world[0]]
+    assert np.exp(log_p(model, same)[:, -1]).mean() > 0.95
+    told = fit(world, [*world[2], *ODD], settings=BY_HEART)
+    assert np.exp(log_p_of(told, ODD[:1])) > 0.9
+    others = [pair for pair in same if pair[0] != "metal0"]
+    assert np.exp(log_p(told, others)[:, -1]).mean() > 0.95
+
+
+def test_a_pair_may_have_two_products(world: tuple) -> None:
+    recipes = [*world[2], ("metal1", "plant1", "alloy")]
+    model = fit(world, recipes, settings=BY_HEART)
+    both = log_p_of(model, [("metal1", "plant1", "alloy"), ("plant1", "metal1", "trellis")])
+    np.testing.assert_allclose(np.exp(both), 0.5, atol=0.1)
+
+
+def test_an_entity_without_recipes_is_known_by_its_word(world: tuple, model: RecipePredictor) -> None:
+    expected = [("metal9", name, "trellis") for name in of_kind("plant")]
+    expected += [("water9", name, "garden") for name in of_kind("plant")]
+    assert np.exp(log_p_of(model, expected)).mean() > 0.6
+    # With the vectors of the two exchanged, so are the predictions.
+    entities, vectors, recipes = world
+    order = np.arange(len(entities))
+    order[[entities.index(name) for name in NEVER_MET]] = [entities.index(name) for name in NEVER_MET[::-1]]
+    turned = fit(world, recipes, vectors=vectors[order])
+    assert np.exp(log_p_of(turned, expected)).mean() < 0.1
+    exchanged = [(NEVER_MET[name == "metal9"], other, product) for name, other, product in expected]
+    assert np.exp(log_p_of(turned, exchanged)).mean() > 0.6
+
+
+# ---- as a link predictor
+
+
+def test_answers_two_relations(world: tuple, model: RecipePredictor) -> None:
+    entities = world[0]
+    size = len(entities)
+    all_pairs = log_p(model, [(a, b) for a in entities for b in entities]).reshape(size, size, size + 1)
+    combines = np.logaddexp.reduce(all_pairs[:, :, :-1], axis=2)  # that the pair makes anything
+    component = np.logaddexp.reduce(all_pairs[:, :, :-1], axis=1)  # with any partner
+    facts = [(a, b) for a in range(0, size, 3) for b in range(size)]
+    for relation, expected in (("combinesWith", combines), ("componentOf", component)):
+        found = model.score([(entities[a], relation, entities[b]) for a, b in facts])
+        np.testing.assert_allclose(found, [expected[a, b] for a, b in facts], atol=1e-4)
+    best = {label for label, _, _ in model.predict(relation="componentOf", object="pump", k=12)}
+    assert best <= {*of_kind("tool"), *of_kind("water"), *NEVER_MET}
+    assert model.predict(subject="plant2", relation="combinesWith", k=1)[0][0][:-1] in ("metal", "water")
+
+
+# ---- cross-fitting
+
+
+def test_held_out_scores_do_not_see_their_fold(world: tuple) -> None:
+    entities, vectors, recipes = world
+    recipes = [*recipes, *ODD]
+    folds = np.arange(len(recipes)) % 4
+
+    def held_out(recipes: list[Triple], settings: RecipeSettings) -> np.ndarray:
+        return RecipePredictor.held_out(recipes, vectors, entities, folds, settings=settings, device="cpu")
+
+    scores = held_out(recipes, SETTINGS)
+    assert scores.shape == (len(recipes),)
+    assert scores.dtype == np.float32
+    assert scores[:-2].mean() > -0.3  # the rules carry over to a fold that was not seen
+    # What follows no rule does not, however well it is learned where it is seen.
+    assert (log_p_of(fit(world, recipes, settings=BY_HEART), ODD) > -0.1).all()
+    assert (held_out(recipes, BY_HEART)[-2:] < -10).all()
+
+    # Another product for one recipe of fold 0 changes nothing for the rest of that fold, and something for all others.
+    changed = [(*recipe[:2], "moss") if number == 4 else recipe for number, recipe in enumerate(recipes)]
+    other = held_out(changed, SETTINGS)
+    rest = (folds == 0) & (np.arange(len(recipes)) != 4)
+    np.testing.assert_array_equal(scores[rest], other[rest])
+    assert (scores[folds != 0] != other[folds != 0]).mean() > 0.9
+
+
+def test_folds_may_have_any_numbers(world: tuple) -> None:
+    entities, vectors, recipes = world
+    folds = np.arange(40) % 2
+    settings = RecipeSettings(width=8, hidden=8, epochs=2)
+    results = [
+        RecipePredictor.held_out(recipes[:40], vectors, entities, names, settings=settings, device="cpu")
+        for names in (folds, folds * 7 + 3)
+    ]
+    np.testing.assert_array_equal(*results)
+
+
+# ---- seeds, options, saving, errors
+
+
+QUICK = RecipeSettings(width=8, hidden=8, epochs=2, batch_size=16)
+CHANGES = {
+    "width": 9, "hidden": 9, "epochs": 3, "batch_size": 17, "learning_rate": 5e-3, "weight_decay": 0.0,
+    "word_dropout": 0.0, "free_dropout": 0.7, "hidden_dropout": 0.0, "negatives": 3.0, "self_pairs": 0.9,
+}  # fmt: skip
+
+
+def test_every_option_has_an_effect(world: tuple) -> None:
+    recipes = world[2][:60]
+    pairs = [recipe[:2] for recipe in recipes]
+    state = torch.get_rng_state()
+    default = log_p(fit(world, recipes, settings=QUICK), pairs)
+    assert torch.equal(torch.get_rng_state(), state)  # the random numbers of others are left alone
+    np.testing.assert_array_equal(log_p(fit(world, recipes, settings=QUICK), pairs), default)
+    assert asdict(QUICK).keys() == CHANGES.keys()
+    others = [{"settings": replace(QUICK, **{name: value})} for name, value in CHANGES.items()]
+    for options in (*others, {"settings": QUICK, "seed": 1}, {"settings": QUICK, "members": 3}, {"settings": None}):
+        assert not np.array_equal(log_p(fit(world, recipes, **options), pairs), default), options
+
+
+def test_save_and_load(world: tuple, model: RecipePredictor, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    loaded = RecipePredictor.load(tmp_path / "model", device="cpu")
+    pairs = [(a, b) for a in world[0][::2] for b in world[0]]
+    np.testing.assert_array_equal(log_p(loaded, pairs), log_p(model, pairs))
+    assert loaded.vocabulary == model.vocabulary
+    assert loaded.predict(subject="metal0", relation="combinesWith") == model.predict(
+        subject="metal0", relation="combinesWith"
+    )
+    with pytest.raises(InputError, match="a checkpoint of 'gumption/recipe-predictor/1', expected 'gumption/complex/1"):
+        ComplEx.load(tmp_path / "model")
+
+
+def test_bad_input(world: tuple) -> None:
+    entities, vectors, recipes = world
+    broken = vectors.copy()
+    broken[3, 2] = np.nan
+    for given, message in ((vectors[:-1], "word vectors of shape"), (vectors[0], "shape"), (broken, "one finite row")):
+        with pytest.raises(InputError, match=message):
+            RecipePredictor.fit(recipes, given, entities, settings=QUICK)
+    with pytest.raises(InputError, match="no recipes to learn from"):
+        RecipePredictor.fit([], vectors, entities)
+    with pytest.raises(InputError, match="unknown entity 'metl0': did you mean 'metal0'"):
+        RecipePredictor.fit([("metl0", "plant0", "trellis")], vectors, entities)
+    with pytest.raises(InputError, match="occurs twice"):
+        RecipePredictor.fit(recipes, vectors, [*entities[:-1], entities[0]])
+    with pytest.raises(InputError, match="device 'nonsense' cannot be used"):
+        RecipePredictor.fit(recipes, vectors, entities, settings=QUICK, device="nonsense")
