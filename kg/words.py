@@ -74,7 +74,7 @@ def _check_length(file: Path, keyed: KeyedVectors) -> None:
     """Refuse a file that goes on after its last vector: word2vec's text format, which is else read as if binary."""
     with file.open("rb") as content:
         header = len(content.readline())
-    words = sum(len(word.encode()) + 1 for word in keyed.key_to_index)
+    words = sum(len(str(word).encode()) + 1 for word in keyed.key_to_index)
     rest = file.stat().st_size - header - words - keyed.vectors.nbytes
     if rest not in (0, len(keyed)):  # some writers end each vector with a newline
         raise ValueError(f"{rest} bytes are left after {len(keyed)} words with {keyed.vector_size} numbers each")
