@@ -27,7 +27,7 @@ def experiment(
         int | None, typer.Option(min=1, help="Environment steps of each training.  [default: the paper's 3,000,000]")
     ] = None,
     preset: Annotated[str, typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = "fast",
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process with its share of cores.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs.  [default: runs/NAME]")] = None,
     save: Annotated[Path | None, typer.Option(help="Also write results, table and plots into this folder.")] = None,

@@ -17,9 +17,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from gumption.agents.provenance import command_line, hardware, usable_cores, versions, write_json
 from gumption.data import InputError
 
-from .provenance import command_line, hardware, usable_cores, versions, write_json
 from .wordcraft import EXPERIMENTS, Experiment, Method
 
 PLAN = "plan.json"
@@ -131,7 +131,7 @@ def run_job(job: Job, threads: int, progress: bool) -> None:
     torch.set_num_threads(threads)
     config = TrainConfig(**job.settings)
     if job.method == "train":
-        train_impala(config, run_dir=job.directory, progress=progress)
+        train_impala(config, run_dir=job.directory, progress=progress, resume=True)
         return
     measure = {
         "random": baselines.random_success,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gumption.agents.provenance import write_json, write_text
 from gumption.data import InputError
 
 from .jobs import FINAL, PLAN, find_experiment, read_curve, read_final, read_json, slug
-from .provenance import write_json, write_text
 from .wordcraft import Condition, Experiment
 
 RESULTS = "results.json"
