@@ -46,14 +46,14 @@ class RecipeSettings:
 
     width: int = 128
     hidden: int = 256
-    epochs: int = 60
+    epochs: int = 40
     batch_size: int = 256
     learning_rate: float = 1e-2
     weight_decay: float = 0.3
     word_dropout: float = 0.3
-    free_dropout: float = 0.2
+    free_dropout: float = 0.1
     hidden_dropout: float = 0.5
-    negatives: float = 2.0
+    negatives: float = 1.0
     self_pairs: float = 0.2
 
 
@@ -90,39 +90,44 @@ class RecipePredictor(LinkPredictor):
         :param members: networks in the ensemble.
         :raises InputError: no recipes, an unknown label, or vectors that do not fit the entities.
         """
-        vocabulary, rows, words = _check(recipes, vectors, entities)
+        vocabulary, rows, words = _check(recipes, vectors, entities, members, seed)
         share = np.ones((members, len(np.unique(rows[:, :2], axis=0))), dtype=bool)
         networks = _train(rows, words, share, settings or RecipeSettings(), seed, device)
         return cls(vocabulary, networks, pick_device(device))
 
     @classmethod
-    def held_out(
+    def fit_folds(
         cls,
         recipes: Sequence[Triple],
         vectors: np.ndarray,
         entities: Sequence[str],
         fold_of_recipe: np.ndarray,
         *,
+        members: int = 2,
         settings: RecipeSettings | None = None,
         seed: int = 0,
         device: str = "auto",
-    ) -> np.ndarray:
-        """(n,) float32: log p(product | pair) of each recipe by a network that did not see its fold (cross-fitting).
+    ) -> "list[RecipePredictor]":
+        """For each fold k = 0, 1, ... a predictor that has not seen its recipes, all trained at once (cross-fitting).
 
-        :param fold_of_recipe: (n,) int fold of each recipe; recipes of one pair share a fold.
+        :param fold_of_recipe: (n,) int; recipes of one pair share a fold.
+        :raises InputError: as `fit`; folds that do not fit the recipes.
         """
-        _, rows, words = _check(recipes, vectors, entities)
+        vocabulary, rows, words = _check(recipes, vectors, entities, members, seed)
+        if len(fold_of_recipe) != len(rows):
+            raise InputError(f"{len(fold_of_recipe)} folds for {len(rows)} recipes: one for each")
         pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
         fold_of_pair = np.empty(len(pairs), dtype=np.int64)
         fold_of_pair[pair_of] = fold_of_recipe
-        folds = np.unique(fold_of_recipe)
-        networks = _train(rows, words, fold_of_pair != folds[:, None], settings or RecipeSettings(), seed, device)
-        networks.eval().requires_grad_(False)
-        member = np.searchsorted(folds, fold_of_recipe)
-        ids = torch.from_numpy(rows).to(networks.words.device)
-        first, second = (ids[:, column].expand(len(folds), -1) for column in (0, 1))
-        scores = networks(first, second)[member, torch.arange(len(ids))]
-        return scores.log_softmax(1).gather(1, ids[:, 2:])[:, 0].cpu().numpy()
+        if (fold_of_pair[pair_of] != fold_of_recipe).any():
+            raise InputError("recipes of one pair lie in different folds: each would be seen by the other's predictor")
+        folds = int(fold_of_pair.max()) + 1
+        if folds < 2:
+            raise InputError("all recipes lie in one fold, which leaves none to learn from; make at least two")
+        share = np.repeat(fold_of_pair != np.arange(folds)[:, None], members, axis=0)
+        networks = _train(rows, words, share, settings or RecipeSettings(), seed, device)
+        parts = (networks.part(slice(fold * members, (fold + 1) * members)) for fold in range(folds))
+        return [cls(vocabulary, part, pick_device(device)) for part in parts]
 
     @torch.no_grad()
     def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
@@ -169,10 +174,7 @@ class RecipePredictor(LinkPredictor):
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "RecipePredictor":
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
-        members, width = tensors["ingredient_words"].shape[0], tensors["ingredient_words"].shape[2]
-        networks = _Networks(members, tensors["words"], width, tensors["layer1"].shape[2], torch.Generator())
-        networks.load_state_dict(tensors)
-        return cls(Vocabulary.from_json(meta["vocabulary"]), networks, pick_device(device))
+        return cls(Vocabulary.from_json(meta["vocabulary"]), _Networks.of(tensors), pick_device(device))
 
 
 class _Networks(nn.Module):
@@ -200,6 +202,18 @@ class _Networks(nn.Module):
         self.nothing = normal(width, 1, scale=(3 * width) ** -0.5)
         self.nothing_bias = nn.Parameter(torch.zeros(members, 1, 1))
         self.nothing_if_same = nn.Parameter(torch.zeros(members, 1, 1))
+
+    @classmethod
+    def of(cls, tensors: dict[str, torch.Tensor]) -> "_Networks":
+        """Networks with these parameters (a state_dict)."""
+        members, _, width = tensors["ingredient_words"].shape
+        networks = cls(members, tensors["words"], width, tensors["layer1"].shape[2], torch.Generator())
+        networks.load_state_dict(tensors)
+        return networks
+
+    def part(self, chosen: slice) -> "_Networks":
+        """Some of the networks."""
+        return _Networks.of({name: t if name == "words" else t[chosen] for name, t in self.state_dict().items()})
 
     def forward(
         self,
@@ -231,9 +245,11 @@ class _Networks(nn.Module):
 
 
 def _check(
-    recipes: Sequence[Triple], vectors: np.ndarray, entities: Sequence[str]
+    recipes: Sequence[Triple], vectors: np.ndarray, entities: Sequence[str], members: int, seed: int
 ) -> tuple[Vocabulary, np.ndarray, torch.Tensor]:
     """The vocabulary, (n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
+    if members < 1 or seed < 0:
+        raise InputError(f"members is {members} and seed {seed}; they are at least 1 and 0")
     vocabulary = Vocabulary(entities, RELATIONS)
     if not recipes:
         raise InputError("there are no recipes to learn from")

@@ -30,7 +30,7 @@ def bench(
     from rich.table import Table
 
     from .experiments.bench import CASES, BenchSettings, amount, find_cases, markdown_table, verdict
-    from .experiments.provenance import command_line, hardware, versions, write_json, write_text
+    from gumption.agents.provenance import command_line, hardware, versions, write_json, write_text
 
     console = Console()
     settings = BenchSettings(recipe_book, word_vectors, device, repeats, total_steps)

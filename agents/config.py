@@ -1,0 +1,174 @@
+"""What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.kg.scores import CHANNELS, RECIPE
+
+KNOWLEDGE = ("none", "train", "full")
+AGENTS = ("attention", "mlp")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Parameters of the learner and its network.
+
+    :ivar batch_size: environments, all stepped at once.
+    :ivar unroll_length: steps between two updates.
+    :ivar optimiser: "rmsprop" or "adam"; the learning rate falls linearly to 0 at the end.
+    :ivar entropy_cost, baseline_cost: weights of the losses beside the policy gradient.
+    :ivar reduction: losses are summed or averaged over the batch.
+    :ivar key_size, value_size: of the attention (Table 2); `hidden_size` of the simple MLP.
+    :ivar encoder_size: hidden units of the learned entity representations, 0 for frozen features.
+    :ivar dropout: of features and free embeddings in the encoder.
+    :ivar gated: see `SelfAttentionActorCritic`.
+    """
+
+    batch_size: int = 128
+    unroll_length: int = 2
+    optimiser: str = "rmsprop"
+    learning_rate: float = 1e-3
+    epsilon: float = 0.01
+    discount: float = 0.99
+    entropy_cost: float = 0.01
+    baseline_cost: float = 0.5
+    max_grad_norm: float = 40.0
+    reduction: str = "sum"
+    key_size: int = 300
+    value_size: int = 300
+    hidden_size: int = 300
+    encoder_size: int = 0
+    dropout: float = 0.0
+    gated: bool = False
+
+
+PRESETS = {
+    # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
+    "paper": Learner(),
+    "fast": Learner(
+        batch_size=1024,
+        optimiser="adam",
+        learning_rate=3e-3,
+        epsilon=1e-8,
+        reduction="mean",
+        key_size=128,
+        value_size=64,
+        encoder_size=128,
+        dropout=0.2,
+        gated=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run.
+
+    :ivar recipe_book, word_vectors, depth, num_distractors, split, train_ratio, split_seed: the task; see
+        `gumption.envs.wordcraft.WordCraftSettings`.
+    :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
+    :ivar agent: "attention" or "mlp".
+    :ivar kg: knowledge in the policy: "none", of the facts of "train"ing recipes, or of all ("full").
+    :ivar kg_scores: which of combinesWith, componentOf and recipe.
+    :ivar kg_calibrated: log-probabilities, or the raw scores of the link predictor.
+    :ivar kg_only: act by the scores alone; nothing is learned.
+    :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
+    :ivar mixing: "linear" (equation 5) or "softmax".
+    :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
+    :ivar preset: "paper" or "fast".
+    :ivar overrides: Learner parameters that differ from the preset's.
+    :ivar total_steps: environment steps.
+    :ivar eval_interval: steps between evaluations on the test tasks; also between checkpoints.
+    :ivar final_draws: tables per task in the last evaluation.
+    """
+
+    recipe_book: str = "commonsense"
+    word_vectors: str | None = None
+    depth: int = 1
+    num_distractors: int = 8
+    split: str = "by_recipe"
+    train_ratio: float = 0.8
+    split_seed: int = 0
+    features: str = "glove"
+    agent: str = "attention"
+    kg: str = "none"
+    kg_scores: tuple[str, ...] = (RECIPE,)
+    kg_calibrated: bool = True
+    kg_only: bool = False
+    cross_fit: bool = False
+    mixing: str = "linear"
+    weights: str = "softmax"
+    preset: str = "fast"
+    overrides: tuple[tuple[str, Any], ...] = ()
+    total_steps: int = 3_000_000
+    eval_interval: int = 100_000
+    final_draws: int = 10
+    seed: int = 0
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value that is not among the known ones, or out of range."""
+        object.__setattr__(self, "kg_scores", tuple(self.kg_scores))
+        object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
+        for name, known in (("agent", AGENTS), ("kg", KNOWLEDGE), ("preset", tuple(PRESETS))):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        for score in self.kg_scores:
+            if score not in CHANNELS:
+                raise InputError(f"kg_scores names {score!r}; there are {', '.join(CHANNELS)}")
+        for name in ("total_steps", "eval_interval", "final_draws"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
+        if self.kg_only and self.kg == "none":
+            raise InputError("kg_only needs knowledge: kg='train' or kg='full'")
+        if self.agent == "mlp" and self.kg != "none":
+            raise InputError("the simple MLP has no attention to mix scores into: use agent='attention' with a kg")
+        if self.cross_fit and self.kg != "train":
+            raise InputError("cross_fit is for kg='train': only training facts differ from those met later")
+        known = {field.name for field in fields(Learner)}
+        for name, _ in self.overrides:
+            if name not in known:
+                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+
+    @property
+    def learner(self) -> Learner:
+        """The preset with the overrides."""
+        learner = replace(PRESETS[self.preset], **dict(self.overrides))
+        if learner.optimiser not in ("rmsprop", "adam") or learner.reduction not in ("sum", "mean"):
+            raise InputError(
+                f"optimiser is {learner.optimiser!r} (rmsprop, adam), reduction {learner.reduction!r} (sum, mean)"
+            )
+        return learner
+
+    def env_settings(self, partition: str) -> dict[str, Any]:
+        """Keyword arguments of the environment that plays a partition."""
+        return {
+            "recipe_book": self.recipe_book,
+            "depth": self.depth,
+            "num_distractors": self.num_distractors,
+            "split": self.split,
+            "train_ratio": self.train_ratio,
+            "split_seed": self.split_seed,
+            "partition": partition,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump; files are reduced to their names, the hashes in the manifest tell which they were."""
+        value = asdict(self)
+        for name in ("recipe_book", "word_vectors"):
+            value[name] = value[name] and Path(value[name]).name
+        return value
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any], **changes: Any) -> "TrainConfig":
+        """The config of such a dict.
+
+        :param changes: fields to replace, such as the place of the recipe book's file.
+        :raises InputError: unknown or missing fields.
+        """
+        known = {field.name for field in fields(cls)}
+        if set(value) != known:
+            raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
+        return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})

@@ -1,0 +1,76 @@
+"""Knowledge in a policy: relation scores mixed into the attention logits (Jiang et al., 2020, section 4.2)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from gumption.data import InputError
+
+from .networks import MASKED, Readout, SelfAttentionActorCritic
+
+MIXINGS = ("linear", "softmax")
+
+
+class KGPolicy(nn.Module):
+    """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K relation scores (equations 3 to 5).
+
+    lambda = MLP(alpha^T W_lambda(x_table)). With the scores combinesWith and componentOf this is equation 3 (u and v);
+    any subset is a special case, no score at all is the attention network itself, and `kg_only` is the sum of the
+    scores with nothing learned. lambda starts at 1 for each score and at 1 for attention whose first logits are near 0,
+    so that an agent begins by trusting the knowledge and learns how far.
+    """
+
+    def __init__(
+        self,
+        attention: SelfAttentionActorCritic,
+        channels: Sequence[str],
+        *,
+        kg_only: bool = False,
+        mixing: str = "linear",
+        hidden_size: int = 64,
+    ) -> None:
+        """
+        :param channels: names of the scores, in the order of their last axis.
+        :param mixing: "linear", lambda unconstrained as in equation 5, or "softmax", non-negative with sum 1.
+        """
+        super().__init__()
+        if mixing not in MIXINGS:
+            raise InputError(f"mixing is {mixing!r}; it can be {', '.join(MIXINGS)}")
+        if kg_only and not channels:
+            raise InputError("an agent that follows knowledge only needs at least one score")
+        self.attention = attention
+        self.channels = tuple(channels)
+        self.kg_only = kg_only
+        self.mixing = mixing
+        size = attention.encoder.size
+        self.transform = nn.Linear(size, hidden_size)
+        self.mlp = nn.Sequential(
+            nn.Linear(hidden_size, hidden_size), nn.ReLU(), nn.Linear(hidden_size, 1 + len(channels))
+        )
+        last = self.mlp[-1]
+        assert isinstance(last, nn.Linear)
+        nn.init.zeros_(last.weight)
+        nn.init.ones_(last.bias)
+
+    def forward(
+        self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
+    ) -> Readout:
+        """:param scores: (B, S, K) of `RelationScores.action_scores`."""
+        readout, on_table = self.attention.read(goal, table, selection)
+        if not self.channels:
+            return readout
+        mixture = self.coefficients(readout.attention, on_table)
+        parts = torch.cat([readout.attention[..., None], scores], dim=2)
+        logits = (parts @ mixture[..., None])[..., 0].masked_fill(table == 0, MASKED)
+        return Readout(logits, readout.value, readout.attention)
+
+    def coefficients(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
+        """(B, 1 + K): lambda of the attention and of each score."""
+        if self.kg_only:
+            fixed = torch.ones(len(attention), 1 + len(self.channels), device=attention.device)
+            fixed[:, 0] = 0.0
+            return fixed
+        mixture = self.mlp(self.transform(self.attention.summarise(attention, on_table)))
+        return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture

@@ -1,0 +1,79 @@
+"""What a saved figure is worth knowing with: command, versions, hardware. No path of the machine is kept in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("gumption", "torch", "numpy", "scipy", "gymnasium")
+
+
+def versions() -> dict[str, str]:
+    """Version of Python and of each package that the figures depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def hardware(device: str = "cpu") -> dict[str, Any]:
+    """Processor, how many cores this process may use, and the GPU where `device` is one."""
+    found: dict[str, Any] = {"cpu": _cpu_model(), "cores": usable_cores()}
+    if device.startswith("cuda"):
+        import torch
+
+        found["gpu"] = torch.cuda.get_device_name(device)
+    return found
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """The command as typed after the program's name, every path shortened to its last part."""
+    return shlex.join(["gumption", *(_without_folders(argument) for argument in arguments)])
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write `content` as JSON beside its place, then rename it there."""
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text beside its place, then rename it there; folders are made as needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def _without_folders(argument: str) -> str:
+    option, equals, value = argument.partition("=")
+    if equals and option.startswith("-"):
+        return f"{option}={_without_folders(value)}"
+    if "/" in argument or os.sep in argument:
+        return Path(argument).name or argument[:1]
+    return argument
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.lower().startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
