@@ -154,39 +154,52 @@ def test_answers_two_relations(world: tuple, model: RecipePredictor) -> None:
 # ---- cross-fitting
 
 
-def test_held_out_scores_do_not_see_their_fold(world: tuple) -> None:
+def test_a_predictor_of_a_fold_has_not_seen_it(world: tuple) -> None:
     entities, vectors, recipes = world
     recipes = [*recipes, *ODD]
     folds = np.arange(len(recipes)) % 4
 
-    def held_out(recipes: list[Triple], settings: RecipeSettings) -> np.ndarray:
-        return RecipePredictor.held_out(recipes, vectors, entities, folds, settings=settings, device="cpu")
+    def of_folds(recipes: list[Triple], settings: RecipeSettings) -> list[RecipePredictor]:
+        return RecipePredictor.fit_folds(recipes, vectors, entities, folds, settings=settings, device="cpu")
 
-    scores = held_out(recipes, SETTINGS)
-    assert scores.shape == (len(recipes),)
-    assert scores.dtype == np.float32
-    assert scores[:-2].mean() > -0.3  # the rules carry over to a fold that was not seen
+    parts = of_folds(recipes, SETTINGS)
+    assert len(parts) == 4
+    for fold, part in enumerate(parts):  # the rules carry over to a fold that was not seen
+        assert (
+            log_p_of(part, [recipe for recipe, its in zip(world[2], folds, strict=False) if its == fold]).mean() > -0.3
+        )
     # What follows no rule does not, however well it is learned where it is seen.
-    assert (log_p_of(fit(world, recipes, settings=BY_HEART), ODD) > -0.1).all()
-    assert (held_out(recipes, BY_HEART)[-2:] < -10).all()
+    for fold, part in enumerate(of_folds(recipes, BY_HEART)):
+        for recipe, its in zip(ODD, folds[-2:], strict=True):
+            found = log_p_of(part, [recipe])[0]
+            assert found < -8 if fold == its else found > -0.2
 
-    # Another product for one recipe of fold 0 changes nothing for the rest of that fold, and something for all others.
+    # Another product for one recipe of fold 0 changes nothing for the predictor of that fold, and all others.
     changed = [(*recipe[:2], "moss") if number == 4 else recipe for number, recipe in enumerate(recipes)]
-    other = held_out(changed, SETTINGS)
-    rest = (folds == 0) & (np.arange(len(recipes)) != 4)
-    np.testing.assert_array_equal(scores[rest], other[rest])
-    assert (scores[folds != 0] != other[folds != 0]).mean() > 0.9
+    pairs = [(a, b) for a in entities for b in entities]
+    others = of_folds(changed, SETTINGS)
+    same = [np.array_equal(log_p(part, pairs), log_p(other, pairs)) for part, other in zip(parts, others, strict=True)]
+    assert same == [True, False, False, False]
 
 
-def test_folds_may_have_any_numbers(world: tuple) -> None:
+def test_a_predictor_of_a_fold_is_one_like_any_other(world: tuple, tmp_path: Path) -> None:
     entities, vectors, recipes = world
-    folds = np.arange(40) % 2
-    settings = RecipeSettings(width=8, hidden=8, epochs=2)
-    results = [
-        RecipePredictor.held_out(recipes[:40], vectors, entities, names, settings=settings, device="cpu")
-        for names in (folds, folds * 7 + 3)
-    ]
-    np.testing.assert_array_equal(*results)
+    folds = np.arange(60) % 2
+
+    def of_folds(**options: Any) -> np.ndarray:
+        parts = RecipePredictor.fit_folds(
+            recipes[:60], vectors, entities, folds, settings=QUICK, device="cpu", **options
+        )
+        return np.stack([log_p(part, [recipe[:2] for recipe in recipes]) for part in parts])
+
+    default = of_folds()
+    np.testing.assert_array_equal(default, of_folds())
+    for options in ({"members": 1}, {"seed": 1}):
+        assert (of_folds(**options) != default).any(axis=(1, 2)).all()
+    part = RecipePredictor.fit_folds(recipes[:60], vectors, entities, folds, settings=QUICK, device="cpu")[1]
+    part.save(tmp_path / "part")
+    loaded = RecipePredictor.load(tmp_path / "part", device="cpu")
+    np.testing.assert_array_equal(log_p(loaded, [recipe[:2] for recipe in recipes]), default[1])
 
 
 # ---- seeds, options, saving, errors
@@ -236,6 +249,17 @@ def test_bad_input(world: tuple) -> None:
         RecipePredictor.fit([], vectors, entities)
     with pytest.raises(InputError, match="unknown entity 'metl0': did you mean 'metal0'"):
         RecipePredictor.fit([("metl0", "plant0", "trellis")], vectors, entities)
+    for options in ({"members": 0}, {"seed": -1}):
+        with pytest.raises(InputError, match=r"members is .* and seed .*; they are at least 1 and 0"):
+            RecipePredictor.fit(recipes, vectors, entities, **options)
+    both = [*recipes[:3], (*recipes[0][:2], "moss")]
+    for folds, message in (
+        ([0, 1, 0, 1], "recipes of one pair lie in different folds"),
+        ([0, 1, 0], "3 folds for 4 recipes"),
+        ([0, 0, 0, 0], "all recipes lie in one fold"),
+    ):
+        with pytest.raises(InputError, match=message):
+            RecipePredictor.fit_folds(both, vectors, entities, np.array(folds), settings=QUICK)
     with pytest.raises(InputError, match="occurs twice"):
         RecipePredictor.fit(recipes, vectors, [*entities[:-1], entities[0]])
     with pytest.raises(InputError, match="device 'nonsense' cannot be used"):

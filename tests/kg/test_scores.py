@@ -1,6 +1,5 @@
 """Frozen relation scores: each channel against a loop over labels, held-out scores swapped in and out, in worlds."""
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv, 
 from gumption.kg import ComplEx, RecipePredictor, RelationScores, Vocabulary
 from gumption.kg.predictor import LinkPredictor
 from gumption.kg.recipe_predictor import RecipeSettings
-from gumption.kg.scores import CHANNELS, FLOOR, fact_scores
+from gumption.kg.scores import CHANNELS, FLOOR, CrossFit
 
 ROWS = [
     ("mud", "water", "earth"), ("steam", "water", "fire"), ("lava", "earth", "fire"), ("brick", "mud", "fire"),
@@ -20,7 +19,7 @@ ROWS = [
     ("house", "wall", "wall"), ("ash", "brick", "fire"), ("geyser", "steam", "earth"), ("dust", "earth", "air"),
 ]  # fmt: skip
 Ids = tuple[np.ndarray, np.ndarray, np.ndarray]
-TOGETHER = np.logaddexp.reduce  # what a candidate's ways to the goal count, before anything is selected
+TOGETHER = np.max  # what a candidate's ways to the goal count, before anything is selected
 
 
 @pytest.fixture(scope="module")
@@ -149,57 +148,56 @@ def test_any_link_predictor_will_do(book: RecipeBook, recipes: RecipePredictor) 
         agree(found, naive.action_scores(book.entities, int(goal[row]), table[row].tolist(), int(selection[row])))
 
 
-def test_the_scores_of_facts_are_those_of_the_table(book: RecipeBook, model: ComplEx) -> None:
-    known = list(facts(book, split="all"))
-    for calibrated in (True, False):
-        naive = Naive(model, calibrated=calibrated)
-        expected = [naive.fact(*fact) for fact in known]
-        np.testing.assert_allclose(fact_scores(model, known, calibrated), expected, rtol=1e-4, atol=1e-5)
-    assert fact_scores(model, []).shape == (0,)
+# ---- scores by predictors that have not seen the fold of a fact
 
 
-# ---- held-out scores
-
-HELD_OUT = {
-    "combinesWith": np.array([[2, 5, -7.5], [0, 0, -1.25]]),
-    "componentOf": np.array([[3, 4, -2.5]]),
-    "recipe": np.array([[5, 1, 2, -3.5], [3, 3, 0, -40.0]]),
-}
-
-
-def test_held_out_scores_are_there_in_training_and_only_then(
+def test_in_training_each_entry_is_scored_by_the_predictor_of_its_fold(
     book: RecipeBook, model: ComplEx, recipes: RecipePredictor
 ) -> None:
-    plain = everything(RelationScores(book.entities, model, recipes))
-    scores = RelationScores(book.entities, model, recipes, held_out=HELD_OUT)
-    assert not scores.training
-    assert torch.equal(everything(scores), plain)
     size = len(book.entities)
-    expected = plain.clone().reshape(size, size, size, 3)  # goal, selection, candidate
-    expected[:, 5, 2, 0] = -7.5
-    expected[:, 0, 0, 0] = -1.25
-    expected[4, :, 3, 1] = -2.5
-    expected[2, 1, 5, 2] = expected[2, 5, 1, 2] = -3.5
-    expected[0, 3, 3, 2] = FLOOR
-    policy = torch.nn.Sequential(scores)  # a policy holds them as a part
-    for _ in range(2):
+    known = list(facts(book, split="all"))
+    vectors = np.random.default_rng(5).normal(size=(size, 4))
+    settings = RecipeSettings(width=4, hidden=4, epochs=5)
+    rows = [(a, b, product) for product, a, b in ROWS]
+    binary = [
+        ComplEx.fit(known[fold::2], rank=4, epochs=5, vocabulary=model.vocabulary, device="cpu") for fold in (0, 1)
+    ]
+    ternary = RecipePredictor.fit_folds(
+        rows, vectors, book.entities, np.arange(len(rows)) % 2, settings=settings, device="cpu"
+    )
+    rng = np.random.default_rng(0)
+    of_pair, of_component = rng.integers(2, size=(2, size, size))
+    of_pair = np.triu(of_pair) + np.triu(of_pair, 1).T
+    folds = {"combinesWith": of_pair, "componentOf": of_component, "recipe": of_pair}
+    for calibrated in (True, False):
+        scores = RelationScores(
+            book.entities, model, recipes, calibrated=calibrated, cross_fit=CrossFit(binary, ternary, folds)
+        )
+        plain = everything(RelationScores(book.entities, model, recipes, calibrated=calibrated))
+        assert not scores.training
+        assert torch.equal(everything(scores), plain)
+        per_fold = [
+            RelationScores(book.entities, *pair, calibrated=calibrated) for pair in zip(binary, ternary, strict=True)
+        ]
+        expected = torch.stack([everything(part) for part in per_fold]).reshape(2, size, size, size, 3)
+        goal, selection, candidate = np.indices((size, size, size))
+        chosen = (of_pair[selection, candidate], of_component[candidate, goal], of_pair[selection, candidate])
+        expected = torch.stack(
+            [expected[fold, goal, selection, candidate, channel] for channel, fold in enumerate(chosen)], dim=3
+        )
+        policy = torch.nn.Sequential(scores)  # a policy holds them as a part
         for _ in range(2):
             policy.train()
             assert torch.equal(everything(scores).reshape(expected.shape), expected)
-        for _ in range(2):
             policy.eval()
             assert torch.equal(everything(scores), plain)
-    twin = copy.deepcopy(scores).train()
-    assert torch.equal(everything(twin).reshape(expected.shape), expected)
-    assert torch.equal(everything(scores), plain)
 
 
-def test_a_fact_held_out_twice_is_still_restored(book: RecipeBook, recipes: RecipePredictor) -> None:
-    twice = {"recipe": np.array([[1, 5, 2, -3.5], [5, 1, 2, -3.5]])}
-    scores = RelationScores(book.entities, recipe=recipes, channels=("recipe",), held_out=twice)
-    before = everything(scores)
-    assert not torch.equal(everything(scores.train()), before)
-    assert torch.equal(everything(scores.eval()), before)
+def test_without_cross_fitting_training_changes_nothing(
+    book: RecipeBook, model: ComplEx, recipes: RecipePredictor
+) -> None:
+    scores = RelationScores(book.entities, model, recipes)
+    assert torch.equal(everything(scores), everything(scores.train()))
 
 
 # ---- in the worlds
