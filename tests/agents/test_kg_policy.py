@@ -1,0 +1,159 @@
+"""Scores in a policy: equations 3 to 5 written out, their special cases, and batches with real relation scores."""
+
+import itertools
+
+import pytest
+import torch
+
+from gumption.agents import KGPolicy, SelfAttentionActorCritic
+from gumption.agents.networks import MASKED, EntityEncoder, Readout
+from gumption.data import InputError
+from gumption.envs.wordcraft import RecipeBook, facts
+from gumption.kg import ComplEx, RelationScores
+
+ENTITIES, WIDTH, SLOTS, BATCH = 12, 7, 5, 8
+CHANNELS = ("combinesWith", "componentOf", "recipe")
+States = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def states(channels: int = 3, entities: int = ENTITIES) -> States:
+    """Goal, table with an empty last slot in every other row, selection in all but every third, random scores."""
+    generator = torch.Generator().manual_seed(0)
+    goal = torch.randint(1, entities + 1, (BATCH,), generator=generator)
+    table = torch.stack([torch.randperm(entities, generator=generator)[:SLOTS] + 1 for _ in range(BATCH)])
+    table[::2, -1] = 0
+    selection = table[:, 1] * (torch.arange(BATCH) % 3 > 0)
+    return goal, table, selection, torch.randn(BATCH, SLOTS, channels, generator=generator)
+
+
+def attention(entities: int = ENTITIES, weights: str = "softmax") -> SelfAttentionActorCritic:
+    torch.manual_seed(0)
+    features = torch.cat([torch.zeros(1, WIDTH), torch.randn(entities, WIDTH)])
+    return SelfAttentionActorCritic(EntityEncoder(features), key_size=5, value_size=4, weights=weights)
+
+
+def learned(policy: KGPolicy) -> KGPolicy:
+    """With a mixture that depends on the state, as after some training."""
+    torch.manual_seed(1)
+    torch.nn.init.normal_(policy.mlp[-1].weight)  # pyright: ignore[reportArgumentType]
+    return policy
+
+
+def alike(found: Readout, expected: Readout) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("weights", ["softmax", "logits"])
+@pytest.mark.parametrize("mixing", ["linear", "softmax"])
+@torch.no_grad()
+def test_logits_are_the_mixture_of_equations_3_to_5(mixing: str, weights: str) -> None:
+    policy = learned(KGPolicy(attention(weights=weights), CHANNELS, mixing=mixing, hidden_size=6))
+    goal, table, selection, scores = states()
+    found = policy(goal, table, selection, scores)
+    alone = policy.attention(goal, table, selection, scores)
+    x = policy.attention.encoder.features
+    mixtures = set()
+    for row in range(BATCH):
+        there = [slot for slot in range(SLOTS) if table[row, slot]]
+        alpha = alone.attention[row, there]
+        a = alpha.softmax(0) if weights == "softmax" else alpha
+        summary = torch.zeros(6)
+        for slot, weight in zip(there, a, strict=True):
+            summary += weight * (policy.transform.weight @ x[table[row, slot]])
+        mixture = policy.mlp(summary + policy.transform.bias)
+        if mixing == "softmax":
+            mixture = mixture.exp() / mixture.exp().sum()
+        for slot in there:
+            beta = mixture[0] * alone.attention[row, slot]
+            for k in range(3):
+                beta = beta + mixture[1 + k] * scores[row, slot, k]
+            torch.testing.assert_close(found.logits[row, slot], beta, atol=1e-5, rtol=1e-5)
+        mixtures.add(round(float(mixture[1]), 4))
+    assert len(mixtures) > 1
+    assert torch.equal(found.value, alone.value)  # scores guide the choice; the value is that of the attention
+    assert torch.equal(found.attention, alone.attention)
+    assert (found.logits[table == 0] == MASKED).all()
+
+
+@torch.no_grad()
+def test_without_scores_it_is_the_attention_network() -> None:
+    query = states(channels=0)
+    alike(learned(KGPolicy(attention(), ()))(*query), attention()(*query))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@torch.no_grad()
+def test_kg_only_is_the_sum_of_the_scores(count: int) -> None:
+    for channels in itertools.combinations(CHANNELS, count):
+        goal, table, selection, scores = states(count)
+        found = learned(KGPolicy(attention(), channels, kg_only=True))(goal, table, selection, scores)
+        there = table > 0
+        torch.testing.assert_close(found.logits[there], scores.sum(2)[there])
+        assert (found.logits[~there] == MASKED).all()
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@torch.no_grad()
+def test_each_score_alone_is_the_mixture_with_weight_on_it_alone(k: int) -> None:
+    goal, table, selection, scores = states()
+    every = KGPolicy(attention(), CHANNELS)
+    last = every.mlp[-1]
+    last.bias[1:] = torch.eye(3)[k]  # pyright: ignore[reportIndexIssue]
+    one = KGPolicy(attention(), CHANNELS[k : k + 1])
+    expected = one(goal, table, selection, scores[..., [k]])
+    for found, wanted in zip(every(goal, table, selection, scores), expected, strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+@torch.no_grad()
+def test_it_begins_by_adding_scores_to_the_attention() -> None:
+    goal, table, selection, scores = states()
+    found = KGPolicy(attention(), CHANNELS)(goal, table, selection, scores)
+    there = table > 0
+    torch.testing.assert_close(found.logits[there], (found.attention + scores.sum(2))[there])
+
+
+@torch.no_grad()
+def test_softmax_mixing_is_a_convex_combination() -> None:
+    goal, table, selection, _ = states()
+    policy = learned(KGPolicy(attention(), CHANNELS, mixing="softmax"))
+    readout, on_table = policy.attention.read(goal, table, selection)
+    mixture = policy.coefficients(readout.attention, on_table)
+    assert mixture.shape == (BATCH, 4)
+    assert (mixture > 0).all()
+    torch.testing.assert_close(mixture.sum(1), torch.ones(BATCH))
+
+
+@pytest.mark.parametrize("mixing", ["linear", "softmax"])
+def test_the_gradient_of_a_choice_reaches_mixture_and_attention(mixing: str) -> None:
+    policy = learned(KGPolicy(attention(), CHANNELS, mixing=mixing))
+    policy(*states()).logits.log_softmax(1)[:, 0].sum().backward()
+    for name, parameter in policy.named_parameters():
+        reached = parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any()
+        read_by_value_only = name.startswith(("attention.value", "attention.transform"))
+        assert bool(reached) != read_by_value_only, name
+
+
+def test_a_row_of_a_batch_with_its_scores_is_what_it_is_alone(book: RecipeBook) -> None:
+    """B15 of the 2020 code: in batches, rows were scored against the selections of other rows."""
+    fitted = ComplEx.fit(facts(book, split="all"), rank=4, epochs=5, device="cpu")
+    scores = RelationScores(book.entities, fitted, channels=CHANNELS[:2])
+    goal, table, selection, _ = states(entities=len(book.entities))
+    policy = learned(KGPolicy(attention(len(book.entities)), CHANNELS[:2])).requires_grad_(False)
+    together = policy(goal, table, selection, scores.action_scores(goal, table, selection))
+    for row in range(BATCH):
+        one = goal[[row]], table[[row]], selection[[row]]
+        alone = policy(*one, scores.action_scores(*one))
+        for part, whole in zip(alone, together, strict=True):
+            torch.testing.assert_close(part[0], whole[row], atol=1e-5, rtol=1e-5)
+    # The check can fail: the selections of other rows do make other logits.
+    wrong = policy(goal, table, selection, scores.action_scores(goal, table, selection.roll(1)))
+    assert not torch.allclose(wrong.logits, together.logits, atol=1e-2)
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(InputError, match="mixing is 'max'; it can be linear, softmax"):
+        KGPolicy(attention(), CHANNELS, mixing="max")
+    with pytest.raises(InputError, match="needs at least one score"):
+        KGPolicy(attention(), (), kg_only=True)
