@@ -96,14 +96,13 @@ def train_case(settings: BenchSettings) -> Iterator[Measurement]:
     pole = CartPoleRandom()
     pole(0.2)
     before = pole(1.0)
-    vectors = {} if settings.word_vectors is None else {"word_vectors": settings.word_vectors}
     config = TrainConfig(
         recipe_book=settings.recipe_book,
         num_distractors=8,
         preset="fast",
         total_steps=settings.total_steps,
         device=settings.device,
-        **vectors,
+        word_vectors=settings.word_vectors,
     )
     with TemporaryDirectory() as folder:
         started = perf_counter()

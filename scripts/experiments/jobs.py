@@ -44,7 +44,7 @@ class Job:
         return (self.directory / FINAL).is_file()
 
 
-RunJob = Callable[[Job, int, bool], None]
+RunJob = Callable[[Job, bool], None]
 
 
 def find_experiment(name: str) -> Experiment:
@@ -55,7 +55,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def make_jobs(experiment: Experiment, common: Mapping[str, Any], seeds: Sequence[int], out: Path) -> list[Job]:
-    """All jobs, all conditions of one seed before the next seed, so that a stopped experiment compares like with like.
+    """All jobs, the seeds of a condition one after another: they share its knowledge, which is dear to set up.
 
     `common` are TrainConfig fields from the command line; they hold for every condition.
     """
@@ -67,8 +67,8 @@ def make_jobs(experiment: Experiment, common: Mapping[str, Any], seeds: Sequence
             _settings(experiment, label, common) | {"seed": seed},
             out / slug(label) / f"seed-{seed}",
         )
-        for seed in seeds
         for label, condition in experiment.conditions.items()
+        for seed in seeds
     ]
 
 
@@ -100,20 +100,21 @@ def write_plan(out: Path, experiment: Experiment, common: Mapping[str, Any], hea
 def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[Job, float]]:
     """Run the jobs that are not complete and yield each with its wall time in seconds as it ends.
 
-    One worker runs them in this process; more run in processes of their own, each with its share of the cores. The
-    first error stops what has not started yet; complete runs stay and are skipped the next time.
+    One worker runs them in this process; more run in processes of their own, each with its share of the cores: torch
+    with more threads than cores is slower by an order of magnitude. The first error stops what has not started yet;
+    complete runs stay and are skipped the next time.
     """
     waiting = [job for job in jobs if not job.complete]
     if workers == 1:
         for job in waiting:
             started = perf_counter()
-            run(job, usable_cores(), True)
+            run(job, True)
             yield job, perf_counter() - started
         return
     threads = max(1, usable_cores() // workers)
     # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_timed, run, job, threads): job for job in waiting}
+    with ProcessPoolExecutor(workers, get_context("spawn"), _use_threads, (threads,)) as pool:
+        futures = {pool.submit(_timed, run, job): job for job in waiting}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -121,14 +122,11 @@ def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[J
             pool.shutdown(cancel_futures=True)
 
 
-def run_job(job: Job, threads: int, progress: bool) -> None:
+def run_job(job: Job, progress: bool) -> None:
     """Train the agent of a job, or measure its baseline; either leaves final.json in the job's directory."""
-    import torch
-
     from gumption.agents import baselines
     from gumption.agents.impala import TrainConfig, train_impala
 
-    torch.set_num_threads(threads)
     config = TrainConfig(**job.settings)
     if job.method == "train":
         train_impala(config, run_dir=job.directory, progress=progress, resume=True)
@@ -205,10 +203,16 @@ def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _timed(run: RunJob, job: Job, threads: int) -> float:
+def _timed(run: RunJob, job: Job) -> float:
     started = perf_counter()
-    run(job, threads, False)
+    run(job, False)
     return perf_counter() - started
+
+
+def _use_threads(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], key: str) -> str:

@@ -11,13 +11,10 @@ from gumption.scripts.experiments import bench as cases
 from gumption.scripts.experiments.bench import BenchSettings, Measurement, find_cases, markdown_table
 
 
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory) -> BenchSettings:
-    """Cases on a ring of sixty things, two neighbours making the next, in small and few repeats."""
-    book = {f"t{i}": {"id": i, "recipes": [[f"t{i - 2}", f"t{i - 1}"]] if i > 1 else []} for i in range(60)}
-    path = tmp_path_factory.mktemp("book") / "ring.json"
-    path.write_text(json.dumps({"entities": book}))
-    return BenchSettings(str(path), repeats=1, total_steps=4096, num_envs=64)
+@pytest.fixture
+def settings(small_book) -> BenchSettings:
+    """Every case small and once."""
+    return BenchSettings(str(small_book), repeats=1, total_steps=4096, num_envs=64)
 
 
 def check(measured: list[Measurement]) -> None:
@@ -40,7 +37,7 @@ def test_env_case(settings):
     assert batch.met == (batch.median >= 5e6 and batch.ratio >= 30)
 
 
-def test_train_case(settings):
+def test_train_case(settings, one_thread):
     (one,) = cases.train_case(settings)
     check([one])
     assert one.met is None  # too few steps to hold against the target
@@ -48,7 +45,7 @@ def test_train_case(settings):
     assert 0 <= one.details["test_success"] <= 1
 
 
-def test_complex_case(settings):
+def test_complex_case(settings, one_thread):
     (one,) = cases.complex_case(settings)
     check([one])
     assert 0.5 < one.details["mrr_training_facts"] <= 1

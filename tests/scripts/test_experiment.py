@@ -2,16 +2,17 @@
 tests/agents trains for real, and one test at the end runs a whole small experiment."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from gumption.agents.provenance import command_line
 from gumption.data import InputError
 from gumption.scripts import experiment as command
 from gumption.scripts.experiments import jobs as jobs_module
 from gumption.scripts.experiments.jobs import Job, find_experiment, make_jobs, run_jobs, slug
-from gumption.scripts.experiments.provenance import command_line
 from gumption.scripts.experiments.report import gather, markdown, write_report
 from gumption.scripts.experiments.wordcraft import EXPERIMENTS
 
@@ -19,9 +20,8 @@ ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
 
 
-def stand_in(job: Job, threads: int, progress: bool) -> None:
+def stand_in(job: Job, progress: bool) -> None:
     """A run whose success depends on its condition and seed in a known way."""
-    assert threads >= 1
     level = {"random": 0.02, "oracle": 1.0, "kg_only": 0.5}.get(
         job.method, LEVELS.get(job.settings.get("kg", "none"), 0)
     )
@@ -89,10 +89,10 @@ def test_command_runs_reports_and_resumes(run, tmp_path, book):
     results = json.loads((tmp_path / "there" / "results.json").read_text())
     rows = {row["condition"]: row for row in results["rows"]}
     assert list(rows) == list(EXPERIMENTS["wordcraft-fig3"].conditions)
-    assert rows["no KG"]["success"]["per_seed"] == [0.4, 0.41]
-    assert rows["no KG"]["success"]["mean"] == pytest.approx(0.405)
-    assert rows["no KG"]["curve"]["steps"] == [0, 100, 200, 300, 400]
-    assert rows["random policy"]["curve"] is None
+    assert rows["no KG, 8 distractors"]["success"]["per_seed"] == [0.4, 0.41]
+    assert rows["no KG, 8 distractors"]["success"]["mean"] == pytest.approx(0.405)
+    assert rows["no KG, 8 distractors"]["curve"]["steps"] == [0, 100, 200, 300, 400]
+    assert rows["random policy, 8 distractors"]["curve"] is None
     assert results["recipe_book"] == "book"
     assert len(results["recipe_book_hash"]) == 64
     assert results["command"].startswith("gumption experiment wordcraft-fig3 --recipe-book book.json")
@@ -103,7 +103,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path, book):
     for name, content in kept.items():
         assert str(tmp_path).encode() not in content
         assert content == (tmp_path / "there" / name).read_bytes()
-    assert "| no KG | 2 | 0.405 (0.400 to 0.410) |" in kept["table.md"].decode()
+    assert "| no KG, 8 distractors | 2 | 0.405 (0.400 to 0.410) |" in kept["table.md"].decode()
 
     more = run("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "3", "--total-steps", "400", "--out", "there")
     assert f"{conditions * 3} runs, {conditions * 2} complete" in more
@@ -153,10 +153,10 @@ def test_error_keeps_complete_runs_and_the_next_call_does_the_rest(tmp_path):
     jobs = make_jobs(experiment, {"total_steps": 100}, [0, 1], tmp_path)
     ran = []
 
-    def breaks_at_third(job: Job, threads: int, progress: bool) -> None:
+    def breaks_at_third(job: Job, progress: bool) -> None:
         if len(ran) == 2:
             raise RuntimeError("killed")
-        stand_in(job, threads, progress)
+        stand_in(job, progress)
         ran.append(job)
 
     with pytest.raises(RuntimeError, match="killed"):
@@ -178,7 +178,7 @@ def test_workers_run_every_job(tmp_path, monkeypatch):
 
 def test_jobs_carry_the_settings_of_their_condition(tmp_path):
     jobs = make_jobs(EXPERIMENTS["wordcraft-fig6"], {"total_steps": 7, "device": "cpu"}, [0, 4], tmp_path)
-    assert [job.seed for job in jobs[:2]] == [0, 0]
+    assert [job.seed for job in jobs[:4]] == [0, 4, 0, 4]
     job = next(job for job in jobs if job.label == "full KG, both scores" and job.seed == 4)
     assert job.settings["kg"] == "full"
     assert job.settings["num_distractors"] == 1
@@ -256,3 +256,24 @@ def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, me
     (tmp_path / "me.json").write_text(json.dumps(game(split_hash, 8, won=3) | change))
     with pytest.raises(InputError, match=message):
         run("--report", "there", "--human", "me.json")
+
+
+def test_a_small_experiment_for_real(tmp_path, monkeypatch, book, one_thread):
+    """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
+    arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(jobs_module, "EXPERIMENTS", {"wordcraft-fig5": without_glove(EXPERIMENTS["wordcraft-fig5"])})
+    result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    rows = {row["condition"]: row for row in json.loads((tmp_path / "real" / "results.json").read_text())["rows"]}
+    assert rows["oracle, 1 distractor"]["success"]["mean"] == 1.0
+    for label in ("simple MLP, random features, 2 distractors", "self-attention, random features, 2 distractors"):
+        assert rows[label]["curve"]["steps"][-1] >= 2048
+        assert rows[label]["steps_per_s"] > 0
+        assert rows[label]["success_alternatives"]["mean"] >= 0
+
+
+def without_glove(experiment):
+    """The experiment without the conditions that read word vectors."""
+    kept = {label: one for label, one in experiment.conditions.items() if one.settings.get("features") != "glove"}
+    return replace(experiment, conditions=kept)

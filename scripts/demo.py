@@ -1,0 +1,336 @@
+"""`gumption demo`: the main job from recipes to a knowledge graph to agents that solve recipes they never saw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(add_completion=False)
+
+TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
+STEPS, QUICK_STEPS = 600_000, 8_192
+PANEL = "8 distractors"
+EPISODES = 20  # looked through for one that the agent solves; the last one is told if it solves none
+
+
+@app.command(epilog="Example: gumption demo --seeds 3")
+def demo(
+    seeds: Annotated[int, typer.Option(min=1, help="How often each agent is trained.")] = 3,
+    out: Annotated[Path, typer.Option(help="Folder of the runs and of the plot.")] = Path("runs/demo"),
+    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time.  [default: 2, or 1 on a single core]")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Train for a moment only: to see every stage, not good agents.")] = False,
+) -> None:
+    """Show the main job, stage by stage: recipes, knowledge graph, link prediction, agents, result, one episode."""
+    from time import perf_counter
+
+    from rich.console import Console
+
+    from gumption.agents.provenance import usable_cores
+
+    console = Console()
+    started = perf_counter()
+    workers = workers or min(2, usable_cores())
+    book, split = show_recipes(console, recipe_book)
+    show_graph(console, book, split)
+    experiment, common = settings(recipe_book, quick)
+    show_link_prediction(console, experiment, common, workers)
+    train_agents(console, experiment, common, range(seeds), workers, out, book, split)
+    show_results(console, experiment, out)
+    show_episode(console, out, common)
+    console.print(f"\nDone in {perf_counter() - started:.0f} s. `gumption --help` lists what else there is.")
+
+
+def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
+    """The demo as an experiment, and the TrainConfig fields that hold for all of it."""
+    from .experiments.wordcraft import RECIPE_SCORE, Condition, Experiment
+
+    base = {"features": "glove", "num_distractors": 8}
+    panels = (PANEL,)
+    kg = {name: {**base, "kg": name, "kg_scores": RECIPE_SCORE} for name in ("train", "full")}
+    experiment = Experiment(
+        "demo",
+        "Demo",
+        "success on recipes never seen in training, 8 distractors",
+        {
+            "no KG": Condition(panels, {**base, "kg": "none"}),
+            "training-facts KG": Condition(panels, kg["train"]),
+            "training-facts KG, KG only": Condition(panels, kg["train"], "kg_only"),
+            "full KG": Condition(panels, kg["full"]),
+            "full KG, KG only": Condition(panels, kg["full"], "kg_only"),
+            "random policy": Condition(panels, base, "random"),
+            "oracle": Condition(panels, base, "oracle"),
+        },
+        "A full KG drastically improves zero-shot success; a KG of the training facts ends level with no KG.",
+        seeds=3,
+        total_steps=QUICK_STEPS if quick else STEPS,
+    )
+    common = {
+        "recipe_book": recipe_book,
+        "total_steps": experiment.total_steps,
+        "eval_interval": max(1, experiment.total_steps // 20),
+        "device": "cpu",
+    }
+    return experiment, common
+
+
+def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
+    """Stage 1: the book, and how it is split. Returns (RecipeBook, Split)."""
+    from gumption.envs.wordcraft import RecipeBook, make_split
+
+    _heading(console, 1, "Recipes")
+    book = RecipeBook.load(recipe_book)
+    split = make_split(book, "by_recipe", 0.8, 0, 1)
+    console.print(
+        f"The recipe book {book.name!r} has {len(book.entities)} things and {len(book)} recipes such as "
+        f"{_examples(book)}. One recipe in five is set aside: the {len(split.test_tasks)} tasks that need one of those "
+        f"are for the test only, {len(split.train_tasks)} are for training."
+    )
+    return book, split
+
+
+def show_graph(console: Console, book: Any, split: Any) -> None:
+    """Stage 2: the recipes as facts in a knowledge graph, and a question to it."""
+    from gumption.envs.wordcraft import facts, recipe_facts
+    from gumption.kg import KnowledgeGraph
+
+    _heading(console, 2, "Knowledge graph")
+    graph = KnowledgeGraph()
+    for name, part in ((TRAIN_GRAPH, "train"), (TEST_GRAPH, "test")):
+        graph.add(facts(book, split=part, split_mode=split), graph=name)
+    graph.add(recipe_facts(book, split="all", split_mode=split), graph=RECIPE_GRAPH)
+    counts = ", ".join(f"{count:,} in {name}" for name, count in graph.graphs().items())
+    console.print(
+        "Each recipe a + b -> c becomes four facts (a combinesWith b, b combinesWith a, a componentOf c, b componentOf "
+        f"c), and a node with its ingredients and products. Facts by graph: {counts}."
+    )
+    query = (
+        "SELECT ?first ?second WHERE { ?recipe gum:hasProduct ?goal ; gum:hasIngredient ?first , ?second .\n"
+        "      FILTER(STR(?first) < STR(?second)) } ORDER BY ?first ?second"
+    )
+    goal = _most_made(book)
+    answers = graph.query(query, goal=goal)
+    console.print(f"\nA question in SPARQL, with ?goal = {goal!r}:")
+    console.print(f"  {query}", highlight=False, soft_wrap=True)
+    shown = ", ".join(f"{answer['first']} + {answer['second']}" for answer in answers[:6])
+    console.print(f"The answer: {shown}" + (f" and {len(answers) - 6} more." if len(answers) > 6 else "."))
+
+
+def show_link_prediction(console: Console, experiment: Any, common: dict[str, Any], workers: int) -> None:
+    """Stage 3: predictors that complete the graph, and how well they know facts that they have not seen."""
+    _heading(console, 3, "Link prediction")
+    console.print(
+        "A link predictor learns a vector for each thing, so that true facts score higher than others. MRR is the mean "
+        "of 1 / rank of the right answer among all things: 1 is perfect."
+    )
+    configs = {
+        label: {**experiment.base, **experiment.conditions[label].settings, **common}
+        for label in ("training-facts KG", "full KG")
+    }
+    with console.status("fitting link predictors (the policies' ones are kept for the next time)"):
+        train, every, of_train, of_all = in_processes(
+            [
+                (complex_figures, common["recipe_book"], "train"),
+                (complex_figures, common["recipe_book"], "all"),
+                (recipe_figures, configs["training-facts KG"]),
+                (recipe_figures, configs["full KG"]),
+            ],
+            workers,
+        )
+    console.print(
+        f"  ComplEx on the {train['facts']:,} training facts: MRR {train['mrr']:.3f} on these, "
+        f"{train['unseen_mrr']:.3f} on the {train['unseen_facts']:,} held-out test facts: it remembers more than it "
+        "understands.\n"
+        f"  ComplEx on all {every['facts']:,} facts: MRR {every['mrr']:.3f} on these."
+    )
+    for recipes, seen, figures in (("training", "has not", of_train), ("all", "has", of_all)):
+        console.print(
+            f"  Recipe predictor on {recipes} recipes, reading word vectors: what the pairs of the test recipes make, "
+            f"which it {seen} seen: MRR {figures['mrr']:.3f}, right at once {figures['first']:.0%}, among the first "
+            f"ten {figures['ten']:.0%}."
+        )
+
+
+def in_processes(calls: list[tuple[Any, ...]], workers: int) -> list[Any]:
+    """The results of calls (function, argument, ...), run so many at a time, each process with its share of cores."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    import torch
+
+    from gumption.agents.provenance import usable_cores
+
+    if workers == 1:
+        return [function(*arguments) for function, *arguments in calls]
+    threads = max(1, usable_cores() // workers)
+    with ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+        return [future.result() for future in [pool.submit(*call) for call in calls]]
+
+
+def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
+    """MRR of ComplEx on the facts it learned, those of "train" or "all" recipes, and on facts that it has not seen."""
+    from gumption.envs.wordcraft import facts
+    from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
+
+    learned, every = (list(facts(recipe_book, split=which)) for which in (part, "all"))
+    model = ComplEx.fit(learned, seed=0, device="cpu", vocabulary=Vocabulary.from_triples(every))
+    figures = {"facts": len(learned), "mrr": evaluate_ranking(model, learned, known=[every])["mrr"]}
+    if part == "train":
+        unseen = list(facts(recipe_book, split="test"))
+        figures |= {"unseen_facts": len(unseen), "unseen_mrr": evaluate_ranking(model, unseen, known=[every])["mrr"]}
+    return figures
+
+
+def recipe_figures(settings: dict[str, Any]) -> dict[str, float]:
+    """How the recipe predictor of these TrainConfig fields ranks the products of the test recipes."""
+    from gumption.agents.config import TrainConfig
+    from gumption.agents.policies import build_scores
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+
+    config = TrainConfig(**settings)
+    env = WordCraftVectorEnv(1, **config.env_settings("train"))
+    ranks = product_ranks(build_scores(config, env), env.split.test_recipes)
+    return {"mrr": (1 / ranks).mean(), "first": (ranks == 1).mean(), "ten": (ranks <= 10).mean()}
+
+
+def product_ranks(scores: Any, recipes: Any) -> Any:
+    """Rank of the product of each recipe (n, 3) among all entities by the policy's own recipe scores, (n,) int64.
+
+    Other products that `recipes` has for the pair are left out of the ranking.
+    """
+    import numpy as np
+    import torch
+
+    size = len(scores.entities)
+    everything = torch.arange(1, size + 1)
+    ranks = []
+    for a, b, product in (recipes + 1).tolist():
+        log_p = scores.action_scores(everything, torch.full((size, 1), a), torch.full((size,), b))[:, 0, 0]
+        mine = log_p[product - 1].item()
+        siblings = recipes[(recipes[:, :2] == (a - 1, b - 1)).all(axis=1), 2]
+        log_p[torch.from_numpy(siblings)] = -torch.inf
+        ranks.append(1 + int((log_p > mine).sum()))
+    return np.array(ranks)
+
+
+def train_agents(
+    console: Console,
+    experiment: Any,
+    common: dict[str, Any],
+    seeds: range,
+    workers: int,
+    out: Path,
+    book: Any,
+    split: Any,
+) -> None:
+    """Stage 4: every agent with every seed; runs that are complete are kept."""
+    from .experiments.jobs import make_jobs, plan_header, read_final, run_job, run_jobs, write_plan
+
+    _heading(console, 4, "Agents")
+    write_plan(out, experiment, common, plan_header(book, split, "cpu", workers))
+    jobs = make_jobs(experiment, common, seeds, out)
+    done = sum(job.complete for job in jobs)
+    console.print(
+        f"Three agents learn {experiment.total_steps:,} steps each, with {len(seeds)} seeds: one without a knowledge "
+        "graph, one with a graph of the training facts, one with a graph of all facts. Others do without learning."
+    )
+    if done:
+        console.print(f"{done} of {len(jobs)} runs are complete in {out} and kept; remove that folder to start again.")
+    for job, seconds in run_jobs(jobs, workers, run_job):
+        done += 1
+        success = read_final(job.directory)["test_success"]
+        console.print(f"  {done:>2}/{len(jobs)}  {job.label}, seed {job.seed}: {success:.1%} in {seconds:.0f} s")
+
+
+def show_results(console: Console, experiment: Any, out: Path) -> None:
+    """Stage 5: the table with its intervals, and where the plot is."""
+    from rich.table import Table
+
+    from .experiments.report import gather, with_interval, write_report
+
+    _heading(console, 5, "Result")
+    results = gather(out, experiment)
+    written = write_report(results, out)
+    table = Table("agent", "seeds", "unseen recipes (95 % interval)", "training recipes", title=experiment.title)
+    for row in results["rows"]:
+        success, known = with_interval(row["success"]), with_interval(row["train_success"])
+        table.add_row(row["condition"], str(len(row["seeds"])), success, known)
+    console.print(table)
+    means = {row["condition"]: f"{row['success']['mean']:.0%}" for row in results["rows"]}
+    console.print(
+        f"On recipes it never saw, the agent without a graph solves {means['no KG']}, with the graph of the training "
+        f"facts {means['training-facts KG']}, and with a graph of all facts {means['full KG']}."
+    )
+    for path in written:
+        if path.name == "curves.png":
+            console.print(f"Plot of success over steps: {path}", soft_wrap=True, highlight=False)
+
+
+def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
+    """Stage 6: a test episode of an agent with the graph of the training facts, and the scores behind each choice."""
+    from gumption.agents.evaluation import explain_episode
+    from gumption.agents.runs import load_policy
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+
+    from .experiments.jobs import slug
+
+    _heading(console, 6, "One episode")
+    run = out / slug("training-facts KG") / "seed-0"
+    with console.status("reading the agent and its knowledge"):
+        config, policy = load_policy(run, recipe_book=common["recipe_book"], device="cpu")
+        env = WordCraftVectorEnv(1, **config.env_settings("test"))
+        steps = explain_episode(policy, env)
+        for seed in range(1, EPISODES):
+            if steps[-1]["success"]:
+                break
+            steps = explain_episode(policy, env, seed=seed)
+    goal = steps[0]["goal"]
+    console.print(
+        f"The agent with the graph of the training facts is to make [bold]{goal}[/bold], from a recipe it has never "
+        f"seen. On the table: {', '.join(steps[0]['table'])}."
+    )
+    for step in steps:
+        console.print(_choice(step))
+    first, second = steps[-2]["chosen"], steps[-1]["chosen"]
+    end = f"makes {goal}: solved." if steps[-1]["success"] else f"does not make {goal}: not solved."
+    console.print(f"[bold]{first} + {second}[/bold] {end}")
+
+
+def _choice(step: dict[str, Any]) -> Any:
+    """A table of what speaks for each candidate of one step, the likeliest first."""
+    from rich.table import Table
+
+    held = step["selection"]
+    title = f"{held[0]} is chosen; what goes with it?" if held else "What to take first?"
+    scores = [name for name in step["slots"][0] if name not in ("entity", "attention", "mixed", "probability")]
+    table = Table("candidate", "attention", *(f"KG: {name}" for name in scores), "mixed", "probability", title=title)
+    for slot in sorted(step["slots"], key=lambda slot: -slot["probability"])[:5]:
+        figures = [f"{slot[name]:.2f}" for name in ("attention", *scores, "mixed")]
+        style = "bold" if slot["entity"] == step["chosen"] else None
+        table.add_row(slot["entity"], *figures, f"{slot['probability']:.1%}", style=style)
+    return table
+
+
+def _heading(console: Console, number: int, title: str) -> None:
+    console.print()
+    console.rule(f"[bold]{number}. {title}", align="left")
+
+
+def _examples(book: Any, count: int = 3) -> str:
+    """A few recipes, spread over the book, in words."""
+    rows = book.recipes[:: max(1, len(book.recipes) // count)][:count]
+    return ", ".join("{} + {} -> {}".format(*(book.entities[i] for i in row)) for row in rows.tolist())
+
+
+def _most_made(book: Any) -> str:
+    """The product with the most recipes, the first in the alphabet where several have as many."""
+    import numpy as np
+
+    return book.entities[int(np.bincount(book.recipes[:, 2]).argmax())]

@@ -1,0 +1,96 @@
+"""The demo runs for real, on a part of the shipped book and for a moment: every stage, then again from its runs."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from gumption.data import InputError
+from gumption.scripts import demo as command
+from gumption.scripts.demo import QUICK_STEPS, STEPS, in_processes, product_ranks, settings
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, small_book, one_thread):
+    """Call the demo on the small book; returns what it printed."""
+    monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def call(*arguments: str) -> str:
+        every = ["--recipe-book", str(small_book), "--workers", "1", "--quick", *arguments]
+        monkeypatch.setattr("sys.argv", ["gumption", "demo", *every])
+        result = CliRunner().invoke(command.app, every, catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return call
+
+
+def test_every_stage_then_again_from_its_runs(run, tmp_path):
+    first = run("--seeds", "2", "--out", str(tmp_path / "out"))
+    for number, title in enumerate(
+        ("Recipes", "Knowledge graph", "Link prediction", "Agents", "Result", "One episode"), start=1
+    ):
+        assert f"{number}. {title}" in first
+    assert "The answer:" in first
+    assert len(re.findall(r"MRR \d\.\d{3}", first)) == 4
+    assert "14/14" in first
+    assert re.search(r"(\w+) \+ (\w+) (makes|does not make)", first)
+    assert f"Plot of success over steps: {tmp_path / 'out' / 'curves.png'}" in first
+    assert (tmp_path / "out" / "curves.png").stat().st_size < 150_000
+
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    rows = {row["condition"]: row["success"]["mean"] for row in results["rows"]}
+    assert rows["oracle"] == 1.0
+    assert rows["random policy"] < 0.2
+    assert rows["full KG"] > rows["random policy"]
+    assert len(results["rows"]) == 7
+    assert str(tmp_path) not in json.dumps(results)
+
+    again = run("--seeds", "2", "--out", str(tmp_path / "out"))
+    assert "14 of 14 runs are complete" in again
+    assert "remove that folder to start again" in again
+    assert " 1/14" not in again
+    assert (
+        first[first.index("5. Result") : first.index("Done in")]
+        == again[again.index("5. Result") : again.index("Done in")]
+    )
+
+
+def test_a_folder_of_other_runs_is_refused(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="not empty and holds no experiment"):
+        run("--out", str(tmp_path / "mine"))
+
+
+def test_quick_and_full_differ_in_steps_alone():
+    quick, common = settings("commonsense", True)
+    full, full_common = settings("commonsense", False)
+    assert (common["total_steps"], full_common["total_steps"]) == (QUICK_STEPS, STEPS)
+    assert quick.conditions == full.conditions
+    assert full_common["eval_interval"] * 20 == STEPS
+
+
+def test_calls_give_the_same_in_and_out_of_processes():
+    calls = [(divmod, 7, 2), (divmod, 9, 4)]
+    assert in_processes(calls, 1) == in_processes(calls, 2) == [(3, 1), (2, 1)]
+
+
+def test_product_ranks_leave_other_products_out():
+    import numpy as np
+    import torch
+
+    class Scores:
+        """Entity i is the product of any pair with a score of i."""
+
+        entities = ("a", "b", "c", "d")
+
+        def action_scores(self, goal, table, selection):
+            assert (table.shape, selection.shape) == ((4, 1), (4,))
+            return goal[:, None, None].float()
+
+    recipes = np.array([[0, 1, 1], [0, 1, 3], [0, 0, 2]])
+    assert product_ranks(Scores(), recipes).tolist() == [2, 1, 2]
+    assert torch.is_grad_enabled()
