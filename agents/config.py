@@ -1,11 +1,15 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
 from gumption.kg.scores import CHANNELS, RECIPE
+
+from .kg_policy import MIXINGS
+from .networks import WEIGHTS
 
 KNOWLEDGE = ("none", "train", "full")
 AGENTS = ("attention", "mlp")
@@ -21,7 +25,7 @@ class Learner:
     :ivar entropy_cost, baseline_cost: weights of the losses beside the policy gradient.
     :ivar reduction: losses are summed or averaged over the batch.
     :ivar key_size, value_size: of the attention (Table 2); `hidden_size` of the simple MLP.
-    :ivar encoder_size: hidden units of the learned entity representations, 0 for frozen features.
+    :ivar encoder_size: width of the learned entity representations, 0 for frozen features.
     :ivar dropout: of features and free embeddings in the encoder.
     :ivar gated: see `SelfAttentionActorCritic`.
     """
@@ -43,6 +47,27 @@ class Learner:
     dropout: float = 0.0
     gated: bool = False
 
+    def __post_init__(self) -> None:
+        """:raises InputError: a value that is unknown or out of range."""
+        for name, known in (("optimiser", ("rmsprop", "adam")), ("reduction", ("sum", "mean"))):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        for name, least in _LEAST.items():
+            value, whole = getattr(self, name), isinstance(least, int)
+            if not isinstance(value, int if whole else int | float) or not least <= value < inf:
+                raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
+        if self.discount > 1 or self.dropout >= 1:
+            raise InputError(f"discount is {self.discount} and dropout {self.dropout}; at most 1, and below 1")
+
+
+_LEAST: dict[str, float] = {
+    **dict.fromkeys(("batch_size", "unroll_length", "key_size", "value_size", "hidden_size"), 1),
+    "encoder_size": 0,
+    **dict.fromkeys(("learning_rate", "epsilon", "discount", "entropy_cost", "baseline_cost", "dropout"), 0.0),
+    "max_grad_norm": 0.0,
+}
+# What an agent has no use for.
+_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
 
 PRESETS = {
     # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
@@ -55,7 +80,7 @@ PRESETS = {
         reduction="mean",
         key_size=128,
         value_size=64,
-        encoder_size=128,
+        encoder_size=96,
         dropout=0.2,
         gated=True,
     ),
@@ -112,35 +137,48 @@ class TrainConfig:
         """:raises InputError: a value that is not among the known ones, or out of range."""
         object.__setattr__(self, "kg_scores", tuple(self.kg_scores))
         object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
-        for name, known in (("agent", AGENTS), ("kg", KNOWLEDGE), ("preset", tuple(PRESETS))):
+        choices = {"agent": AGENTS, "kg": KNOWLEDGE, "preset": tuple(PRESETS), "mixing": MIXINGS, "weights": WEIGHTS}
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
         for score in self.kg_scores:
-            if score not in CHANNELS:
-                raise InputError(f"kg_scores names {score!r}; there are {', '.join(CHANNELS)}")
-        for name in ("total_steps", "eval_interval", "final_draws"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
-        if self.kg_only and self.kg == "none":
-            raise InputError("kg_only needs knowledge: kg='train' or kg='full'")
-        if self.agent == "mlp" and self.kg != "none":
-            raise InputError("the simple MLP has no attention to mix scores into: use agent='attention' with a kg")
-        if self.cross_fit and self.kg != "train":
-            raise InputError("cross_fit is for kg='train': only training facts differ from those met later")
+            if score not in CHANNELS or self.kg_scores.count(score) > 1:
+                raise InputError(f"kg_scores names {score!r}; it names each of {', '.join(CHANNELS)} once at most")
+        for name in ("total_steps", "eval_interval", "final_draws", "seed", "split_seed"):
+            least = 0 if name.endswith("seed") else 1
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at least {least}")
+        self._refuse_what_has_no_effect()
         known = {field.name for field in fields(Learner)}
         for name, _ in self.overrides:
             if name not in known:
                 raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        learner = self.learner
+        for name, _ in self.overrides:
+            if name in _UNREAD[self.agent] or (name == "dropout" and not learner.encoder_size):
+                raise InputError(f"overrides names {name!r}, which this agent does not have")
+
+    def _refuse_what_has_no_effect(self) -> None:
+        """Each setting that nothing would read is told, not passed over."""
+        if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
+            raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
+        if self.kg == "none" and (
+            self.kg_only or self.mixing != "linear" or not self.kg_calibrated or self.kg_scores != (RECIPE,)
+        ):
+            raise InputError("kg_only, kg_scores, kg_calibrated and mixing need knowledge: kg='train' or kg='full'")
+        if self.kg != "none" and not self.kg_scores:
+            raise InputError("kg_scores is empty; name a score, or use kg='none'")
+        if not self.kg_calibrated and self.kg_scores == (RECIPE,):
+            raise InputError(f"only the scores of ComplEx can be raw; {RECIPE} is a log-probability always")
+        if self.kg_only and self.mixing != "linear":
+            raise InputError("kg_only adds the scores up; it has no mixing")
+        if self.cross_fit and (self.kg != "train" or self.kg_only):
+            raise InputError("cross_fit is for an agent that learns with kg='train': elsewhere no score is held out")
 
     @property
     def learner(self) -> Learner:
         """The preset with the overrides."""
-        learner = replace(PRESETS[self.preset], **dict(self.overrides))
-        if learner.optimiser not in ("rmsprop", "adam") or learner.reduction not in ("sum", "mean"):
-            raise InputError(
-                f"optimiser is {learner.optimiser!r} (rmsprop, adam), reduction {learner.reduction!r} (sum, mean)"
-            )
-        return learner
+        return replace(PRESETS[self.preset], **dict(self.overrides))
 
     def env_settings(self, partition: str) -> dict[str, Any]:
         """Keyword arguments of the environment that plays a partition."""
@@ -157,7 +195,7 @@ class TrainConfig:
     def to_json(self) -> dict[str, Any]:
         """A dict for json.dump; files are reduced to their names, the hashes in the manifest tell which they were."""
         value = asdict(self)
-        for name in ("recipe_book", "word_vectors"):
+        for name in ("recipe_book", "word_vectors", "split"):
             value[name] = value[name] and Path(value[name]).name
         return value
 

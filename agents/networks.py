@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from gumption.data import InputError
 
+WEIGHTS = ("softmax", "logits")
 MASKED = -1e9  # finite, so that 0 * logit is 0 in an entropy
 
 
@@ -28,35 +29,40 @@ class Readout(NamedTuple):
 
 
 class EntityEncoder(nn.Module):
-    """Learned representations of all entities, made once per update and gathered from: x + MLP(x) + free embedding.
+    """Representations of all entities, made once per update and gathered from.
 
-    With hidden_size 0 the frozen features themselves, as in the paper.
+    With width 0 the frozen features themselves, as in the paper; else learned ones, P x + MLP(x) + a free embedding.
+
+    :ivar size: numbers in a representation.
     """
 
     features: torch.Tensor
 
-    def __init__(self, features: torch.Tensor, hidden_size: int = 0, dropout: float = 0.0) -> None:
-        """:param features: (N + 1, F) float32, row 0 zero."""
+    def __init__(self, features: torch.Tensor, width: int = 0, dropout: float = 0.0) -> None:
+        """
+        :param features: (N + 1, F) float32, row 0 zero.
+        :param dropout: of features, and of whole free embeddings, so that the features carry what they can.
+        """
         super().__init__()
         self.register_buffer("features", features)
-        self.size = features.shape[1]
+        self.size = width or features.shape[1]
         self.dropout = dropout
-        self.free = nn.Embedding(len(features), self.size) if hidden_size else None
-        self.mlp = (
-            nn.Sequential(nn.Linear(self.size, hidden_size), nn.ReLU(), nn.Linear(hidden_size, self.size))
-            if hidden_size
-            else None
-        )
-        if self.free is not None:
+        self.learned = width > 0
+        if self.learned:
+            self.project = nn.Linear(features.shape[1], width, bias=False)
+            # As large as the features themselves: torch's default starts several times smaller, and learns later.
+            nn.init.orthogonal_(self.project.weight, gain=1.5)
+            self.mlp = nn.Sequential(nn.Linear(features.shape[1], width), nn.ReLU(), nn.Linear(width, width))
+            self.free = nn.Embedding(len(features), width)
             nn.init.normal_(self.free.weight, std=0.1)
 
     def forward(self) -> torch.Tensor:
-        """(N + 1, F), row 0 zero."""
-        if self.mlp is None or self.free is None:
+        """(N + 1, size), row 0 zero."""
+        if not self.learned:
             return self.features
         rows = functional.dropout(self.features, self.dropout, self.training)
         keep = functional.dropout(torch.ones_like(rows[:, :1]), self.dropout, self.training)
-        encoded = rows + self.mlp(rows) + self.free.weight * keep
+        encoded = self.project(rows) + self.mlp(rows) + self.free.weight * keep
         return torch.cat([torch.zeros_like(encoded[:1]), encoded[1:]])
 
 
@@ -80,8 +86,8 @@ class SelfAttentionActorCritic(nn.Module):
             and selection together and not only on their sum.
         """
         super().__init__()
-        if weights not in ("softmax", "logits"):
-            raise InputError(f"weights is {weights!r}; it can be softmax or logits")
+        if weights not in WEIGHTS:
+            raise InputError(f"weights is {weights!r}; it can be {', '.join(WEIGHTS)}")
         self.encoder = encoder
         self.weights = weights
         self.gated = gated
