@@ -26,7 +26,7 @@ def oracle_success(config: TrainConfig, episodes_per_task: int = 10, seed: int =
 
 def kg_only_success(config: TrainConfig, episodes_per_task: int = 10, seed: int = 0) -> Figures:
     """Choosing by the config's relation scores alone; nothing is learned (C.4)."""
-    config = replace(config, kg_only=True)
+    config = replace(config, kg_only=True, cross_fit=False, mixing="linear")
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
     policy: Policy = build_policy(config, env)
     return _both(config, lambda env, tasks: success_rate(policy, env, tasks, episodes_per_task, seed))

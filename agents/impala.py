@@ -10,7 +10,7 @@ entropy (nats) and reward, means per step of one recent update.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,7 +26,7 @@ from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
 from .policies import State, build_policy
 from .provenance import hardware, versions, write_json
-from .runs import FINAL, MANIFEST, Bar, Board, RunResult, add_metrics, claim, load_result, read_metrics, write_metrics
+from .runs import FINAL, Bar, Board, RunResult, add_metrics, begin, check_free, load_result, read_metrics, write_metrics
 
 __all__ = ["RunResult", "TrainConfig", "load_result", "train_impala", "vtrace"]
 
@@ -83,9 +83,11 @@ def train_impala(
     """
     run_dir = None if run_dir is None else Path(run_dir)
     if run_dir is not None:
-        claim(run_dir, config, resume)
+        check_free(run_dir, config, resume)
         if (run_dir / FINAL).is_file():
-            return load_result(run_dir)
+            return replace(load_result(run_dir), config=config)
+    elif resume:
+        raise InputError("there is nothing to resume without a run directory")
     devices = [] if not torch.cuda.is_available() else None
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(config.seed)
@@ -116,8 +118,8 @@ class _Training:
             self.curve = [line for line in read_metrics(run_dir) if line["step"] <= self.done.step]
         self.state = self.policy.read(self.env)
         if run_dir is not None:
+            begin(run_dir, config, split, self._manifest())
             write_metrics(run_dir, self.curve)
-            write_json(run_dir / MANIFEST, self._manifest())
 
     def run(self, progress: bool) -> RunResult:
         config, learner = self.config, self.learner
@@ -164,7 +166,9 @@ class _Training:
         loss = terms.sum() if learner.reduction == "sum" else terms.mean()
         self.optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.policy.network.parameters(), learner.max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.network.parameters(), learner.max_grad_norm)
+        if not norm.isfinite():
+            raise InputError(f"the gradient is not a number at step {self.done.step}; take a lower learning_rate")
         self.optimiser.step()
         self.done.updates += 1
         if self.done.updates % 10 == 1:  # reading a number off the device waits for it
@@ -184,7 +188,9 @@ class _Training:
             reward, over, won = self.env.step_arrays(action.cpu().numpy())
             self.state = self.policy.read(self.env)
             if not np.isfinite(reward).all():
-                raise InputError(f"the environment gave a reward that is not a number at step {self.done.step}")
+                raise InputError(
+                    f"the environment gave a reward that is NaN or infinite at step {self.done.step}; mend its rewards"
+                )
             self.done.episodes += int(over.sum())
             self.done.won += int(won.sum())
             states.append(state)

@@ -89,6 +89,7 @@ class _Fits:
         self.vectors = WordVectors.load(word_vectors).vectors(book.entities) if RECIPE in settings.channels else None
         self.vocabulary = Vocabulary(book.entities, RELATIONS)
         self.binary_channels = [channel for channel in settings.channels if channel != RECIPE]
+        self.folds = min(FOLDS, len(np.unique(rows[:, :2], axis=0)))
 
     def complex(self, rows: np.ndarray) -> ComplEx:
         """ComplEx on the binary facts of some of the recipes."""
@@ -117,26 +118,26 @@ class _Fits:
         folds = self._folds()
         recipe = []
         if RECIPE in self.settings.channels:
-            places = [self._place_recipe(f"recipe-without-{fold}", FOLD_MEMBERS) for fold in range(FOLDS)]
+            places = [self._place_recipe(f"recipe-without-{fold}", FOLD_MEMBERS) for fold in range(self.folds)]
             if not all(map(has_checkpoint, places)):
                 fitted = self._recipe_fit(RecipePredictor.fit_folds, fold_of_recipe=folds, members=FOLD_MEMBERS)
                 for part, where in zip(fitted, places, strict=True):
                     part.save(where)
             recipe = [RecipePredictor.load(where, self.device) for where in places]
-        binary = [self.complex(self.rows[folds != fold]) for fold in range(FOLDS)] if self.binary_channels else []
+        binary = [self.complex(self.rows[folds != fold]) for fold in range(self.folds)] if self.binary_channels else []
         return CrossFit(binary, recipe, self._entry_folds(folds))
 
     def _entry_folds(self, folds: np.ndarray) -> dict[str, np.ndarray]:
         """(N, N) fold of each entry of each channel's table; see `CrossFit`."""
         size = len(self.book.entities)
         rng = np.random.Generator(np.random.PCG64(self.settings.seed))
-        pair = rng.integers(FOLDS, size=(size, size))
+        pair = rng.integers(self.folds, size=(size, size))
         pair = np.triu(pair) + np.triu(pair, 1).T
-        component = rng.integers(FOLDS, size=(size, size))
+        component = rng.integers(self.folds, size=(size, size))
         a, b, product = self.rows.T
         pair[a, b] = pair[b, a] = folds
         # An ingredient that is known from recipes of several folds is left out of none: any of them may score it.
-        stated = np.zeros((FOLDS, size, size), dtype=bool)
+        stated = np.zeros((self.folds, size, size), dtype=bool)
         stated[folds, a, product] = stated[folds, b, product] = True
         only = stated.sum(0) == 1
         component[only] = stated.argmax(0)[only]
@@ -146,7 +147,7 @@ class _Fits:
         """(n,) fold of each recipe; recipes of one pair share a fold, so that no fold knows a pair of another's."""
         pairs, pair_of = np.unique(self.rows[:, :2], axis=0, return_inverse=True)
         rng = np.random.Generator(np.random.PCG64(self.settings.seed))
-        return (rng.permutation(len(pairs)) % FOLDS)[pair_of]
+        return (rng.permutation(len(pairs)) % self.folds)[pair_of]
 
     def _recipe_fit(self, fit: Any, **arguments: Any) -> Any:
         assert self.vectors is not None

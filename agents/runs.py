@@ -1,7 +1,7 @@
 """Run directories: what is in them, who may write there, and how a run is shown, found again and evaluated.
 
 config.json, manifest.json (versions, hardware, hashes), metrics.jsonl (a line per evaluation), a TensorBoard event
-file, checkpoint/, and, when the run is complete, final.json.
+file, checkpoint/, split.json where the split was a file, and, when the run is complete, final.json.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
-from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs.wordcraft import Split, WordCraftVectorEnv
 
 from .checkpoint import load_network
 from .config import TrainConfig
@@ -19,6 +19,7 @@ from .policies import Policy, build_policy
 from .provenance import write_json, write_text
 
 CONFIG, METRICS, FINAL, MANIFEST = "config.json", "metrics.jsonl", "final.json", "manifest.json"
+SPLIT = "split.json"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def load_result(run_dir: str | Path) -> RunResult:
     """A complete run, without its policy; InputError where it is not complete."""
     run_dir = Path(run_dir)
     final = _read_json(run_dir / FINAL)
-    return RunResult(TrainConfig.from_json(_read_json(run_dir / CONFIG)), final, read_metrics(run_dir), run_dir)
+    return RunResult(_read_config(run_dir), final, read_metrics(run_dir), run_dir)
 
 
 def load_policy(
@@ -53,10 +54,10 @@ def load_policy(
     :raises InputError: no run there, another book than it was trained on, or a damaged checkpoint.
     """
     run_dir = Path(run_dir)
-    stored = _read_json(run_dir / CONFIG)
-    config = TrainConfig.from_json(stored, recipe_book=recipe_book, word_vectors=word_vectors, device=device)
+    split = str(run_dir / SPLIT) if (run_dir / SPLIT).is_file() else None
+    config = _read_config(run_dir, recipe_book=recipe_book, word_vectors=word_vectors, device=device, split=split)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    policy = build_policy(config, env)
+    policy = build_policy(replace(config, cross_fit=False), env)  # held-out scores are for learning
     load_network(run_dir, policy.network, env)
     return config, policy.eval()
 
@@ -80,10 +81,15 @@ def evaluate(
     :param draws: tables per task.
     :param num_distractors, depth: other tables than those it was trained on.
     :param alternatives: let tables offer other ways to the goal.
+    :param recipe_book, word_vectors, device: see `load_policy`; for a run that is loaded.
     :returns: "success", "same_slot_twice", "episodes", and the settings.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
+    if draws < 1 or seed < 0:
+        raise InputError(f"draws is {draws} and seed {seed}; they are at least 1 and 0")
     if isinstance(run, RunResult) and run.policy is not None:
+        if recipe_book or word_vectors or device:
+            raise InputError("recipe_book, word_vectors and device are for a run directory: this policy is in memory")
         config, policy = run.config, run.policy
     else:
         where = run.run_dir if isinstance(run, RunResult) else run
@@ -93,7 +99,7 @@ def evaluate(
     changed = replace(
         config,
         num_distractors=config.num_distractors if num_distractors is None else num_distractors,
-        depth=depth or config.depth,
+        depth=config.depth if depth is None else depth,
     )
     if config.agent == "mlp" and (changed.num_distractors, changed.depth) != (config.num_distractors, config.depth):
         raise InputError("the simple MLP plays only tables of the size it was trained on")
@@ -113,21 +119,37 @@ def read_metrics(run_dir: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in lines[:-1]]
 
 
-def claim(run_dir: Path, config: TrainConfig, resume: bool) -> None:
-    """Take a run directory: a new one, or, to resume, one with this very config."""
-    stored = run_dir / CONFIG
+def check_free(run_dir: Path, config: TrainConfig, resume: bool) -> None:
+    """Refuse a run directory that is in use; to resume is to have this very config. Nothing is written."""
     if not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir())):
-        run_dir.mkdir(parents=True, exist_ok=True)
-        write_json(stored, config.to_json())
         return
-    if not stored.is_file():
+    if not (run_dir / CONFIG).is_file():
         raise InputError(f"{run_dir} exists and is not a run; choose another name")
     if not resume:
         raise InputError(f"{run_dir} holds a run already; go on with it (--resume), or choose another name")
-    before, now = _read_json(stored), json.loads(json.dumps(config.to_json()))
-    changed = [name for name in now if before.get(name) != now[name]]
+    before, now = _read_config(run_dir).to_json(), config.to_json()
+    changed = [name for name in now if before[name] != now[name]]
     if changed:
         raise InputError(f"{run_dir} was begun with another {', '.join(changed)}; choose another name")
+
+
+def begin(run_dir: Path, config: TrainConfig, split: Split, manifest: dict[str, Any]) -> None:
+    """Write what a run directory has before the first metrics."""
+    try:
+        write_json(run_dir / CONFIG, config.to_json())
+        if config.split.endswith(".json"):
+            split.save(run_dir / SPLIT)
+        write_json(run_dir / MANIFEST, manifest)
+    except OSError as error:
+        raise InputError(f"{run_dir}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def _read_config(run_dir: Path, **changes: Any) -> TrainConfig:
+    stored = _read_json(run_dir / CONFIG)
+    try:
+        return TrainConfig.from_json(stored, **changes)
+    except (InputError, TypeError) as error:
+        raise InputError(f"{run_dir / CONFIG}: {error}") from None
 
 
 def _read_json(path: Path) -> Any:
