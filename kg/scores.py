@@ -52,6 +52,8 @@ class RelationScores(nn.Module):
     predictors given first score everything.
     """
 
+    _pair_start: torch.Tensor
+
     def __init__(
         self,
         entities: Sequence[str],
@@ -123,16 +125,13 @@ class RelationScores(nn.Module):
     def action_scores(
         self, goal: np.ndarray | torch.Tensor, table: np.ndarray | torch.Tensor, selection: np.ndarray | torch.Tensor
     ) -> torch.Tensor:
-        """(B,), (B, S), (B,) integer env ids -> (B, S, K) float32 on the device; 0 at empty slots."""
+        """(B,), (B, S), (B,) integer env ids -> (B, S, K) float32 on the device; 0 at empty slots, and for
+        scores of a goal where there is none."""
         device = self._pair_start.device
-        goal, table, selection = (torch.as_tensor(part).to(device, torch.int64) for part in (goal, table, selection))
-        scores = [
-            {COMBINES_WITH: self._combines, COMPONENT_OF: self._component, RECIPE: self._recipe}[channel](
-                goal, table, selection
-            )
-            for channel in self.channels
-        ]
-        return torch.stack(scores, dim=2) * (table > 0)[..., None]
+        ids = [torch.as_tensor(part).to(device, torch.int64) for part in (goal, table, selection)]
+        score = {COMBINES_WITH: self._combines, COMPONENT_OF: self._component, RECIPE: self._recipe}
+        scores = torch.stack([score[channel](*ids) for channel in self.channels], dim=2)
+        return scores * (ids[1] > 0)[..., None]
 
     def _combines(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
         scores = self._frozen(COMBINES_WITH)[table - 1, selection[:, None] - 1]
@@ -145,7 +144,8 @@ class RelationScores(nn.Module):
         # The partners of a candidate: what is selected, or, before that, everything on the table.
         chosen = functional.pad(selection[:, None], (0, table.shape[1] - 1))
         partner = torch.where(selection[:, None] > 0, chosen, table)
-        if partner.device.type == "cpu" and not partner[:, 1:].any():  # all have a selection: one partner each
+        # All have a selection: one partner each. Asked on the CPU only, where the answer costs nothing.
+        if partner.device.type == "cpu" and not partner[:, 1:].any():
             partner = partner[:, :1]
         pairs = self._pair(table[:, :, None], partner[:, None, :])
         table_of_goal = self._frozen(RECIPE)  # flat look-ups: the fastest gather that torch has on the CPU
