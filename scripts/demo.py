@@ -159,18 +159,12 @@ def show_link_prediction(console: Console, experiment: Any, common: dict[str, An
 
 
 def in_processes(calls: list[tuple[Any, ...]], workers: int) -> list[Any]:
-    """The results of calls (function, argument, ...), run so many at a time, each process with its share of cores."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    import torch
-
-    from gumption.agents.provenance import usable_cores
+    """The results of calls (function, argument, ...), run so many at a time."""
+    from .experiments.jobs import worker_pool
 
     if workers == 1:
         return [function(*arguments) for function, *arguments in calls]
-    threads = max(1, usable_cores() // workers)
-    with ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+    with worker_pool(workers) as pool:
         return [future.result() for future in [pool.submit(*call) for call in calls]]
 
 

@@ -11,6 +11,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -102,7 +104,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[J
 
     One worker runs them in this process; more run in processes of their own, each with its share of the cores: torch
     with more threads than cores is slower by an order of magnitude. The first error stops what has not started yet;
-    complete runs stay and are skipped the next time.
+    complete runs stay and are skipped the next time. Raises InputError where a process was killed.
     """
     waiting = [job for job in jobs if not job.complete]
     if workers == 1:
@@ -111,15 +113,28 @@ def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[J
             run(job, True)
             yield job, perf_counter() - started
         return
-    threads = max(1, usable_cores() // workers)
-    # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
-    with ProcessPoolExecutor(workers, get_context("spawn"), _use_threads, (threads,)) as pool:
+    with worker_pool(workers) as pool:
         futures = {pool.submit(_timed, run, job): job for job in waiting}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes, each with its share of the cores; InputError where one of them was killed."""
+    threads = max(1, usable_cores() // workers)
+    try:
+        # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
+        with ProcessPoolExecutor(workers, get_context("spawn"), _use_threads, (threads,)) as pool:
+            yield pool
+    except BrokenProcessPool:
+        raise InputError(
+            "a process was killed, as happens for want of memory: use fewer --workers. Complete runs are kept, the "
+            "same command goes on"
+        ) from None
 
 
 def run_job(job: Job, progress: bool) -> None:

@@ -2,6 +2,8 @@
 tests/agents trains for real, and one test at the end runs a whole small experiment."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,6 +176,19 @@ def test_workers_run_every_job(tmp_path, monkeypatch):
     assert {job.label for job, _ in done} == {job.label for job in jobs}
     assert all(job.complete for job in jobs)
     assert all(seconds >= 0 for _, seconds in done)
+
+
+def dies(job: Job, progress: bool) -> None:
+    """A run whose process is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_told_and_the_next_call_does_the_rest(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    jobs = make_jobs(EXPERIMENTS["wordcraft-fig2"], {"total_steps": 100}, [0], tmp_path)
+    with pytest.raises(InputError, match="fewer --workers"):
+        list(run_jobs(jobs, 2, dies))
+    assert len(list(run_jobs(jobs, 2, stand_in))) == len(jobs)
 
 
 def test_jobs_carry_the_settings_of_their_condition(tmp_path):
