@@ -60,6 +60,9 @@ def relation_scores(
     """
     if settings.facts not in KNOWLEDGE:
         raise InputError(f"knowledge is {settings.facts!r}; it can be {', '.join(KNOWLEDGE)}")
+    unknown = [channel for channel in settings.channels if channel not in CHANNELS]
+    if unknown or not settings.channels:
+        raise InputError(f"the scores are {settings.channels}; they are some of {', '.join(CHANNELS)}")
     rows = split.train_recipes if settings.facts == "train" else book.recipes
     fits = _Fits(book, rows, settings, word_vectors, device)
     return RelationScores(
@@ -105,13 +108,13 @@ class _Fits:
                 device=self.device,
                 vocabulary=self.vocabulary,
             )
-            fitted.save(where)
+            _keep(fitted, where)
         return ComplEx.load(where, self.device)
 
     def recipe(self) -> RecipePredictor:
         where = self._place_recipe("recipe", self.settings.members)
         if not has_checkpoint(where):
-            self._recipe_fit(RecipePredictor.fit, members=self.settings.members).save(where)
+            _keep(self._recipe_fit(RecipePredictor.fit, members=self.settings.members), where)
         return RecipePredictor.load(where, self.device)
 
     def cross_fit(self) -> CrossFit:
@@ -122,7 +125,7 @@ class _Fits:
             if not all(map(has_checkpoint, places)):
                 fitted = self._recipe_fit(RecipePredictor.fit_folds, fold_of_recipe=folds, members=FOLD_MEMBERS)
                 for part, where in zip(fitted, places, strict=True):
-                    part.save(where)
+                    _keep(part, where)
             recipe = [RecipePredictor.load(where, self.device) for where in places]
         binary = [self.complex(self.rows[folds != fold]) for fold in range(self.folds)] if self.binary_channels else []
         return CrossFit(binary, recipe, self._entry_folds(folds))
@@ -178,3 +181,9 @@ class _Fits:
         key = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:16]
         cache = Path(os.environ.get("GUMPTION_CACHE_DIR") or pooch.os_cache("gumption"))
         return cache / "knowledge" / f"{name}-{key}"
+
+
+def _keep(fitted: ComplEx | RecipePredictor, where: Path) -> None:
+    """Put a fit in the cache, unless another process that needed the same one was faster."""
+    if not has_checkpoint(where):
+        fitted.save(where)
