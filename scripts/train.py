@@ -34,6 +34,7 @@ def train(
     ] = False,
     preset: Annotated[str, typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = "fast",
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 3_000_000,
+    eval_interval: Annotated[int, typer.Option(help="Steps between two evaluations, and checkpoints.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Fixes everything.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")] = False,
@@ -61,6 +62,7 @@ def train(
         cross_fit=cross_fit,
         preset=preset,
         total_steps=steps,
+        eval_interval=eval_interval,
         seed=seed,
         device=device,
     )
