@@ -207,6 +207,8 @@ class TrainConfig:
         :raises InputError: unknown or missing fields.
         """
         known = {field.name for field in fields(cls)}
+        if not isinstance(value, dict):
+            raise InputError(f"not the config of a run: {value!r:.40}")
         if set(value) != known:
             raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
