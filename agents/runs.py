@@ -197,13 +197,19 @@ class Board:
 
 
 class Bar:
-    """A progress bar with steps/s and success."""
+    """A progress bar with steps/s and success, on stderr."""
 
     def __init__(self, total: int, visible: bool) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = ("[progress.percentage]{task.percentage:>3.0f}%", BarColumn(), TextColumn("{task.description}"))
-        self.bar = Progress(*columns, TimeRemainingColumn(), disable=not visible, transient=True)
+        columns = (
+            "[progress.percentage]{task.percentage:>3.0f}%",
+            BarColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+        )
+        self.bar = Progress(*columns, console=Console(stderr=True), disable=not visible, transient=True)
         self.task = self.bar.add_task("training", total=total)
 
     def __enter__(self) -> "Bar":
