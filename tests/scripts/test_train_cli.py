@@ -1,0 +1,155 @@
+"""`gumption train` and `gumption evaluate` as they are called: what they print, keep and refuse."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from gumption.scripts import cli
+
+ROWS = """
+mud water earth     steam water fire    lava earth fire    brick mud fire     stone lava air     obsidian lava water
+sand stone air      glass sand fire     wall brick brick   house wall wall    geyser steam earth energy fire fire
+plasma energy fire  rain sky water      plant rain earth   wood plant time    smoke wood fire    desert sand sand
+oasis desert water  tool stone wood     axe tool wood      forest plant plant beach sand water   swamp mud plant
+"""
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Call the command line in a folder with a recipe book small.tsv."""
+    words = ROWS.split()
+    lines = ["\t".join(words[i : i + 3]) for i in range(0, len(words), 3)]
+    (tmp_path / "small.tsv").write_text("\n".join(["result\tingredient\tingredient", *lines]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # more are slower on a machine that is busy
+    monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["gumption", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Result(int(ended.value.code or 0), captured.out, captured.err)
+
+    yield call
+    torch.set_num_threads(threads)
+
+
+BOOK = ("--recipe-book", "small.tsv", "--device", "cpu")
+TRAIN = ("train", "wordcraft", *BOOK, "--features", "onehot", "--distractors", "2")
+SHORT = (*TRAIN, "--preset", "paper", "--steps", "1024", "--eval-interval", "512")
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def test_train_keeps_a_run_that_evaluate_reads(gumption, tmp_path: Path) -> None:
+    done = gumption(*SHORT, "--run", "runs/mine")
+    assert done.code == 0, done.err
+    run = tmp_path / "runs" / "mine"
+    final = json.loads((run / "final.json").read_text())
+    assert f"success on unseen recipes {final['test_success']:.1%}" in done.out
+    assert f"training recipes {final['train_success']:.1%}" in done.out
+    assert done.out.rstrip().endswith("the run is in runs/mine")
+    assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()] == [512, 1024]
+
+    told = gumption("evaluate", "runs/mine", "--recipe-book", "small.tsv", "--draws", "10", "--seed", "1", "--json")
+    found = json.loads(told.out)
+    assert found["success"] == final["test_success"]
+    assert found["partition"] == "test"
+    other = gumption(
+        "evaluate", "runs/mine", "--recipe-book", "small.tsv", "--distractors", "0", "--partition", "train"
+    )
+    assert "distractors, depth 1" in other.out
+    assert "(train tasks, 0 distractors" in other.out
+    assert "lost by selecting one slot twice" in other.out
+
+
+def test_every_option_of_train_is_in_the_config(gumption, tmp_path: Path) -> None:
+    options = {
+        "--depth": ("depth", "2", 2), "--split": ("split", "by_goal", "by_goal"), "--seed": ("seed", "5", 5),
+        "--train-ratio": ("train_ratio", "0.7", 0.7), "--features": ("features", "random", "random"),
+        "--agent": ("agent", "mlp", "mlp"), "--steps": ("total_steps", "256", 256),
+        "--eval-interval": ("eval_interval", "256", 256), "--preset": ("preset", "paper", "paper"),
+        "--distractors": ("num_distractors", "1", 1),
+    }  # fmt: skip
+    words = [word for option, (_, typed, _) in options.items() for word in (option, typed)]
+    done = gumption("train", "wordcraft", *BOOK, *words, "--run", "one")
+    assert done.code == 0, done.err
+    config = json.loads((tmp_path / "one" / "config.json").read_text())
+    assert {name: config[name] for name, _, _ in options.values()} == {name: v for name, _, v in options.values()}
+    assert config["recipe_book"] == "small.tsv"
+    assert config["device"] == "cpu"
+
+
+def test_options_of_knowledge_are_in_the_config(gumption, tmp_path: Path) -> None:
+    words = ("--kg", "train", "--scores", "combinesWith,componentOf", "--raw", "--cross-fit")
+    done = gumption(*TRAIN, "--steps", "256", *words, "--run", "two")
+    assert done.code == 0, done.err
+    config = json.loads((tmp_path / "two" / "config.json").read_text())
+    assert config["kg"] == "train"
+    assert config["kg_scores"] == ["combinesWith", "componentOf"]
+    assert config["kg_calibrated"] is False
+    assert config["cross_fit"] is True
+
+
+def test_a_run_is_not_overwritten_and_can_be_asked_for_again(gumption, tmp_path: Path) -> None:
+    first = gumption(*SHORT, "--run", "mine")
+    before = everything(tmp_path / "mine")
+    refused = gumption(*SHORT, "--run", "mine")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == ("error: mine holds a run already; go on with it (--resume), or choose another name\n")
+    other = gumption(*SHORT, "--seed", "1", "--run", "mine", "--resume")
+    assert (other.code, other.err) == (2, "error: mine was begun with another seed; choose another name\n")
+    assert everything(tmp_path / "mine") == before
+    again = gumption(*SHORT, "--run", "mine", "--resume")
+    assert (again.code, again.out) == (0, first.out)
+    assert everything(tmp_path / "mine") == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "chess", *BOOK), "there is no learner for the world 'chess'; there is one for wordcraft"),
+        ((*TRAIN, "--scores", "recipe,", "--kg", "full"), "kg_scores names ''"),
+        ((*TRAIN, "--scores", "componentOf"), "need knowledge"),
+        ((*TRAIN, "--raw"), "need knowledge"),
+        ((*TRAIN, "--cross-fit"), "cross_fit is for an agent that learns with kg='train'"),
+        ((*TRAIN, "--steps", "0"), "total_steps is 0"),
+        ((*TRAIN, "--seed", "-1"), "seed is -1"),
+        ((*TRAIN, "--distractors", "99"), "num_distractors is 99"),
+        ((*TRAIN, "--word-vectors", "none.bin", "--features", "glove"), "none.bin: no such file of word vectors"),
+        ((*TRAIN, "--recipe-book", "smal.tsv"), "smal.tsv: no such recipe file"),
+        ((*TRAIN, "--device", "abacus"), "device 'abacus' cannot be used"),
+        (("evaluate", "nowhere"), "nowhere/config.json: not a complete run"),
+    ],
+)
+def test_bad_input_is_one_line_exit_code_2_and_nothing_written(
+    gumption, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    where = () if arguments[0] == "evaluate" else ("--run", "mine")
+    refused = gumption(*arguments, *where)
+    assert refused.code == 2
+    assert refused.out == ""
+    assert refused.err.startswith("error: ")
+    assert refused.err.count("\n") == 1
+    assert message in refused.err
+    assert [file.name for file in tmp_path.iterdir()] == ["small.tsv"]
+
+
+def test_a_bad_row_of_a_recipe_file_is_told_with_its_line(gumption, tmp_path: Path) -> None:
+    (tmp_path / "bad.tsv").write_text("result\tingredient\tingredient\nmud\twater\tearth\nsteam\twater\n")
+    refused = gumption(*TRAIN, "--recipe-book", "bad.tsv", "--run", "mine")
+    assert refused.code == 2
+    assert refused.err.startswith("error: bad.tsv:3: ")
+    assert not (tmp_path / "mine").exists()
