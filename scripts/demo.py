@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
-STEPS, QUICK_STEPS = 600_000, 8_192
+STEPS, QUICK_STEPS = 400_000, 8_192
 PANEL = "8 distractors"
 EPISODES = 20  # looked through for one that the agent solves; the last one is told if it solves none
 
@@ -58,7 +58,7 @@ def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
     experiment = Experiment(
         "demo",
         "Demo",
-        "success on recipes never seen in training, 8 distractors",
+        "success on recipes never seen in training",
         {
             "no KG": Condition(panels, {**base, "kg": "none"}),
             "training-facts KG": Condition(panels, kg["train"]),
