@@ -29,8 +29,9 @@ def bench(
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments.bench import CASES, BenchSettings, amount, find_cases, markdown_table, verdict
     from gumption.agents.provenance import command_line, hardware, versions, write_json, write_text
+
+    from .experiments.bench import CASES, BenchSettings, amount, find_cases, markdown_table, verdict
 
     console = Console()
     settings = BenchSettings(recipe_book, word_vectors, device, repeats, total_steps)
