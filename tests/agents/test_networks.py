@@ -26,14 +26,14 @@ def states() -> Ids:
     return goal, table, selection
 
 
-def encoder(hidden_size: int = 0, dropout: float = 0.0, seed: int = 0) -> EntityEncoder:
+def encoder(width: int = 0, dropout: float = 0.0, seed: int = 0) -> EntityEncoder:
     torch.manual_seed(seed)
     features = torch.cat([torch.zeros(1, WIDTH), torch.randn(ENTITIES, WIDTH)])
-    return EntityEncoder(features, hidden_size, dropout)
+    return EntityEncoder(features, width, dropout)
 
 
-def network(weights: str = "softmax", gated: bool = False, hidden_size: int = 0) -> SelfAttentionActorCritic:
-    return SelfAttentionActorCritic(encoder(hidden_size), key_size=5, value_size=4, weights=weights, gated=gated)
+def network(weights: str = "softmax", gated: bool = False, width: int = 0) -> SelfAttentionActorCritic:
+    return SelfAttentionActorCritic(encoder(width), key_size=5, value_size=4, weights=weights, gated=gated)
 
 
 def ask(policy: nn.Module, states: Ids) -> Readout:
@@ -89,7 +89,7 @@ def test_a_gated_query_adds_the_product_of_goal_and_selection(states: Ids) -> No
 @pytest.mark.parametrize("weights", ["softmax", "logits"])
 @torch.no_grad()
 def test_the_order_of_the_table_only_orders_the_logits(states: Ids, weights: str, gated: bool) -> None:
-    policy = network(weights, gated, hidden_size=6)
+    policy = network(weights, gated, width=6)
     order = torch.randperm(SLOTS, generator=torch.Generator().manual_seed(3))
     goal, table, selection = states
     before, after = ask(policy, states), ask(policy, (goal, table[:, order], selection))
@@ -99,9 +99,7 @@ def test_the_order_of_the_table_only_orders_the_logits(states: Ids, weights: str
 
 def all_networks() -> list[nn.Module]:
     return [
-        network(weights, gated, hidden_size)
-        for weights in ("softmax", "logits")
-        for gated, hidden_size in ((False, 0), (True, 6))
+        network(weights, gated, width) for weights in ("softmax", "logits") for gated, width in ((False, 0), (True, 6))
     ] + [MLPActorCritic(encoder(), SLOTS), MLPActorCritic(encoder(6), SLOTS, hidden_size=8)]
 
 
@@ -148,24 +146,42 @@ def test_gradients_are_finite_and_reach_every_parameter(states: Ids) -> None:
             assert parameter.grad.any(), name
 
 
-def test_an_encoder_without_hidden_units_is_the_frozen_features() -> None:
+def test_an_encoder_without_a_width_is_the_frozen_features() -> None:
     frozen = encoder()
     assert torch.equal(frozen(), frozen.features)
+    assert frozen.size == WIDTH
     assert not list(frozen.parameters())
 
 
-def test_a_learned_encoder_keeps_nothing_at_zero_and_drops_out_only_in_training() -> None:
-    learned = encoder(hidden_size=6, dropout=0.5)
+@torch.no_grad()
+def test_learned_representations_are_projection_mlp_and_free_embedding() -> None:
+    learned = encoder(width=4, dropout=0.5).eval()
+    assert learned.size == 4
+    first, second = learned.mlp[0], learned.mlp[2]
+    for entity, found in enumerate(learned()):
+        x = learned.features[entity]
+        hidden = (first.weight @ x + first.bias).clamp_min(0)
+        expected = learned.project.weight @ x + second.weight @ hidden + second.bias + learned.free.weight[entity]
+        torch.testing.assert_close(found, expected if entity else torch.zeros(4))
+
+
+@torch.no_grad()
+def test_dropout_is_for_training_and_drops_whole_free_embeddings() -> None:
+    learned = encoder(width=4, dropout=0.5)
     learned.train()
-    first, second = learned(), learned()
-    assert not torch.equal(first, second)
-    assert (first[0] == 0).all()
+    assert not torch.equal(learned(), learned())
+    assert (learned()[0] == 0).all()
     learned.eval()
     assert torch.equal(learned(), learned())
-    assert (learned()[0] == 0).all()
-    assert learned().shape == (ENTITIES + 1, WIDTH)
-    assert not torch.equal(learned()[1:], learned.features[1:])
-    assert torch.equal(encoder(6, dropout=0.5, seed=2).eval()(), encoder(6, dropout=0.0, seed=2).train()())
+    undropped = encoder(width=4, dropout=0.0).train()
+    assert torch.equal(undropped(), learned())
+    for part in (learned.project, learned.mlp):  # what is left is the free embeddings: each whole, twice, or not there
+        for parameter in part.parameters():
+            parameter.zero_()
+    free = learned.train()()[1:]
+    whole = torch.isclose(free, 2 * learned.free.weight[1:]).all(1)
+    assert (whole | (free == 0).all(1)).all()
+    assert 0 < int(whole.sum()) < ENTITIES
 
 
 def test_the_simple_mlp_sees_positions(states: Ids) -> None:
@@ -187,5 +203,5 @@ def test_the_simple_mlp_sees_positions(states: Ids) -> None:
 
 
 def test_unknown_weights_are_refused() -> None:
-    with pytest.raises(InputError, match="weights is 'mean'; it can be softmax or logits"):
+    with pytest.raises(InputError, match="weights is 'mean'; it can be softmax, logits"):
         network("mean")
