@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -65,14 +66,27 @@ def relation_scores(
         raise InputError(f"the scores are {settings.channels}; they are some of {', '.join(CHANNELS)}")
     rows = split.train_recipes if settings.facts == "train" else book.recipes
     fits = _Fits(book, rows, settings, word_vectors, device)
+    key = fits.key()
+    if key not in _frozen:
+        _frozen.clear()
+        _frozen[key] = _freeze(fits, rows)
+    return copy(_frozen[key])  # a module of its own, with its own mode, around the same tables
+
+
+# The latest tables: the seeds of an experiment run one after another in a process, and all want the same.
+_frozen: dict[str, RelationScores] = {}
+
+
+def _freeze(fits: "_Fits", rows: np.ndarray) -> RelationScores:
+    settings = fits.settings
     return RelationScores(
-        book.entities,
+        fits.book.entities,
         fits.complex(rows) if fits.binary_channels else None,
         fits.recipe() if RECIPE in settings.channels else None,
         channels=settings.channels,
         calibrated=settings.calibrated,
         cross_fit=fits.cross_fit() if settings.cross_fit and settings.facts == "train" else None,
-        device=device,
+        device=fits.device,
     )
 
 
@@ -93,6 +107,11 @@ class _Fits:
         self.vocabulary = Vocabulary(book.entities, RELATIONS)
         self.binary_channels = [channel for channel in settings.channels if channel != RECIPE]
         self.folds = min(FOLDS, len(np.unique(rows[:, :2], axis=0)))
+
+    def key(self) -> str:
+        """What tells these fits and their tables from others."""
+        vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.tobytes()).hexdigest()
+        return str(self._place("tables", self.rows, {**asdict(self.settings), "vectors": vectors}))
 
     def complex(self, rows: np.ndarray) -> ComplEx:
         """ComplEx on the binary facts of some of the recipes."""
