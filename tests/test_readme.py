@@ -5,6 +5,7 @@ namespace. A block whose first line starts with `# long` is not run; its command
 language (`console`, `text`, ...) are pictures of output and are left alone.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -14,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from gumption.scripts.cli import COMMANDS
+from gumption.scripts.experiments.report import headline
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+RESULTS = REPOSITORY / "scripts" / "experiments" / "results"
 FENCE = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -55,3 +58,18 @@ def test_the_commands_of_long_blocks_exist() -> None:
             assert name in COMMANDS, f"README.md:{line}: gumption {name}"
         for name in re.findall(r"^make ([\w-]+)", text, re.MULTILINE):
             assert re.search(rf"^{name}:", makefile, re.MULTILINE), f"README.md:{line}: make {name}"
+
+
+def test_the_tables_are_those_of_the_saved_results() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"<!-- results: ([\w-]+) -->\n(.*?)<!-- end -->", readme, re.DOTALL)
+    assert {name for name, _ in shown} == {"wordcraft-fig2", "wordcraft-fig3"}
+    for name, table in shown:
+        saved = json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8"))
+        assert table == headline(saved)
+
+
+def test_the_speeds_are_those_of_the_saved_bench() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"<!-- bench -->\n(.*?)<!-- end -->", readme, re.DOTALL)
+    assert shown == (RESULTS / "bench" / "bench.md").read_text(encoding="utf-8")

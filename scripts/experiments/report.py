@@ -100,6 +100,18 @@ def markdown(results: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def headline(results: Mapping[str, Any]) -> str:
+    """The success of each condition as one Markdown table with a column for each panel: what the README shows."""
+    cells: dict[str, dict[str, str]] = {}
+    for panel, rows in panels(results).items():
+        for row in rows:
+            cells.setdefault(_short(row["condition"], panel), {})[panel] = with_interval(row["success"])
+    columns = sorted(panels(results))
+    lines = [f"| agent | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    lines += [f"| {name} | {' | '.join(row.get(panel, '-') for panel in columns)} |" for name, row in cells.items()]
+    return "\n".join(lines) + "\n"
+
+
 def _row(label: str, condition: Condition, settings: Mapping[str, Any], runs: Mapping[int, Path]) -> dict[str, Any]:
     finals = [read_final(run) for run in runs.values()]
     row: dict[str, Any] = {
