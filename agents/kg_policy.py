@@ -58,19 +58,19 @@ class KGPolicy(nn.Module):
         self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
     ) -> Readout:
         """:param scores: (B, S, K) of `RelationScores.action_scores`."""
-        readout, on_table = self.attention.read(goal, table, selection)
+        readout, summary = self.attention.read(goal, table, selection)
         if not self.channels:
             return readout
-        mixture = self.coefficients(readout.attention, on_table)
+        mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
         logits = (parts @ mixture[..., None])[..., 0].masked_fill(table == 0, MASKED)
         return Readout(logits, readout.value, readout.attention)
 
-    def coefficients(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
-        """(B, 1 + K): lambda of the attention and of each score."""
+    def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
+        """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""
         if self.kg_only:
-            fixed = torch.ones(len(attention), 1 + len(self.channels), device=attention.device)
+            fixed = torch.ones(len(summary), 1 + len(self.channels), device=summary.device)
             fixed[:, 0] = 0.0
             return fixed
-        mixture = self.mlp(self.transform(self.attention.summarise(attention, on_table)))
+        mixture = self.mlp(self.transform(summary))
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture

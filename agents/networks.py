@@ -108,7 +108,8 @@ class SelfAttentionActorCritic(nn.Module):
         return self.read(goal, table, selection)[0]
 
     def read(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The readout, and the (B, S, F) representations of what is on the table."""
+        """The readout, and the (B, F) attention-weighted sum over the table, which W is applied to (W is linear: W of
+        the sum is the sum of W)."""
         entities = self.encoder()
         query = functional.embedding(goal, self.query_goal(entities))
         query = query + functional.embedding(selection, self.query_selection(entities))
@@ -117,16 +118,18 @@ class SelfAttentionActorCritic(nn.Module):
             query = query + gate * functional.embedding(selection, self.gate_selection(entities))
         # q . (K x + b) = (q K) . x + q . b: the query goes to the entities, which are gathered at their own width.
         on_table = functional.embedding(table, entities)
-        attention = (on_table @ (query @ self.key.weight)[..., None])[..., 0] + query @ self.key.bias[:, None]
+        there = (query @ self.key.weight)[:, None]
+        # A product and a sum: a batch of matrix-vector products has a gradient several times slower on the CPU.
+        attention = (on_table * there).sum(2) + query @ self.key.bias[:, None]
         attention = (attention / self.key_size**0.5).masked_fill(table == 0, MASKED)
-        value = self.value(self.transform(self.summarise(attention, on_table)))[:, 0]
-        return Readout(attention, value, attention), on_table
+        summary = self._summarise(attention, on_table)
+        value = self.value(self.transform(summary))[:, 0]
+        return Readout(attention, value, attention), summary
 
-    def summarise(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
-        """(B, F): the weighted sum over the table that W is applied to (W is linear: W of the sum is the sum of W)."""
+    def _summarise(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
         empty = attention == MASKED
         weights = attention.softmax(1) if self.weights == "softmax" else attention.masked_fill(empty, 0.0)
-        return (weights[:, None, :] @ on_table)[:, 0]
+        return (weights[..., None] * on_table).sum(1)
 
 
 class MLPActorCritic(nn.Module):

@@ -114,15 +114,33 @@ def test_it_begins_by_adding_scores_to_the_attention() -> None:
     torch.testing.assert_close(found.logits[there], (found.attention + scores.sum(2))[there])
 
 
+@pytest.mark.parametrize("mixing", ["linear", "softmax"])
+def test_attention_learns_before_the_mixture_depends_on_it(mixing: str) -> None:
+    policy = KGPolicy(attention(), CHANNELS, mixing=mixing)
+    policy(*states()).logits.log_softmax(1)[:, 0].sum().backward()
+    for layer in (policy.attention.query_goal, policy.attention.query_selection, policy.attention.key):
+        assert layer.weight.grad is not None
+        assert layer.weight.grad.any()
+    last = policy.mlp[-1]
+    assert isinstance(last, torch.nn.Linear)
+    assert last.bias.grad is not None
+    assert last.bias.grad.all()
+
+
 @torch.no_grad()
 def test_softmax_mixing_is_a_convex_combination() -> None:
     goal, table, selection, _ = states()
     policy = learned(KGPolicy(attention(), CHANNELS, mixing="softmax"))
-    readout, on_table = policy.attention.read(goal, table, selection)
-    mixture = policy.coefficients(readout.attention, on_table)
-    assert mixture.shape == (BATCH, 4)
+    there = table > 0
+    nothing = policy(goal, table, selection, torch.zeros(BATCH, SLOTS, 3))
+    of_attention = (nothing.logits / nothing.attention)[there]
+    of_scores = []
+    for k in range(3):
+        found = policy(goal, table, selection, torch.eye(3)[k].expand(BATCH, SLOTS, 3))
+        of_scores.append((found.logits - nothing.logits)[there])
+    mixture = torch.stack([of_attention, *of_scores])
     assert (mixture > 0).all()
-    torch.testing.assert_close(mixture.sum(1), torch.ones(BATCH))
+    torch.testing.assert_close(mixture.sum(0), torch.ones(int(there.sum())), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("mixing", ["linear", "softmax"])
