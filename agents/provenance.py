@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shlex
@@ -45,19 +44,6 @@ def usable_cores() -> int:
 def command_line(arguments: Sequence[str]) -> str:
     """The command as typed after the program's name, every path shortened to its last part."""
     return shlex.join(["gumption", *(_without_folders(argument) for argument in arguments)])
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write `content` as JSON beside its place, then rename it there."""
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text beside its place, then rename it there; folders are made as needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
 
 
 def _without_folders(argument: str) -> str:

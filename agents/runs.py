@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.writing import write_json, write_text
 from gumption.envs.wordcraft import Split, WordCraftVectorEnv
 
 from .checkpoint import load_network
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
 from .policies import Policy, build_policy
-from .provenance import write_json, write_text
 
 CONFIG, METRICS, FINAL, MANIFEST = "config.json", "metrics.jsonl", "final.json", "manifest.json"
 SPLIT = "split.json"

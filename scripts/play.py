@@ -161,7 +161,7 @@ class Game:
         return float(reward[0]), bool(terminated[0]), bool(infos["success"][0])
 
     def _save(self) -> None:
-        from gumption.agents.provenance import write_json
+        from gumption.data.writing import write_json
 
         for part, name in (("train", "train_success"), ("test", "success")):
             won = [record["success"] for record in self.records if record["part"] == part]

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.writing import write_text
 
 from .recipe_book import RecipeBook
 from .tasks import TaskList, enumerate_tasks, recipes_used
@@ -62,10 +62,7 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON, beside and then renamed."""
-        path = Path(path)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".part", delete=False) as file:
-            file.write(self._text())
-        os.replace(file.name, path)
+        write_text(Path(path), self._text())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], book: RecipeBook | None = None) -> "Split":

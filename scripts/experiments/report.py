@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gumption.agents.provenance import write_json, write_text
 from gumption.data import InputError
+from gumption.data.writing import write_json, write_text
 
 from .jobs import FINAL, PLAN, find_experiment, read_curve, read_final, read_json, slug
 from .wordcraft import Condition, Experiment
