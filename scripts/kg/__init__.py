@@ -1,0 +1,14 @@
+"""`gumption kg`: build, load, query and link graphs; fit a link predictor on one, ask it and evaluate it."""
+
+import typer
+
+from . import build, predict, store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Build, query, fit, predict, evaluate and export graphs.",
+)
+app.add_typer(build.app, name="build")
+app.add_typer(store.app)
+app.add_typer(predict.app)

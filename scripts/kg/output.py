@@ -1,0 +1,30 @@
+"""How commands answer: a table for people, JSON for programs."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def count(things: Any, name: str) -> str:
+    return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def print_table(columns: list[str], rows: list[Any], caption: str | None = None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(caption=caption, caption_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        # Text, because a label may look like rich's markup.
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console().print(table)

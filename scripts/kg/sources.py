@@ -1,0 +1,64 @@
+"""What a GRAPH on the command line stands for: a file, a folder or an address, and perhaps one graph of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
+
+RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes, which no link predictor is trained on
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A .nq, .trig, .ttl or .tsv file, a folder or an http address; #NAME picks one graph.",
+    ),
+]
+
+
+def open_graph(source: str) -> "tuple[KnowledgeGraph, str | None]":
+    """The graph at a file, folder or address that exists, and the name after #, if any."""
+    from gumption.data import InputError
+    from gumption.kg import KnowledgeGraph
+
+    place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
+    if mark and not name:
+        raise InputError(f"{source}: the name of a graph is missing after #")
+    if is_address(place) or Path(place).is_dir():
+        return KnowledgeGraph(place), name or None
+    if not Path(place).is_file():
+        raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
+    return KnowledgeGraph.load(place), name or None
+
+
+def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
+    """The facts of the named graph; without a name of all graphs but recipe nodes, where `only` one is allowed."""
+    graph, name = open_graph(source)
+    with graph:
+        if name is None and only:
+            name = only_graph(graph, source)
+        names = [name] if name is not None else binary_graphs(graph)
+        arrays = [graph.arrays(each) for each in names]
+        return sorted({fact for vocabulary, ids in arrays for fact in vocabulary.ids_to_triples(ids)})
+
+
+def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
+    return [name for name in graph.graphs() if not name.endswith(RECIPES)]
+
+
+def only_graph(graph: "KnowledgeGraph", source: str) -> str:
+    from gumption.data import InputError
+
+    names = binary_graphs(graph)
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(f"{source} has no facts")
+    raise InputError(f"{source} has several graphs ({', '.join(names)}): name one, as in {source}#{names[0]}")
+
+
+def is_address(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
