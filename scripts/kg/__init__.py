@@ -2,7 +2,7 @@
 
 import typer
 
-from . import build, predict, store
+from . import build, fit, predict, store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -11,4 +11,5 @@ app = typer.Typer(
 )
 app.add_typer(build.app, name="build")
 app.add_typer(store.app)
+app.add_typer(fit.app)
 app.add_typer(predict.app)
