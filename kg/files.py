@@ -81,14 +81,14 @@ def label_quads(facts: Iterable[ox.Quad]) -> list[ox.Quad]:
     ]
 
 
-def read_facts(path: Path) -> list[ox.Quad]:
-    """The facts of a file, each in its named graph.
+def read_facts(path: Path, default: str = DEFAULT_GRAPH) -> list[ox.Quad]:
+    """The facts of a file, each in its named graph, `default` for those in none.
 
     Raises InputError with file and line for a file that is missing, of an unknown kind, or broken.
     """
     form = file_format(path)
     try:
-        return list(_read_tsv(path) if form is None else _read_rdf(path, form))
+        return list(_read_tsv(path, default) if form is None else _read_rdf(path, form, default))
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except OSError as error:
@@ -132,7 +132,7 @@ def file_format(path: Path) -> ox.RdfFormat | None:
     return _RDF[path.suffix]
 
 
-def _read_tsv(path: Path) -> Iterator[ox.Quad]:
+def _read_tsv(path: Path, default: str) -> Iterator[ox.Quad]:
     make = Quads()
     # Not splitlines(): a label may hold the other characters that it takes for line ends.
     for number, line in enumerate(path.read_bytes().decode("utf-8-sig").split("\n"), start=1):
@@ -145,10 +145,10 @@ def _read_tsv(path: Path) -> Iterator[ox.Quad]:
                 f"of them empty; found {fields}"
             )
         subject, relation, object_, *graph = fields
-        yield from make([(subject, relation, object_)], graph[0] if graph else DEFAULT_GRAPH)
+        yield from make([(subject, relation, object_)], graph[0] if graph else default)
 
 
-def _read_rdf(path: Path, form: ox.RdfFormat) -> Iterator[ox.Quad]:
+def _read_rdf(path: Path, form: ox.RdfFormat, default: str) -> Iterator[ox.Quad]:
     content = path.read_bytes()
     blank = f"urn:gumption:blank:{hashlib.sha256(content).hexdigest()[:12]}-"
     blanks: dict[str, ox.NamedNode] = {}
@@ -157,7 +157,7 @@ def _read_rdf(path: Path, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         if isinstance(term, ox.BlankNode):
             return blanks.setdefault(term.value, ox.NamedNode(f"{blank}{len(blanks)}"))
         if isinstance(term, ox.DefaultGraph):
-            return ox.NamedNode(GRAPH + DEFAULT_GRAPH)
+            return ox.NamedNode(label_to_iri(default, GRAPH))
         assert isinstance(term, ox.NamedNode)
         return term
 

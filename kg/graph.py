@@ -1,9 +1,10 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
+import hashlib
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,14 +13,17 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 
+from .about import annotation_update, iri_to_key
 from .files import DEFAULT_GRAPH, Quads, label_quads, read_facts, write_facts
 from .sparql import bind, keywords, mentions_labels, variable_namespaces
 from .stores import Answer, EndpointStore, LocalStore, Store
 from .vocabulary import (
+    ABOUT,
     ENTITY,
     GRAPH,
     LABELS,
     RELATION,
+    RESERVED,
     UNION,
     Triple,
     Vocabulary,
@@ -77,10 +81,43 @@ class KnowledgeGraph:
 
         The whole file is read before anything is added. Raises InputError with file and line for a broken one.
         """
-        facts = read_facts(Path(path))
         graph = cls(location, update=update)
-        graph._insert(facts)
+        try:
+            graph.load_file(path)
+        except InputError:
+            graph.close()
+            raise
         return graph
+
+    def load_file(self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0) -> int:
+        """Add the facts of a .nq, .trig, .ttl or .tsv file; how many of them the graph did not have yet.
+
+        Facts that the file puts in no named graph go to `graph`, "default" where it is None.
+        """
+        return self._insert(read_facts(Path(path), DEFAULT_GRAPH if graph is None else graph))
+
+    def annotate(self, name: str, about: Mapping[str, str]) -> None:
+        """Say something about a named graph: source, license, attribution, title, ... -> text.
+
+        What was said under the same keys is replaced, the rest stays. It is kept beside the facts and not counted among
+        them, and travels into files.
+        """
+        self._store.update(annotation_update(name, about))
+
+    def annotations(self, name: str) -> dict[str, str]:
+        """What `annotate` said about a named graph, sorted by key; empty where nothing was said."""
+        rows = self._select(f"SELECT ?key ?text {{ <{label_to_iri(name, GRAPH)}> ?key ?text }}", [ABOUT], [])
+        return dict(sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows))
+
+    def content_hash(self, graph: str | None = None) -> str:
+        """sha256 (hex) of the facts as a set: the same for the same facts, whatever holds them and in any order.
+
+        The sum of the facts' own sha256, modulo 2**256, is what is hashed with their number: enough to tell contents
+        apart, and no defence against someone who forges a graph.
+        """
+        facts = list(self.triples(graph=graph))
+        total = sum(int.from_bytes(hashlib.sha256("\t".join(fact).encode()).digest()) for fact in facts)
+        return hashlib.sha256(f"{len(facts)} {total % 2**256}".encode()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all facts to a .nq, .trig, .ttl or .tsv file, sorted; the file appears when it is complete.
@@ -215,7 +252,7 @@ class KnowledgeGraph:
             f"SELECT ?g ?own {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} }}"
         )
         own = {row["g"].value: row["own"] is not None for row in rows if isinstance(row["g"], ox.NamedNode)}
-        named = sorted(own.keys() - {LABELS, UNION})
+        named = sorted(own.keys() - RESERVED)
         return [UNION] * any(own.values()) + [iri for iri in named if not own[iri]], named
 
     def _select(
@@ -234,7 +271,7 @@ class KnowledgeGraph:
         return self._store.insert(facts, label_quads(facts))
 
     def _quads(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
-        if label_to_iri(graph, GRAPH) in (LABELS, UNION):
+        if label_to_iri(graph, GRAPH) in RESERVED:
             raise InputError(f"the graph {graph!r} is reserved: choose another name")
         rows = list(triples)
         for number, row in enumerate(rows):

@@ -19,7 +19,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 
 from .sparql import syntax_error
-from .vocabulary import LABELS, PREFIXES, UNION
+from .vocabulary import ABOUT, LABELS, PREFIXES, UNION
 
 if TYPE_CHECKING:
     import rdflib
@@ -235,7 +235,7 @@ def _removal(facts: Sequence[ox.Quad]) -> str:
     return f"""DELETE DATA {{\n{_data(facts)}\n}} ;
         DELETE {{ GRAPH <{UNION}> {{ ?s ?p ?o }} }} WHERE {{
           VALUES (?s ?p ?o) {{ {rows} }}
-          FILTER NOT EXISTS {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g != <{UNION}> && ?g != <{LABELS}>) }}
+          FILTER NOT EXISTS {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN (<{UNION}>, <{LABELS}>, <{ABOUT}>)) }}
         }}"""
 
 

@@ -31,9 +31,12 @@ Triple = tuple[str, str, str]
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
-# Two reserved graphs of a store: the rdfs:label of each name, and each fact of the other graphs once.
+# Three reserved graphs of a store: the rdfs:label of each name, each fact of the other graphs once, and what is said
+# about named graphs.
 LABELS = "urn:gumption:labels"
 UNION = "urn:gumption:union"
+ABOUT = "urn:gumption:about"
+RESERVED = frozenset((LABELS, UNION, ABOUT))
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {
     "gum": RELATION,
