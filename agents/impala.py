@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.provenance import hardware, versions
 from gumption.data.writing import write_json
 from gumption.envs.wordcraft import WordCraftVectorEnv
 
@@ -26,7 +27,6 @@ from .checkpoint import FOLDER, has_checkpoint, load_training, save_training
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
 from .policies import State, build_policy
-from .provenance import hardware, versions
 from .runs import FINAL, Bar, Board, RunResult, add_metrics, begin, check_free, load_result, read_metrics, write_metrics
 
 __all__ = ["RunResult", "TrainConfig", "load_result", "train_impala", "vtrace"]

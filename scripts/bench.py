@@ -29,7 +29,7 @@ def bench(
     from rich.console import Console
     from rich.table import Table
 
-    from gumption.agents.provenance import command_line, hardware, versions
+    from gumption.data.provenance import command_line, hardware, versions
     from gumption.data.writing import write_json, write_text
 
     from .experiments.bench import CASES, BenchSettings, amount, find_cases, markdown_table, verdict

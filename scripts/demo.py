@@ -33,7 +33,7 @@ def demo(
 
     from rich.console import Console
 
-    from gumption.agents.provenance import usable_cores
+    from gumption.data.provenance import usable_cores
 
     console = Console()
     started = perf_counter()

@@ -19,8 +19,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from gumption.agents.provenance import command_line, hardware, usable_cores, versions
 from gumption.data import InputError
+from gumption.data.provenance import command_line, hardware, usable_cores, versions
 from gumption.data.writing import write_json
 
 from .wordcraft import EXPERIMENTS, Experiment, Method

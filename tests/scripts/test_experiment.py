@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gumption.agents.provenance import command_line
 from gumption.data import InputError
+from gumption.data.provenance import command_line
 from gumption.scripts import experiment as command
 from gumption.scripts.experiments import jobs as jobs_module
 from gumption.scripts.experiments.jobs import Job, find_experiment, make_jobs, run_jobs, slug
