@@ -22,6 +22,8 @@ class LinkPredictor(ABC):
 
     vocabulary: Vocabulary
     device: torch.device
+    #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
+    score_bytes: int = 4
 
     @abstractmethod
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,8 @@
-"""Filtered ranking of a link predictor: MRR and Hits@k with realistic ranks, on both sides."""
+"""Filtered ranking of a link predictor: MRR and Hits@k with realistic ranks; overall, by side and by relation."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -8,65 +10,188 @@ import torch
 from gumption.data import InputError
 
 from .predictor import LinkPredictor
-from .vocabulary import Triple
+from .vocabulary import Triple, Vocabulary
 
 HITS = (1, 3, 10)
-CHUNK = 1024
+# A set of facts: triples of labels, or the ids of `KnowledgeGraph.arrays`, which are checked by the vocabulary's hash.
+Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
+
+# Where the caller sets no budget. On a CPU, chunks that small stay in its caches and in memory that is reused.
+CPU_MEMORY, MEMORY = 1 << 25, 1 << 30
+CELL_BYTES = 4  # of the working copy of a score
+PAIR_BYTES = 64  # of a known answer in a chunk: int64 indices, as many as are alive at once in `_places`
+EXACT = 1 << 24  # sums of this many +1 and -1 are exact in float32
 
 
-@torch.no_grad()
+@dataclass(frozen=True)
+class Ranks:
+    """The filtered realistic ranks of n distinct facts, from both sides.
+
+    :ivar facts: (n, 3) int64 ids in `vocabulary`, sorted.
+    :ivar object, subject: (n,) float64, the rank of the true object (tail) and of the true subject (head).
+    """
+
+    vocabulary: Vocabulary
+    facts: np.ndarray
+    object: np.ndarray
+    subject: np.ndarray
+
+    def figures(self) -> dict[str, float]:
+        """{"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides."""
+        return _figures(np.concatenate([self.object, self.subject]))
+
+    def by_side(self) -> dict[str, dict[str, float]]:
+        """The figures of "object" (tail prediction) and of "subject" (head prediction)."""
+        return {"object": _figures(self.object), "subject": _figures(self.subject)}
+
+    def by_relation(self) -> dict[str, dict[str, float]]:
+        """The figures of each relation that has facts here, both sides together, and how many "facts" they are."""
+        relations = self.facts[:, 1]
+        return {
+            self.vocabulary.relations[relation]: {
+                "facts": int((relations == relation).sum()),
+                **_figures(np.concatenate([self.object[relations == relation], self.subject[relations == relation]])),
+            }
+            for relation in np.unique(relations)
+        }
+
+
 def evaluate_ranking(
-    predictor: LinkPredictor, test: Iterable[Triple], known: Sequence[Iterable[Triple]] = ()
+    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
 ) -> dict[str, float]:
     """Rank the true object among all objects and the true subject among all subjects, for each fact of `test`.
 
-    Filtered: other answers that are true by `known` or by `test` are left out (Bordes et al., 2013). Realistic: among
-    equal scores the true one stands in the middle, so rank = 1 + better + ties / 2.
-
-    :param known: sets of true facts, usually [train, valid, test]. Facts with labels that the predictor does not know
-        cannot be ranked against and are passed over.
-    :returns: {"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides.
-    :raises InputError: no test facts, a label in them that the predictor does not know, or scores that are NaN.
+    :returns: {"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides; `filtered_ranks` gives more.
+    :raises InputError: as `filtered_ranks`, which also describes the parameters.
     """
-    vocabulary, size = predictor.vocabulary, len(predictor.vocabulary.entities)
-    test_ids = np.unique(vocabulary.triples_to_ids(test), axis=0)
-    if not len(test_ids):
+    return filtered_ranks(predictor, test, known, memory=memory).figures()
+
+
+@torch.no_grad()
+def filtered_ranks(
+    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+) -> Ranks:
+    """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.
+
+    Filtered: other answers that are true by `known` or by `test` are left out (Bordes et al., 2013). Realistic: among
+    equal scores the true one stands in the middle (Berrendorf et al., 2020), so that with r rivals
+
+        rank = 1 + better + ties / 2 = 1 + (r + sum over rivals of sign(score of the rival - score of the truth)) / 2.
+
+    Test facts that share a query share its row of scores.
+
+    :param test, known: label triples, or (vocabulary, (n, 3) ids) with the predictor's vocabulary. `known` are sets of
+        true facts, usually [train, valid, test]; label triples of it that the predictor does not know cannot be ranked
+        against and are passed over.
+    :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
+        themselves. None is 32 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
+    :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
+        less memory than one query takes, or scores that are NaN.
+    """
+    vocabulary, device = predictor.vocabulary, predictor.device
+    size, relations = len(vocabulary.entities), len(vocabulary.relations)
+    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
+        raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
+    facts = _distinct(_ids(vocabulary, test), vocabulary)
+    if not len(facts):
         raise InputError("there are no test facts to rank")
-    entities, relations = set(vocabulary.entities), set(vocabulary.relations)
-    true = [
-        vocabulary.triples_to_ids([t for t in facts if t[0] in entities and t[1] in relations and t[2] in entities])
-        for facts in known
-    ]
-    true_ids = np.unique(np.concatenate([test_ids, *true]), axis=0)
-    ranks = []
-    for anchor, answer in ((0, 2), (2, 0)):
-        # Facts sorted by query, so that the known answers of a chunk of test queries are found by binary search.
-        keys = true_ids[:, anchor] * len(vocabulary.relations) + true_ids[:, 1]
+    true = _distinct(np.concatenate([facts, *(_ids(vocabulary, each, skip=True) for each in known)]), vocabulary)
+
+    ranks = {}
+    for side, anchor, answer in (("object", 0, 2), ("subject", 2, 0)):
+        # Known answers sorted by query, so that those of a query are a slice.
+        true_keys = true[:, anchor] * relations + true[:, 1]
+        order = np.argsort(true_keys, kind="stable")
+        true_keys, answers = true_keys[order], torch.from_numpy(true[order, answer]).to(device)
+        keys = facts[:, anchor] * relations + facts[:, 1]
         order = np.argsort(keys, kind="stable")
-        keys, answers = keys[order], true_ids[order, answer]
-        for start in range(0, len(test_ids), CHUNK):
-            rows = test_ids[start : start + CHUNK]
-            ids = torch.from_numpy(rows).to(predictor.device)
-            if anchor == 0:
-                scores = predictor.object_scores(ids[:, 0], ids[:, 1])
+        rows, keys = facts[order], keys[order]
+        first = np.searchsorted(true_keys, keys)
+        counts = np.searchsorted(true_keys, keys, side="right") - first
+        work = size * (predictor.score_bytes + CELL_BYTES) + counts * PAIR_BYTES
+        usual = CPU_MEMORY if device.type == "cpu" else MEMORY
+        bounds = _chunks(work, usual if memory is None else memory, strict=memory is not None)
+
+        ids, firsts = torch.from_numpy(rows).to(device), torch.from_numpy(first).to(device)
+        many = torch.from_numpy(counts).to(device)
+        new = np.diff(keys, prepend=-1) > 0
+        buffer = torch.empty(int(np.diff(bounds).max()), size, device=device)
+        better, strange = [], []  # better minus worse
+        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            fresh = new[start:stop].copy()
+            fresh[0] = True
+            asked = ids[start:stop][torch.from_numpy(np.flatnonzero(fresh)).to(device)]
+            if side == "object":
+                scores = predictor.object_scores(asked[:, 0], asked[:, 1])
             else:
-                scores = predictor.subject_scores(ids[:, 1], ids[:, 2])
-            if scores.isnan().any():  # nothing is above NaN: every rank would be the first
-                raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
-            target = ids[:, answer, None]
-            mine = scores.gather(1, target)
-            asked = rows[:, anchor] * len(vocabulary.relations) + rows[:, 1]
-            first, last = np.searchsorted(keys, asked), np.searchsorted(keys, asked, side="right")
-            counts = last - first
-            where = np.repeat(first, counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            other = torch.zeros(len(rows), size, dtype=torch.bool)
-            other[torch.from_numpy(np.repeat(np.arange(len(rows)), counts)), torch.from_numpy(answers[where])] = True
-            rivals = ~other.to(predictor.device)
-            better = ((scores > mine) & rivals).sum(1)
-            ties = ((scores == mine) & rivals).sum(1)
-            ranks.append((1.0 + better + ties / 2.0).cpu().double())
-    rank = torch.cat(ranks)
-    return {
-        "mrr": float((1.0 / rank).mean()),
-        **{f"hits@{k}": float((rank <= k).double().mean()) for k in HITS},
-    }
+                scores = predictor.subject_scores(asked[:, 1], asked[:, 2])
+            query = torch.from_numpy(np.cumsum(fresh) - 1).to(device)
+            ahead = torch.index_select(scores, 0, query, out=buffer[: stop - start])
+            del scores
+            ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
+            ahead.sub_(ahead.gather(1, ids[start:stop, answer, None]))
+            total = int(counts[start:stop].sum())
+            ahead.view(-1).index_fill_(0, _places(firsts[start:stop], many[start:stop], total, answers, size), 0.0)
+            strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
+            ahead.sign_()
+            better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
+        if torch.stack(strange).any():
+            raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
+        rank = np.empty(len(facts))
+        # All known answers, the truth among them, are no rivals.
+        rank[order] = 1 + (size - counts + torch.cat(better).cpu().numpy()) / 2
+        ranks[side] = rank
+    return Ranks(vocabulary, facts, **ranks)
+
+
+_LARGEST = torch.finfo(torch.float32).max
+
+
+def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:
+    """(total,) flat places, in a (B, N) matrix, of the known answers first[b], ..., first[b] + counts[b] - 1."""
+    # With its length given, repeat_interleave does not wait for the device.
+    row = torch.repeat_interleave(counts, output_size=total)
+    within = torch.arange(total, device=first.device) - (counts.cumsum(0) - counts)[row]
+    return row * size + answers[first[row] + within]
+
+
+def _chunks(work: np.ndarray, memory: int, strict: bool) -> np.ndarray:
+    """Bounds of chunks of rows whose work, in bytes a row, fits into the memory; one row at least unless strict."""
+    if strict and work.max() > memory:
+        raise InputError(f"memory is {memory} bytes, but one query takes {int(work.max())}: allow at least that")
+    upto = np.cumsum(work)
+    bounds = [0]
+    while bounds[-1] < len(work):
+        done = upto[bounds[-1] - 1] if bounds[-1] else 0
+        bounds.append(max(int(np.searchsorted(upto, done + memory, side="right")), bounds[-1] + 1))
+    return np.array(bounds)
+
+
+def _ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:
+    """(n, 3) int64 ids in this vocabulary; with `skip`, label triples that it does not know are left out."""
+    if isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary):
+        theirs, ids = facts[0], np.asarray(facts[1], dtype=np.int64).reshape(-1, 3)
+        if theirs is not vocabulary and theirs.hash != vocabulary.hash:
+            raise InputError(
+                f"the facts are ids of {theirs!r}, the predictor's are of {vocabulary!r}: give the facts as label "
+                "triples, or fit the predictor on this graph"
+            )
+        sizes = [len(vocabulary.entities), len(vocabulary.relations), len(vocabulary.entities)]
+        if ((ids < 0) | (ids >= sizes)).any():
+            raise InputError(f"the facts hold ids outside their vocabulary, {vocabulary!r}")
+        return ids
+    if skip:
+        entities, relations = set(vocabulary.entities), set(vocabulary.relations)
+        facts = [fact for fact in facts if fact[0] in entities and fact[1] in relations and fact[2] in entities]
+    return vocabulary.triples_to_ids(facts)  # type: ignore[arg-type]  # not a pair
+
+
+def _distinct(ids: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
+    """The distinct rows, sorted. One number a row is sorted much faster than three; 63 bits hold a billion entities."""
+    size, relations = max(len(vocabulary.entities), 1), max(len(vocabulary.relations), 1)
+    keys = np.unique((ids[:, 0] * relations + ids[:, 1]) * size + ids[:, 2])
+    return np.stack([keys // (relations * size), keys // size % relations, keys % size], axis=1)
+
+
+def _figures(ranks: np.ndarray) -> dict[str, float]:
+    return {"mrr": float((1.0 / ranks).mean()), **{f"hits@{k}": float((ranks <= k).mean()) for k in HITS}}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gumption.data import InputError
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 from gumption.kg.predictor import LinkPredictor
+from gumption.kg.ranking import filtered_ranks
 from gumption.kg.vocabulary import Triple
 
 HITS = (1, 3, 10)
@@ -78,12 +79,31 @@ def test_agrees_with_the_definition(case: tuple[Table, np.ndarray, np.ndarray]) 
     assert found == pytest.approx(naive(table, test, known), abs=1e-12)
 
 
-def test_more_facts_than_a_chunk_of_them() -> None:
+def test_any_budget_of_memory_gives_the_same_ranks() -> None:
     rng = np.random.default_rng(0)
     table = Table(rng.normal(size=(40, 2, 40)), rng.normal(size=(40, 2, 40)))
-    test = np.argwhere(rng.random((40, 2, 40)) < 0.7)
-    assert len(test) > 2048
-    assert evaluate_ranking(table, table.triples(test)) == pytest.approx(naive(table, test, test), abs=1e-12)
+    test = np.argwhere(rng.random((40, 2, 40)) < 0.3)
+    whole = evaluate_ranking(table, table.triples(test))
+    assert whole == pytest.approx(naive(table, test, test), abs=1e-12)
+    for memory in (2_500, 10_000, 1 << 20):
+        assert evaluate_ranking(table, table.triples(test), memory=memory) == whole
+
+
+def test_ids_of_the_predictors_vocabulary_are_taken_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    table = Table(rng.normal(size=(9, 2, 9)), rng.normal(size=(9, 2, 9)))
+    test, known = np.argwhere(rng.random((9, 2, 9)) < 0.2), np.argwhere(rng.random((9, 2, 9)) < 0.4)
+    expected = evaluate_ranking(table, table.triples(test), known=[table.triples(known)])
+    same = Vocabulary(table.vocabulary.entities, table.vocabulary.relations)  # equal, not identical
+    assert evaluate_ranking(table, (same, test), known=[(table.vocabulary, known)]) == expected
+    assert evaluate_ranking(table, (same, test[::-1]), known=[table.triples(known), (same, known)]) == expected
+
+
+def test_infinite_scores_have_ranks() -> None:
+    scores = np.array([-np.inf, -np.inf, np.inf, 0.0, np.inf]).reshape(1, 1, 5).repeat(5, axis=0)
+    table = Table(scores, scores)
+    found = filtered_ranks(table, [("e000", "r0", f"e00{number}") for number in (0, 2, 3)])
+    assert found.object.tolist() == [2.5, 1.5, 2.0]
 
 
 @pytest.mark.parametrize("size", [1, 4, 7])
@@ -136,6 +156,21 @@ def test_bad_input() -> None:
         evaluate_ranking(table, [])
     with pytest.raises(InputError, match="unknown entity 'e00': did you mean"):
         evaluate_ranking(table, [("e00", "r0", "e001")])
+    with pytest.raises(InputError, match="known is one set of facts; give a list"):
+        evaluate_ranking(table, [("e000", "r0", "e001")], known=(table.vocabulary, np.zeros((1, 3), dtype=np.int64)))  # type: ignore[arg-type]
+    other = Vocabulary(["e000", "e001", "e003"], ["r0"])
+    for kind in ("test", "known"):
+        facts = {"test": (table.vocabulary, np.zeros((1, 3))), "known": []}
+        bad = (other, np.zeros((1, 3), dtype=np.int64))
+        facts[kind] = bad if kind == "test" else [bad]
+        with pytest.raises(
+            InputError, match=r"the facts are ids of Vocabulary\(3 entities .*: give the facts as label"
+        ):
+            evaluate_ranking(table, **facts)
+    with pytest.raises(InputError, match="ids outside their vocabulary"):
+        evaluate_ranking(table, (table.vocabulary, np.array([[0, 1, 0]])))
+    with pytest.raises(InputError, match="memory is 10 bytes, but one query takes 88: allow at least that"):
+        evaluate_ranking(table, [("e000", "r0", "e001")], memory=10)
     table.objects[0, 0, 2] = float("nan")
     with pytest.raises(InputError, match="scores that are NaN"):
         evaluate_ranking(table, [("e000", "r0", "e001")])
