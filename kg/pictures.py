@@ -1,0 +1,250 @@
+"""Pictures of a graph: the surroundings of an entity and its statistics as SVG or PNG, or to explore as HTML.
+
+The same facts give the same bytes: fixed layout, no dates, no version strings, fixed ids. Colours are those that people
+with the common kinds of colour blindness tell apart (Okabe and Ito), each with line patterns for print in grey. Labels
+are anybody's text: they are drawn as they stand, never read as mathematics or markup.
+matplotlib, networkx and plotly are imported when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .analysis import GraphStatistics, Neighbourhood
+from .scene import (
+    BORDER,
+    CENTRE_BORDER,
+    CENTRE_FILL,
+    COLOURS,
+    FAR_FILL,
+    FONT,
+    FONT_SIZE,
+    NEAR_FILL,
+    Edge,
+    Scene,
+    shown,
+    text_width,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+BARS = 25  # relations in the picture of statistics
+_MARGIN = 0.12  # inches
+_LEGEND_SIZE, _LEGEND_ROW, _LEGEND_LINE = 7.5, 0.17, 0.62
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "gumption",
+    "svg.fonttype": "none",  # text as text: it can be searched and edited, and the file is a third of the size
+    "font.size": 9.0,
+    "font.family": FONT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> None:
+    """Draw the surroundings of an entity to a .svg, .png or .html file.
+
+    HTML is one file with everything in it, to zoom and pan in, with facts under the pointer and relations to switch
+    off. Raises InputError for another ending, or a file that cannot be written.
+    """
+    path = Path(path)
+    check_ending(path, (".svg", ".png", ".html"))
+    scene = Scene.of(part)
+    if path.suffix == ".html":
+        from .interactive import page
+
+        _write(path, page(scene).encode())
+    else:
+        _write(path, _rendered(*_neighbourhood_figure(scene), path.suffix))
+
+
+def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
+    """Draw how many facts the entities and the relations have, to a .svg or .png file.
+
+    Left the share of entities with at least so many facts, on two logarithmic axes; right the relations with most
+    facts. Raises InputError for another ending, a graph without facts, or a file that cannot be written.
+    """
+    path = Path(path)
+    check_ending(path, (".svg", ".png"))
+    if not statistics.facts:
+        raise InputError("there is nothing to draw: the graph has no facts")
+    rows = min(len(statistics.relations), BARS)
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.15])
+        _draw_degrees(left, statistics)
+        _draw_relations(right, statistics)
+
+    _write(path, _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained"))
+
+
+def check_ending(path: Path, endings: tuple[str, ...]) -> None:
+    """Raise InputError unless the file has one of these endings."""
+    if path.suffix not in endings:
+        raise InputError(f"{path}: a picture's file ends in {', '.join(endings)}, not in {path.suffix!r}")
+
+
+def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple[float, float]]:
+    """What draws the scene, and the figure's width and height in inches, which are those of the scene's lengths."""
+    low = (scene.points - scene.boxes / 2).min(axis=0) - _MARGIN
+    high = (scene.points + scene.boxes / 2).max(axis=0) + _MARGIN
+    high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # loops stand above their box
+    names = [shown(relation, 40) for relation in scene.looks]
+    column = _LEGEND_LINE + max((text_width(name, _LEGEND_SIZE) for name in names), default=0.0)
+    width = max(high[0] - low[0], column + 2 * _MARGIN, text_width(scene.caption, _LEGEND_SIZE) + 2 * _MARGIN)
+    columns = max(1, min(int((width - 2 * _MARGIN) / column), len(names)))
+    below = _LEGEND_ROW * (-(-len(names) // columns) + 1) + 0.16
+    middle = (low[0] + high[0]) / 2
+    height = high[1] - low[1] + below
+
+    def draw(figure: Figure) -> None:
+        axis = figure.add_axes((0, below / height, 1, 1 - below / height))
+        axis.set_axis_off()
+        axis.set_xlim(middle - width / 2, middle + width / 2)
+        axis.set_ylim(low[1], high[1])
+        nodes = [_draw_box(axis, scene, index) for index in range(len(scene.labels))]
+        for edge in scene.edges:
+            _draw_edge(axis, scene, edge, nodes)
+        _draw_legend(figure, scene, names, columns)
+        figure.text(_MARGIN / width, 0.07 / height, scene.caption, size=_LEGEND_SIZE, color="#666666", parse_math=False)
+
+    return draw, (width, height)
+
+
+def _draw_box(axis: Axes, scene: Scene, index: int) -> FancyBboxPatch:
+    from matplotlib.patches import FancyBboxPatch
+
+    centre = index == 0
+    width, height = scene.boxes[index]
+    box = FancyBboxPatch(
+        tuple(scene.points[index] - scene.boxes[index] / 2), width, height,
+        boxstyle="round,pad=0,rounding_size=0.07",
+        facecolor=CENTRE_FILL if centre else NEAR_FILL if scene.part.hops[index] == 1 else FAR_FILL,
+        edgecolor=CENTRE_BORDER if centre else BORDER,
+        linewidth=1.8 if centre else 0.7,
+        zorder=4,
+    )  # fmt: skip
+    axis.add_patch(box)
+    axis.text(
+        *scene.points[index], scene.labels[index], size=FONT_SIZE, weight="bold" if centre else "normal",
+        ha="center", va="center", linespacing=1.1, zorder=5, parse_math=False,
+    )  # fmt: skip
+    return box
+
+
+def _draw_edge(axis: Axes, scene: Scene, edge: Edge, nodes: list[FancyBboxPatch]) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    colour, pattern = scene.looks[edge.relation]
+    at_centre = 0 in (edge.subject, edge.object)
+    start, end = scene.points[[edge.subject, edge.object]]
+    ends: dict[str, Any] = {"connectionstyle": f"arc3,rad={-2 * edge.bend:.3f}"}
+    ends |= {"patchA": nodes[edge.subject], "patchB": nodes[edge.object]}
+    if edge.subject == edge.object:
+        top = start[1] + scene.boxes[edge.subject, 1] / 2
+        start, end = (start[0] - 0.1, top), (start[0] + 0.1, top)
+        ends = {"connectionstyle": f"arc3,rad={-2.2 - 4 * edge.bend:.3f}"}
+    axis.add_patch(
+        FancyArrowPatch(
+            tuple(start), tuple(end), **ends, shrinkA=0, shrinkB=0, mutation_scale=1, color=colour, linestyle=pattern,
+            arrowstyle="-" if edge.both else "-|>,head_length=5,head_width=2",
+            linewidth=1.2 if at_centre else 0.7, alpha=1.0 if at_centre else 0.6, zorder=3 if at_centre else 2,
+        )
+    )  # fmt: skip
+
+
+def _draw_legend(figure: Figure, scene: Scene, names: list[str], columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    if not names:
+        return
+    handles = [Line2D([], [], color=colour, linestyle=pattern) for colour, pattern in scene.looks.values()]
+    width, height = figure.get_size_inches()
+    corner = (_MARGIN / width, (_LEGEND_ROW + 0.1) / height)
+    legend = figure.legend(
+        handles, ["x"] * len(names), loc="lower left", bbox_to_anchor=corner, ncols=columns,
+        fontsize=_LEGEND_SIZE, frameon=False, handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.35,
+        columnspacing=1.4,
+    )  # fmt: skip
+    # Not given as labels above: matplotlib leaves out those that begin with "_", and reads "$" as mathematics.
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def _draw_degrees(axis: Axes, statistics: GraphStatistics) -> None:
+    both = statistics.in_degree + statistics.out_degree
+    for degree, label, colour, pattern in (
+        (both, "either", COLOURS[6], "solid"),
+        (statistics.out_degree, "subject", COLOURS[0], "dashed"),
+        (statistics.in_degree, "object", COLOURS[1], "dotted"),
+    ):
+        values, counts = np.unique(degree, return_counts=True)
+        share = counts[::-1].cumsum()[::-1] / len(degree)
+        axis.step(values[values > 0], share[values > 0], where="pre", color=colour, linestyle=pattern, label=label)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("facts of an entity, at least")
+    axis.set_ylabel("share of entities")
+    axis.legend(title="the entity is", frameon=False, fontsize=8, title_fontsize=8)
+    axis.grid(color="#E4E4E4", linewidth=0.6)
+    axis.set_title("Degree", fontsize=10, loc="left")
+
+
+def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    rows = statistics.relations[:BARS]
+    places = range(len(rows))
+    axis.barh(places, [row.facts for row in rows], color=COLOURS[0], height=0.68)
+    for place, row in enumerate(rows):
+        axis.annotate(f"{row.facts:,}", (row.facts, place), (3, 0), textcoords="offset points", va="center", size=7.5)
+    axis.set_yticks(places, [shown(row.relation, 32) for row in rows], fontsize=8)
+    for text in axis.get_yticklabels():
+        text.set_parse_math(False)
+    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # few bars stand at the top instead of growing thick
+    axis.set_xlim(0, 1.18 * rows[0].facts)
+    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.set_xlabel("facts")
+    more = len(statistics.relations) - len(rows)
+    axis.set_title(f"Relations, {more} smaller ones left out" if more else "Relations", fontsize=10, loc="left")
+
+
+def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix: str, layout: Any = None) -> bytes:
+    """One figure as the bytes of a .svg or .png file."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}[suffix]
+    content = BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout=layout)
+        draw(figure)
+        figure.savefig(content, format=suffix[1:], dpi=200, metadata=metadata)
+    return content.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write beside the file's place, then rename; InputError where that is not possible."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None

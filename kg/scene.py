@@ -1,0 +1,185 @@
+"""Where the surroundings of an entity are drawn: boxes, lines and their looks, for every kind of picture alike."""
+
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .analysis import Neighbourhood
+from .vocabulary import Triple
+
+# Okabe-Ito without yellow; orange and sky blue darkened until a thin line of them stands out from white.
+COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
+PATTERNS = ("solid", "dashed", "dotted")
+REST = ("#A0A0A0", "solid")  # of the relations for which no look is left
+CENTRE_FILL, NEAR_FILL, FAR_FILL = "#FFE9B8", "#FFFFFF", "#EFEFEF"
+CENTRE_BORDER, BORDER = "#222222", "#7A7A7A"
+
+FONT_SIZE = 8.0  # points
+FONT = "DejaVu Sans"
+_CHARACTERS, _LINES = 16, 2  # of a label in its box
+_SPREAD = 0.16  # between lines that join the same two boxes, as a share of their length
+_ROUNDS = 400
+
+
+@dataclass(frozen=True)
+class Edge:
+    """All facts with one relation between two entities, which are places in the list; `both` means in both directions.
+
+    `bend` is how far the line bows to the left of its way from subject to object, as a share of its length.
+    """
+
+    subject: int
+    object: int
+    relation: str
+    both: bool
+    bend: float
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A neighbourhood with everything in its place. Lengths are inches, the centre is at (0, 0).
+
+    :ivar labels: what stands in the boxes, at most two short lines each; `boxes` (n, 2) their widths and heights.
+    :ivar points: (n, 2) centres of the boxes, which do not overlap.
+    """
+
+    part: Neighbourhood
+    labels: tuple[str, ...]
+    boxes: np.ndarray
+    points: np.ndarray
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, part: Neighbourhood) -> "Scene":
+        labels = tuple(map(_label, part.entities))
+        boxes = _box_sizes(labels)
+        edges = tuple(_edges(part))
+        return cls(part, labels, boxes, _layout(part, edges, boxes), edges)
+
+    @cached_property
+    def looks(self) -> dict[str, tuple[str, str]]:
+        """Relation -> (colour, line pattern); relations with most facts in the picture first, then by label."""
+        counts = Counter(relation for _, relation, _ in self.part.facts)
+        order = sorted(counts, key=lambda relation: (-counts[relation], relation))
+        known = [(colour, pattern) for pattern in PATTERNS for colour in COLOURS]
+        return {relation: known[rank] if rank < len(known) else REST for rank, relation in enumerate(order)}
+
+    @property
+    def caption(self) -> str:
+        """What the picture shows, and how much did not fit."""
+        hops = int(self.part.hops.max(initial=0))
+        text = (
+            f"{len(self.part.entities)} entities and {len(self.part.facts)} facts within "
+            f"{hops} hop{'' if hops == 1 else 's'} of {shown(self.part.centre, 40)}"
+        )
+        return f"{text}; {self.part.left_out} more left out" if self.part.left_out else text
+
+    def facts(self, edge: Edge) -> list[Triple]:
+        """The one or two facts that an edge stands for."""
+        one, other = self.part.entities[edge.subject], self.part.entities[edge.object]
+        there = (one, edge.relation, other)
+        return [there, (other, edge.relation, one)] if edge.both else [there]
+
+
+def shown(label: str, characters: int) -> str:
+    """A label as one line of printable characters, with an ellipsis where it is longer.
+
+    Of a literal the text is kept and its datatype left out; of an IRI that is too long the end is kept.
+    """
+    if label.startswith('"') and label.endswith(">"):
+        label = label[: label.rindex('"') + 1]
+    text = " ".join("".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in label).split())
+    if len(text) <= characters:
+        return text
+    if text.startswith(("http://", "https://", "urn:")):
+        return "\u2026" + text[1 - characters :]
+    return text[: characters - 1] + "\u2026"
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """Inches that a line of text takes in the font of the pictures."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=FONT, size=size, weight="bold")  # the widest that is drawn
+    return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+def _label(label: str) -> str:
+    text = shown(label, _CHARACTERS * _LINES)
+    return "\n".join(textwrap.wrap(text, _CHARACTERS, max_lines=_LINES, placeholder="\u2026")) or text
+
+
+def _box_sizes(labels: tuple[str, ...]) -> np.ndarray:
+    lines = [label.split("\n") for label in labels]
+    widths = [max(map(text_width, each)) + 0.18 for each in lines]
+    return np.column_stack([widths, [len(each) * FONT_SIZE * 1.25 / 72 + 0.12 for each in lines]])
+
+
+def _edges(part: Neighbourhood) -> list[Edge]:
+    """One line for each relation between two entities. Those between the same two are bent apart."""
+    place = {label: index for index, label in enumerate(part.entities)}
+    facts = {(place[s], r, place[o]) for s, r, o in part.facts}
+    single = sorted((s, o, r) for s, r, o in facts if s <= o or (o, r, s) not in facts)
+    between = Counter((min(s, o), max(s, o)) for s, o, _ in single)
+    drawn: Counter[tuple[int, int]] = Counter()
+    edges = []
+    for s, o, r in single:
+        pair = (min(s, o), max(s, o))
+        bend = _SPREAD * (drawn[pair] - (between[pair] - 1) / 2)
+        drawn[pair] += 1
+        # Seen from the other end a line bows to the other side.
+        edges.append(Edge(s, o, r, s != o and (o, r, s) in facts, bend if s <= o else -bend))
+    return edges
+
+
+def _layout(part: Neighbourhood, edges: tuple[Edge, ...], boxes: np.ndarray) -> np.ndarray:
+    """(n, 2) centres: Kamada and Kawai's springs (1989) from rings around the centre, then overlaps pushed apart."""
+    import networkx
+
+    size = len(part.entities)
+    points = np.zeros((size, 2))
+    if size > 1:
+        network = networkx.Graph()
+        network.add_nodes_from(range(size))
+        network.add_edges_from((edge.subject, edge.object) for edge in edges)
+        rings = networkx.kamada_kawai_layout(network, pos=dict(enumerate(_rings(part.hops))))
+        points = np.array([rings[entity] for entity in range(size)], dtype=np.float64)
+        points -= points[0]
+        points /= np.abs(points).max()
+        # Room for each box in the mean, wider than high as the boxes are.
+        points *= 0.42 * size**0.5 * np.array([1.25, 0.95]) + 0.55
+    return np.round(_push_apart(points, boxes + 0.06), 3)
+
+
+def _rings(hops: np.ndarray) -> np.ndarray:
+    points = np.zeros((len(hops), 2))
+    for hop in range(1, int(hops.max(initial=0)) + 1):
+        members = np.flatnonzero(hops == hop)
+        # A quarter of a step off the axes: springs do not get away from a perfectly symmetric start.
+        angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)
+        points[members] = hop * np.column_stack([np.cos(angles), np.sin(angles)])
+    return points
+
+
+def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Move boxes that overlap along the axis where less is missing; the first one stays at 0."""
+    room = (boxes[:, None] + boxes[None]) / 2
+    later = np.arange(len(points))[:, None] > np.arange(len(points))[None]
+    for _ in range(_ROUNDS):
+        apart = points[:, None] - points[None]
+        missing = room - np.abs(apart)
+        overlap = (missing > 1e-3).all(axis=2)
+        np.fill_diagonal(overlap, False)
+        if not overlap.any():
+            return points
+        # Of two at the same place the later one goes right and up.
+        side = np.where(apart != 0, np.sign(apart), np.where(later, 1.0, -1.0)[..., None])
+        axis = missing.argmin(axis=2)[..., None] == np.arange(2)
+        push = np.where(overlap[..., None] & axis, side * missing, 0.0).sum(axis=1)
+        points = points + 0.6 * push / np.maximum(overlap.sum(axis=1), 1)[:, None]
+        points -= points[0]
+    return points * 1.02
