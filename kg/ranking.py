@@ -92,10 +92,10 @@ def filtered_ranks(
     size, relations = len(vocabulary.entities), len(vocabulary.relations)
     if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
         raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
-    facts = _distinct(_ids(vocabulary, test), vocabulary)
+    facts = _distinct(to_ids(vocabulary, test), vocabulary)
     if not len(facts):
         raise InputError("there are no test facts to rank")
-    true = _distinct(np.concatenate([facts, *(_ids(vocabulary, each, skip=True) for each in known)]), vocabulary)
+    true = _distinct(np.concatenate([facts, *(to_ids(vocabulary, each, skip=True) for each in known)]), vocabulary)
 
     ranks = {}
     for side, anchor, answer in (("object", 0, 2), ("subject", 2, 0)):
@@ -167,7 +167,7 @@ def _chunks(work: np.ndarray, memory: int, strict: bool) -> np.ndarray:
     return np.array(bounds)
 
 
-def _ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:
+def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:
     """(n, 3) int64 ids in this vocabulary; with `skip`, label triples that it does not know are left out."""
     if isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary):
         theirs, ids = facts[0], np.asarray(facts[1], dtype=np.int64).reshape(-1, 3)
