@@ -1,10 +1,8 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
-import hashlib
-import itertools
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,9 +12,15 @@ import pyoxigraph as ox
 from gumption.data import InputError
 
 from .about import annotation_update, iri_to_key
-from .files import DEFAULT_GRAPH, Quads, label_quads, read_facts, write_facts
-from .sparql import bind, keywords, mentions_labels, variable_namespaces
-from .stores import Answer, EndpointStore, LocalStore, Store
+from .answers import FactHash, plain, to_arrays
+from .endpoint import EndpointStore
+from .files import DEFAULT_GRAPH, file_format, write_facts
+from .quads import Completion, Quads
+from .reading import FactFile
+from .sparql import bind, is_update, keywords, mentions_labels, variable_namespaces
+from .stores import LocalStore, Store
+from .transaction import Transaction
+from .updates import adoption, renewal
 from .vocabulary import (
     ABOUT,
     ENTITY,
@@ -39,15 +43,6 @@ if TYPE_CHECKING:
     import rdflib
     from pykeen.triples import TriplesFactory
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_PYTHON = {
-    _XSD + "integer": int,
-    _XSD + "decimal": float,
-    _XSD + "double": float,
-    _XSD + "float": float,
-    _XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__,
-}
-
 
 class KnowledgeGraph:
     """Facts `(subject, relation, object)`, three labels each, in named graphs.
@@ -60,75 +55,137 @@ class KnowledgeGraph:
     Where a method takes `graph`, it is a graph's name, and None stands for the union of all named graphs, in which a
     fact that several graphs hold counts once. Nothing here depends on the order in which facts were added.
 
+    With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
+    is at that moment, also while another process writes to it. `timeout` is how many seconds a `query` may take; at an
+    endpoint it holds for every request. A user and a password for an endpoint stand in its address
+    (`http://user:password@host/query`).
+
     A graph on disk is closed by `close()` or at the end of a `with` block. Raises InputError for an address that
     cannot be opened; every method raises InputError when an endpoint does not answer as one.
     """
 
-    def __init__(self, location: str | os.PathLike[str] | None = None, *, update: str | None = None) -> None:
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        update: str | None = None,
+        read_only: bool = False,
+        timeout: float | None = None,
+    ) -> None:
         remote = isinstance(location, str) and location.startswith(("http://", "https://"))
         if update is not None and not remote:
             raise InputError(f"update={update!r} goes with the http address of an endpoint, not with {location!r}")
+        self._read_only = read_only
+        self._timeout = _seconds(timeout)
+        self._transaction: Transaction | None = None
         if remote:
-            self._store: Store = EndpointStore(str(location), update)
+            self._store: Store = EndpointStore(str(location), update, timeout)
         else:
-            self._store = LocalStore(None if location is None else Path(location))
+            self._store = LocalStore(None if location is None else Path(location), read_only)
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], location: str | os.PathLike[str] | None = None, *, update: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        location: str | os.PathLike[str] | None = None,
+        *,
+        update: str | None = None,
+        read_only: bool = False,
+        timeout: float | None = None,
+        graph: str | None = None,
+        skip_bad: int = 0,
     ) -> Self:
-        """The facts of a .nq, .trig, .ttl or .tsv file, added to the graph at `location` (a new one in memory if None).
+        """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does.
 
-        The whole file is read before anything is added. Raises InputError with file and line for a broken one.
+        With `read_only`, nothing can be added after that.
         """
-        graph = cls(location, update=update)
+        file_format(Path(path))  # before a folder is made
+        loaded = cls(location, update=update, timeout=timeout)
         try:
-            graph.load_file(path)
+            loaded.load_file(path, graph, skip_bad=skip_bad)
         except InputError:
-            graph.close()
+            loaded.close()
             raise
-        return graph
+        loaded._read_only = read_only
+        return loaded
 
     def load_file(self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0) -> int:
-        """Add the facts of a .nq, .trig, .ttl or .tsv file; how many of them the graph did not have yet.
+        """Add the facts of a .nt, .nq, .ttl, .trig, .tsv or .txt (as TSV) file, also gzipped; how many were new.
 
-        Facts that the file puts in no named graph go to `graph`, "default" where it is None.
+        Facts that the file puts in no named graph go to `graph`, "default" where it is None. What the file says about
+        graphs is added to what is said there.
+
+        The file is read twice, in pieces, so that memory stays bounded: once to find what is wrong with it before
+        anything is written, once to write it in batches. After an interruption some batches are there, each whole, and
+        the same call adds the rest. At an endpoint that others write to, their facts are counted too.
+
+        Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads and TSV up to
+        `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
         """
-        return self._insert(read_facts(Path(path), DEFAULT_GRAPH if graph is None else graph))
+        self._writable()
+        if self._transaction is not None:
+            raise InputError("a file cannot be loaded within a transaction: load it before or after")
+        file = FactFile(Path(path), self._writable_name(DEFAULT_GRAPH if graph is None else graph), skip_bad)
+        file.check()
+        before = sum(self.graphs().values())
+        self._store.load(self._completed(file.batches(self._store.batch)))
+        file.warn()
+        return sum(self.graphs().values()) - before
+
+    def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
+        """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.
+
+        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv or .txt (as TSV), each also with .gz. Turtle and
+        N-Triples have no named graphs and hold the union. TSV has no place for what is said about graphs, which then
+        stands beside it in FILE.license. The file appears when it is complete.
+        """
+        path = Path(path)
+        names = list(self.graphs()) if graph is None else [graph]
+        about = {name: said for name in names if (said := self.annotations(name))}
+        if graph is not None:
+            vocabulary, ids = self.arrays(graph)
+            facts = {graph: vocabulary.ids_to_triples(ids)}
+        elif file_format(path).names_graphs:
+            facts = {name: self.triples(graph=name) for name in names}
+        else:
+            facts = {DEFAULT_GRAPH: self.triples()}
+        write_facts(path, facts, about)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """Say something about a named graph: source, license, attribution, title, ... -> text.
 
         What was said under the same keys is replaced, the rest stays. It is kept beside the facts and not counted among
-        them, and travels into files.
+        them, and travels into files. about.py says which properties of Dublin Core the keys are.
         """
-        self._store.update(annotation_update(name, about))
+        self._writable()
+        text = annotation_update(self._writable_name(name), about)
+        if self._transaction is not None:
+            self._transaction.updates.append(text)
+        elif about:
+            self._store.change((), (), [text])
 
     def annotations(self, name: str) -> dict[str, str]:
-        """What `annotate` said about a named graph, sorted by key; empty where nothing was said."""
+        """What is said about a named graph, sorted by key; empty where nothing is.
+
+        Where files that were loaded say several things under one key, they are joined by "; ".
+        """
         rows = self._select(f"SELECT ?key ?text {{ <{label_to_iri(name, GRAPH)}> ?key ?text }}", [ABOUT], [])
-        return dict(sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows))
+        said: dict[str, list[str]] = {}
+        for key, text in sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows):
+            said.setdefault(key, []).append(text)
+        return {key: "; ".join(texts) for key, texts in said.items()}
 
     def content_hash(self, graph: str | None = None) -> str:
         """sha256 (hex) of the facts as a set: the same for the same facts, whatever holds them and in any order.
 
         The sum of the facts' own sha256, modulo 2**256, is what is hashed with their number: enough to tell contents
-        apart, and no defence against someone who forges a graph.
+        apart, and no defence against someone who forges a graph. Raises InputError as `arrays` does.
         """
-        facts = list(self.triples(graph=graph))
-        total = sum(int.from_bytes(hashlib.sha256("\t".join(fact).encode()).digest()) for fact in facts)
-        return hashlib.sha256(f"{len(facts)} {total % 2**256}".encode()).hexdigest()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all facts to a .nq, .trig, .ttl or .tsv file, sorted; the file appears when it is complete.
-
-        Turtle (.ttl) has no named graphs and holds their union.
-        """
-        path = Path(path)
-        if path.suffix == ".ttl":
-            write_facts(path, {DEFAULT_GRAPH: self.triples()})
-        else:
-            write_facts(path, {name: self.triples(graph=name) for name in self.graphs()})
+        result = FactHash()
+        self._facts({}, graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
+        if graph is not None and result.empty:
+            self._check_name(graph)
+        return result.hexdigest()
 
     def add(self, triples: Iterable[Triple], graph: str = DEFAULT_GRAPH) -> int:
         """Add facts to a named graph; how many of them it did not have yet.
@@ -137,13 +194,57 @@ class KnowledgeGraph:
         an endpoint in requests of 5,000, so that after an error the same call can be made again.
         Raises InputError for a row that is not three labels.
         """
-        return self._insert(self._quads(triples, graph))
+        self._writable()
+        facts = self._quads(triples, graph)
+        if self._transaction is not None:
+            return self._transaction.add(facts)
+        for text in self._adoptions([label_to_iri(graph, GRAPH)] if facts else []):
+            self._store.change((), (), [text])
+        return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
         """Remove facts from a named graph, or from each one that has them; how many there were, counted per graph."""
+        self._writable()
         rows = list(triples)
-        names = list(self.graphs()) if graph is None else [graph]
-        return self._store.delete([quad for name in names for quad in self._quads(rows, name)])
+        names = set(self.graphs()) if graph is None else {graph}
+        if self._transaction is not None and graph is None:
+            names |= {iri_to_label(iri, GRAPH) for iri in self._transaction.graphs}
+        facts = [quad for name in sorted(names) for quad in self._quads(rows, name)]
+        if self._transaction is not None:
+            return self._transaction.remove(facts)
+        return self._store.delete(facts)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Make the changes of a `with` block at its end and at once, and none of them when it ends with an exception.
+
+        The counts that `add` and `remove` return take the block's changes into account; other methods do not see them
+        before its end. In memory and on disk that is one transaction. An endpoint gets one update request, which most
+        servers carry out whole or not at all (SPARQL 1.1 Update, section 2.2, only says that they should).
+        """
+        self._writable()
+        if self._transaction is not None:
+            raise InputError("a transaction is under way already: they do not nest")
+        changes = self._transaction = Transaction(self._store)
+        try:
+            yield self
+        finally:
+            self._transaction = None
+        changes.commit(self._adoptions(changes.graphs))
+
+    def refresh(self) -> None:
+        """Make anew what is kept beside the facts: their union and the labels of names.
+
+        Needed where other programs have written to this graph's named graphs at an endpoint: until then what they wrote
+        is seen with `graph=` and in GRAPH patterns only. After writing through `dataset` it happens by itself.
+        """
+        self._writable()
+        self._store.stale = False
+        self._store.change((), (), [renewal()])
+        labels, make = Completion(), Quads()
+        for name in self.graphs():
+            facts = make(self.triples(graph=name), name)
+            self._store.load([labels.labels(facts)])
 
     def triples(
         self, subject: str | None = None, relation: str | None = None, object: str | None = None,
@@ -159,11 +260,11 @@ class KnowledgeGraph:
         Raises InputError for the name of a graph that has no facts while others have.
         """
         vocabulary, ids = self._read(None, None, None, graph)
-        if graph is not None and not len(ids) and (known := self.graphs()):
-            raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
+        if graph is not None and not len(ids):
+            self._check_name(graph)
         return vocabulary, ids
 
-    def query(self, sparql: str, /, **labels: str | float) -> Any:
+    def query(self, sparql: str, /, *, timeout: float | None = None, **labels: str | float) -> Any:
         """The answer to a SPARQL query over the union of all named graphs.
 
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
@@ -174,18 +275,28 @@ class KnowledgeGraph:
         Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
         of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
 
-        Raises InputError for a query that does not parse, with its line, and for a keyword that is no variable of it.
+        `timeout`, in seconds, goes before that of the graph. In memory and on disk such a query runs in a process of
+        its own, which is killed when it takes longer; that process gets a copy of a graph in memory (3 s for a million
+        facts) and keeps it until the graph changes.
+
+        Raises InputError for a query that does not parse, with its line, for an update, for a keyword that is no
+        variable of the query, and when the time is over.
         """
+        if is_update(sparql):
+            raise InputError(
+                "that is an update, and a query only reads: change the graph with add, remove, load_file or annotate"
+            )
+        limit = self._timeout if timeout is None else _seconds(timeout)
         text = bind(sparql, self._terms(sparql, labels)) if labels else sparql
         words = keywords(text)
         try:
             if "FROM" in words:
-                answer = self._store.query(text)
+                answer = self._store.query(text, timeout=limit)
             else:
                 default, named = self._graph_iris()
                 labels_too = [LABELS] if mentions_labels(text) else []
-                answer = self._store.query(text, default + labels_too, named + labels_too)
-            return _plain(answer, ordered="ORDER" in words)
+                answer = self._store.query(text, default + labels_too, named + labels_too, limit)
+            return plain(answer, ordered="ORDER" in words)
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
 
@@ -226,12 +337,12 @@ class KnowledgeGraph:
 
     @property
     def dataset(self) -> "rdflib.Dataset":
-        """The same store as an rdflib Dataset, for programs that take one.
+        """The same store as an rdflib Dataset, for programs that take one; with `read_only` it refuses to be changed.
 
-        Its graph `urn:gumption:union` has each fact once. Write with `add`: what is written here into a graph that
-        `add` has made is not in the union.
+        Its graph `urn:gumption:union` has each fact once. What is written through it in memory and on disk is put
+        there when this KnowledgeGraph is used next, at an endpoint by `refresh`.
         """
-        return self._store.dataset()
+        return self._store.dataset(self._read_only)
 
     def close(self) -> None:
         """Let go of a graph on disk, so that another process can open it."""
@@ -246,8 +357,10 @@ class KnowledgeGraph:
     def _graph_iris(self) -> tuple[list[str], list[str]]:
         """The graphs that together are the union of all, and all but the reserved ones; both sorted.
 
-        Those that have a label were made by `_insert`, so UNION has their facts; others were made by other programs.
+        Those that have a label were made here, so UNION has their facts; others were made by other programs.
         """
+        if self._store.stale:
+            self.refresh()
         rows = self._select(
             f"SELECT ?g ?own {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} }}"
         )
@@ -262,17 +375,34 @@ class KnowledgeGraph:
         assert isinstance(answer, ox.QuerySolutions)
         return answer
 
-    def _insert(self, facts: list[ox.Quad]) -> int:
-        default, _ = self._graph_iris()
-        names = {str(fact.graph_name) for fact in facts}
-        for iri in default:
-            if f"<{iri}>" in names:  # until now another program's graph
-                self._store.update(f"ADD GRAPH <{iri}> TO GRAPH <{UNION}>")
-        return self._store.insert(facts, label_quads(facts))
+    def _adoptions(self, iris: Iterable[str]) -> list[str]:
+        """What has to happen to other programs' graphs among these before facts are added to them."""
+        foreign = set(self._graph_iris()[0]) - {UNION}
+        return [adoption(iri) for iri in sorted(foreign.intersection(iris))]
 
-    def _quads(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+    def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
+        complete = Completion()
+        for batch in batches:
+            for text in self._adoptions({str(quad.graph_name)[1:-1] for quad in batch}):
+                self._store.change((), (), [text])
+            yield complete(batch)
+
+    def _writable(self) -> None:
+        if self._read_only:
+            raise InputError("this knowledge graph was opened read-only: open it without read_only=True to change it")
+
+    def _writable_name(self, graph: str) -> str:
         if label_to_iri(graph, GRAPH) in RESERVED:
             raise InputError(f"the graph {graph!r} is reserved: choose another name")
+        return graph
+
+    def _check_name(self, graph: str) -> None:
+        """InputError where a graph has no facts while others have."""
+        if (known := self.graphs()) and graph not in known:
+            raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
+
+    def _quads(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+        self._writable_name(graph)
         rows = list(triples)
         for number, row in enumerate(rows):
             if isinstance(row, str) or len(row) != 3 or not all(isinstance(label, str) and label for label in row):
@@ -304,64 +434,19 @@ class KnowledgeGraph:
             "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
             "o": None if object_ is None else str(object_to_term(object_)),
         }
+        return to_arrays(self._facts(given, graph))
+
+    def _facts(self, given: Mapping[str, str | None], graph: str | None) -> ox.QuerySolutions:
+        """Rows ?s ?p ?o, each once: those that have the given terms."""
         default = self._graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
-        shown = " ".join(f"({term} AS ?{name})" if term else f"?{name}" for name, term in given.items())
-        pattern = " ".join(term or f"?{name}" for name, term in given.items())
-        table = self._select(f"SELECT {shown} {{ {pattern} }}", default, []).serialize(format=ox.QueryResultsFormat.TSV)
-        assert table is not None
-        # Python strings are made for distinct terms only; everything per row happens on bytes and in NumPy.
-        fields = table[table.index(b"\n") + 1 :].replace(b"\n", b"\t").split(b"\t")[:-1]
-        (entities, subjects, objects), (relations, predicates) = (
-            _number([fields[0::3], fields[2::3]], ENTITY), _number([fields[1::3]], RELATION)
-        )  # fmt: skip
-        # One number a row: sorts and finds repeated rows (of other programs' graphs) several times faster than three.
-        # It fits into 63 bits for a billion entities.
-        many, kinds = max(len(entities), 1), max(len(relations), 1)
-        keys = np.sort((subjects * kinds + predicates) * many + objects)
-        keys = keys[np.diff(keys, prepend=-1) > 0]
-        ids = np.stack([keys // (kinds * many), keys // many % kinds, keys % many], axis=1)
-        return Vocabulary(entities, relations), ids
+        terms = {name: given.get(name) for name in ("s", "p", "o")}
+        shown = " ".join(f"({term} AS ?{name})" if term else f"?{name}" for name, term in terms.items())
+        pattern = " ".join(term or f"?{name}" for name, term in terms.items())
+        distinct = "DISTINCT " if len(default) > 1 else ""
+        return self._select(f"SELECT {distinct}{shown} {{ {pattern} }}", default, [])
 
 
-def _number(columns: list[list[bytes]], namespace: str) -> tuple[Any, ...]:
-    """The sorted labels of the terms in some columns, then per column the (n,) int64 places of its terms in them."""
-    codes: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)  # a new term gets the next number
-    coded = [np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns]
-    labels = _labels(list(codes), namespace)
-    names = sorted(set(labels))
-    place = {label: index for index, label in enumerate(names)}
-    places = np.fromiter((place[label] for label in labels), np.int64, len(labels))
-    return names, *(places[column] for column in coded)
-
-
-def _labels(terms: list[bytes], namespace: str) -> list[str]:
-    """The labels of terms as they stand in a TSV answer."""
-    others = [term for term in terms if not term.startswith(b"<")]
-    answer = ox.parse_query_results(b"?x\n" + b"".join(term + b"\n" for term in others), ox.QueryResultsFormat.TSV)
-    assert isinstance(answer, ox.QuerySolutions)
-    texts = iter([str(row["x"]) for row in answer])
-    return [iri_to_label(t[1:-1].decode(), namespace) if t.startswith(b"<") else next(texts) for t in terms]
-
-
-def _plain(answer: Answer, ordered: bool) -> Any:
-    """An answer in labels and Python values."""
-    if isinstance(answer, ox.QueryBoolean):
-        return bool(answer)
-    if isinstance(answer, ox.QuerySolutions):
-        names = [variable.value for variable in answer.variables]
-        rows = [{name: _value(row[name]) for name in names} for row in answer]
-        return rows if ordered else sorted(rows, key=lambda row: [str(value) for value in row.values()])
-    found = {(term_to_label(t.subject), term_to_label(t.predicate, RELATION), term_to_label(t.object)) for t in answer}
-    return sorted(found)
-
-
-def _value(term: Any) -> Any:
-    if isinstance(term, ox.Literal):
-        try:
-            return _PYTHON.get(term.datatype.value, str)(term.value)
-        except (KeyError, ValueError):  # such as "many"^^xsd:integer
-            return term.value
-    if isinstance(term, ox.NamedNode):
-        namespace = next((ns for ns in (ENTITY, RELATION, GRAPH) if term.value.startswith(ns)), ENTITY)
-        return iri_to_label(term.value, namespace)
-    return None if term is None else str(term)
+def _seconds(timeout: float | None) -> float | None:
+    if timeout is not None and not timeout > 0:
+        raise InputError(f"timeout={timeout}: it has to be more than 0 seconds")
+    return timeout

@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     |(?P<bracket>[{}()])""",
     re.VERBOSE | re.DOTALL,
 )
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 
 
@@ -30,6 +31,12 @@ def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
 def keywords(sparql: str) -> frozenset[str]:
     """The bare words of a query in upper case: its keywords, and not what its strings, names and comments say."""
     return frozenset(text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
+
+
+def is_update(sparql: str) -> bool:
+    """Whether a text is a SPARQL update."""
+    words = (text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
+    return next((word for word in words if word not in ("PREFIX", "BASE")), "") in _UPDATES
 
 
 def mentions_labels(sparql: str) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph, Vocabulary
-from gumption.kg import stores as stores_module
+from gumption.kg import endpoint as endpoint_module
 
 STEAM = [
     ("fire", "combinesWith", "water"),
@@ -208,7 +208,8 @@ def test_any_label_survives_a_store(graph):
         ("SELECT ?x WHERE {\n ?x gum:componentOf }", "syntax error at line 2, column 21: expected one of "),
         ("SELECT ?x WHERE {\n ?x gum:componentOf }", "\n   ?x gum:componentOf }\n                      ^"),
         ("SELECT ?x { ?x foo:bar ?y }", "undeclared prefix; declared are gum: ent: rdf: rdfs: prov:"),
-        ("INSERT DATA { ent:a gum:b ent:c }", "a query begins with SELECT, ASK, CONSTRUCT or DESCRIBE"),
+        ("INSERT DATA { ent:a gum:b ent:c }", "that is an update, and a query only reads"),
+        ("PREFIX a: <urn:insert> # SELECT\nDELETE { ?s ?p ?o } WHERE { SELECT * { ?s ?p ?o } }", "that is an update"),
         ("", "a query begins with SELECT"),
         ("SELECT ?x { ?x gum:a ent:b } }", "line 1, column 31: this cannot follow here"),
     ],
@@ -331,7 +332,7 @@ def test_places_that_are_no_graph(tmp_path):
 
 
 def test_adding_to_an_endpoint_takes_several_requests(endpoint, monkeypatch):
-    monkeypatch.setattr(stores_module, "BATCH", 3)
+    monkeypatch.setattr(endpoint_module, "BATCH", 3)
     graph = KnowledgeGraph(f"{endpoint}/query", update=f"{endpoint}/update")
     facts = [(f"e{i}", "r", f"e{i + 1}") for i in range(8)]
     assert graph.add(facts[:4]) == 4
@@ -400,7 +401,7 @@ def test_a_server_that_is_no_endpoint(wrong_server, path, message):
 
 
 def test_an_endpoint_that_is_silent_for_too_long(wrong_server, monkeypatch):
-    monkeypatch.setattr(stores_module, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(endpoint_module, "TIMEOUT_S", 0.1)
     with pytest.raises(InputError, match=rf"the SPARQL endpoint {wrong_server}/hangs does not answer \(timed out\)"):
         len(KnowledgeGraph(f"{wrong_server}/hangs"))
 

@@ -93,7 +93,11 @@ def test_rdf_of_others_survives(tmp_path):
         ("x.ttl", b"@prefix x: <urn:x:> .\nx:a x:b y:c .\n", "x.ttl:2: "),
         ("x.trig", b"<urn:g> {\n", "x.trig:"),
         ("x.ttl", b"<<<urn:a> <urn:b> <urn:c>>> <urn:y> <urn:z> .", "a triple about a triple"),
-        ("x.csv", b"a,b,c\n", "x.csv: a graph's file ends in .nq, .trig, .ttl or .tsv, not in '.csv'"),
+        (
+            "x.csv",
+            b"a,b,c\n",
+            "x.csv: a graph's file ends in .nq, .nt, .trig, .ttl, .tsv or .txt, each also with .gz; this one ends in",
+        ),
     ],
 )
 def test_a_bad_file_is_named_and_nothing_is_written(tmp_path, name, content, message):
@@ -109,7 +113,7 @@ def test_a_bad_file_is_named_and_nothing_is_written(tmp_path, name, content, mes
 def test_files_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*none.nq: No such file"):
         KnowledgeGraph.load(tmp_path / "none.nq")
-    with pytest.raises(InputError, match=r"a graph's file ends in .*, not in ''"):
+    with pytest.raises(InputError, match=r"a graph's file ends in .*; this one ends in ''"):
         KnowledgeGraph().save(tmp_path / "x")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write .*file/x.nq: (Not a directory|File exists)"):

@@ -1,0 +1,100 @@
+"""Facts as quads of terms: made of labels, and completed with what a store keeps beside them."""
+
+from collections.abc import Iterable
+
+import pyoxigraph as ox
+
+from .vocabulary import (
+    ABOUT,
+    ENTITY,
+    GRAPH,
+    LABELS,
+    RDFS_LABEL,
+    RELATION,
+    UNION,
+    Triple,
+    iri_to_label,
+    label_to_iri,
+    object_to_term,
+)
+
+# Terms that are remembered, so that memory stays bounded while a file of any length goes by.
+REMEMBERED = 200_000
+
+
+class Quads:
+    """Makes quads of label triples; a label that comes again is not turned into a term again."""
+
+    def __init__(self) -> None:
+        self._terms: dict[tuple[str, str], ox.NamedNode] = {}
+        self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
+
+    def __call__(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+        name = self._named(graph, GRAPH)
+        return [
+            ox.Quad(self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_), name)
+            for subject, relation, object_ in triples
+        ]
+
+    def one(self, subject: str, relation: str, object_: str, graph: str) -> ox.Quad:
+        """The quad of one fact."""
+        return ox.Quad(
+            self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_),
+            self._named(graph, GRAPH),
+        )  # fmt: skip
+
+    def _named(self, label: str, namespace: str) -> ox.NamedNode:
+        term = self._terms.get((namespace, label))
+        if term is None:
+            if len(self._terms) >= REMEMBERED:
+                self._terms.clear()
+            term = self._terms[namespace, label] = ox.NamedNode(label_to_iri(label, namespace))
+        return term
+
+    def _object(self, label: str) -> ox.NamedNode | ox.Literal:
+        term = self._objects.get(label)
+        if term is None:
+            if len(self._objects) >= REMEMBERED:
+                self._objects.clear()
+            term = self._objects[label] = object_to_term(label)
+        return term
+
+
+class Completion:
+    """Adds to batches of facts what a store keeps beside them: their copies in UNION and the rdfs:label of new names.
+
+    A label may come twice (a store has it once); statements in the graph ABOUT are passed on as they are.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[ox.NamedNode] = set()
+
+    def __call__(self, quads: Iterable[ox.Quad]) -> list[ox.Quad]:
+        quads = list(quads)
+        facts = [quad for quad in quads if quad.graph_name != _ABOUT]
+        return [*quads, *in_union(facts), *self.labels(facts)]
+
+    def labels(self, facts: Iterable[ox.Quad]) -> list[ox.Quad]:
+        """The rdfs:label, in the graph LABELS, of these facts' graphs and of gumption's entities and relations."""
+        if len(self._seen) >= REMEMBERED:
+            self._seen.clear()
+        seen = self._seen
+        labels = []
+        for fact in facts:
+            for term, namespace in zip(fact, _NAMESPACES, strict=True):
+                if term in seen or not isinstance(term, ox.NamedNode):
+                    continue
+                seen.add(term)
+                if namespace == GRAPH or term.value.startswith(namespace):
+                    text = ox.Literal(iri_to_label(term.value, namespace))
+                    labels.append(ox.Quad(term, _LABEL, text, _LABELS))
+        return labels
+
+
+def in_union(facts: Iterable[ox.Quad]) -> list[ox.Quad]:
+    """The same facts in the graph UNION."""
+    return [ox.Quad(subject, predicate, object_, _UNION) for subject, predicate, object_, _ in facts]
+
+
+_NAMESPACES = (ENTITY, RELATION, ENTITY, GRAPH)
+_LABEL, _LABELS, _UNION, _ABOUT = (ox.NamedNode(iri) for iri in (RDFS_LABEL, LABELS, UNION, ABOUT))

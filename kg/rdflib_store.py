@@ -1,0 +1,41 @@
+"""A local store as a store of rdflib, which tells its owner when rdflib writes, or lets it write nothing."""
+
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+from oxrdflib import OxigraphStore
+
+from gumption.data import InputError
+
+if TYPE_CHECKING:
+    from .stores import LocalStore
+
+
+def _announced(name: str) -> Any:
+    def method(self: "FactStore", *args: Any, **keywords: Any) -> Any:
+        self._before_writing()
+        return getattr(super(FactStore, self), name)(*args, **keywords)
+
+    method.__name__ = name
+    return method
+
+
+class FactStore(OxigraphStore):
+    """The quads of a LocalStore; what is written here, the owner does not have in UNION yet."""
+
+    def __init__(self, owner: "LocalStore", quads: ox.Store, read_only: bool) -> None:
+        super().__init__(store=quads)
+        self._owner = owner
+        self._read_only = read_only
+
+    def _before_writing(self) -> None:
+        if self._read_only:
+            raise InputError("this knowledge graph was opened read-only, and so is its rdflib dataset")
+        self._owner.written_by_rdflib()
+
+    add = _announced("add")
+    addN = _announced("addN")
+    remove = _announced("remove")
+    update = _announced("update")
+    add_graph = _announced("add_graph")
+    remove_graph = _announced("remove_graph")

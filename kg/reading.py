@@ -1,0 +1,203 @@
+"""Facts out of files of any length, a block at a time: N-Triples, N-Quads, Turtle, TriG and TSV, also gzipped."""
+
+import hashlib
+import itertools
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import pyoxigraph as ox
+
+from gumption.data import InputError
+
+from .about import is_about, read_sidecar
+from .files import DEFAULT_GRAPH, UNESCAPES, file_format
+from .quads import Quads
+from .vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, label_to_iri, term_to_label
+
+BLOCK = 1 << 20  # bytes
+_ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
+_LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+
+
+class SkippedLines(UserWarning):
+    """Bad lines of a file were left out because the caller allowed it."""
+
+
+class FactFile:
+    """The facts of a file as quads, each in its named graph, `default` for those in none.
+
+    Of N-Triples, N-Quads and TSV, which have one fact a line, up to `skip_bad` bad lines are left out, and `warn` tells
+    of them. Every method raises InputError, with file and line, for a file that is missing, of an unknown kind, or
+    broken beyond that.
+    """
+
+    def __init__(self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0) -> None:
+        self.path = path
+        self.default = default
+        self.skip_bad = skip_bad
+        self.format = file_format(path)
+        if skip_bad < 0:
+            raise InputError(f"skip_bad={skip_bad}: the number of bad lines to leave out is 0 or more")
+        if skip_bad and self.format.rdf is not None and self.format.rdf not in _LINE_FORMATS:
+            raise InputError(
+                f"{path}: only N-Triples, N-Quads and TSV have one fact a line, so only there can bad lines be skipped"
+            )
+        self._skipped: list[str] = []
+
+    def check(self) -> None:
+        """Read the whole file, to find out what is wrong with it before anything of it is used."""
+        for _ in self.quads():
+            pass
+
+    def batches(self, size: int) -> Iterator[list[ox.Quad]]:
+        """The quads of the file in lists of `size`."""
+        quads = self.quads()
+        while batch := list(itertools.islice(quads, size)):
+            yield batch
+
+    def warn(self) -> None:
+        """Tell how many lines the last reading left out, and the first few of them, in one SkippedLines."""
+        if self._skipped:
+            first = "; ".join(self._skipped[:3])
+            number = "1 bad line was" if len(self._skipped) == 1 else f"{len(self._skipped)} bad lines were"
+            more = ", ..." if len(self._skipped) > 3 else ""
+            warnings.warn(f"{number} skipped: {first}{more}", SkippedLines, stacklevel=3)
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """The quads one by one: facts, and statements about graphs in the graph ABOUT."""
+        self._skipped = []
+        try:
+            with self.format.open(self.path) as stream:
+                if self.format.rdf is None:
+                    yield from read_sidecar(self.path)
+                    yield from self._tsv(stream)
+                else:
+                    yield from self._facts(self._parsed(stream, self.format.rdf))
+        except SyntaxError as error:
+            raise InputError(f"{self.path}:{error.lineno or 1}: {error.msg}") from None
+        except EOFError:
+            raise InputError(f"cannot read {self.path}: the gzip file is cut off") from None
+        except (OSError, zlib.error) as error:
+            raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
+
+    def _tsv(self, stream: BinaryIO) -> Iterator[ox.Quad]:
+        make = Quads()
+        for first, block in _blocks(stream):
+            # Not splitlines(): a label may hold the other characters that it takes for line ends.
+            for number, line in enumerate(block.split(b"\n"), start=first):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+                except UnicodeDecodeError as error:
+                    self._bad(number, f"the text is not UTF-8: {error.reason}")
+                    continue
+                if not text:
+                    continue
+                fields = text.split("\t")
+                if "\\" in text:
+                    fields = [_ESCAPED.sub(lambda match: UNESCAPES[match[0]], field) for field in fields]
+                if len(fields) not in (3, 4) or not all(fields):
+                    self._bad(
+                        number,
+                        f"expected subject, relation, object and perhaps a graph, separated by tabs and none of them "
+                        f"empty; found {fields}",
+                    )
+                    continue
+                yield make.one(*fields[:3], fields[3] if len(fields) == 4 else self.default)
+
+    def _parsed(self, stream: BinaryIO, form: ox.RdfFormat) -> Iterator[ox.Quad]:
+        if form not in _LINE_FORMATS:
+            for quad in ox.parse(stream, form):
+                if problem := _beyond_rdf(quad):
+                    raise InputError(f"{self.path}: {problem}")
+                yield quad
+            return
+        for first, block in _blocks(stream):
+            try:
+                # A list, so that an error is found before any quad of the block has been passed on.
+                quads = list(ox.parse(block, form))
+            except SyntaxError:
+                quads = None
+            if quads is None or any(map(_beyond_rdf, quads)):
+                quads = self._good_lines(block, first, form)
+            yield from quads
+
+    def _good_lines(self, block: bytes, first: int, form: ox.RdfFormat) -> Iterator[ox.Quad]:
+        for number, line in enumerate(block.split(b"\n"), start=first):
+            try:
+                for quad in ox.parse(line, form):
+                    if problem := _beyond_rdf(quad):
+                        self._bad(number, problem)
+                    else:
+                        yield quad
+            except SyntaxError as error:
+                self._bad(number, error.msg)
+
+    def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
+        """Without what other quads say anyway, and with an IRI wherever a store of facts has one."""
+        blanks: dict[str, ox.NamedNode] = {}
+
+        def blank(node: ox.BlankNode) -> ox.NamedNode:
+            if node.value not in blanks:
+                blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
+            return blanks[node.value]
+
+        default = ox.NamedNode(label_to_iri(self.default, GRAPH))
+        reserved = {ox.NamedNode(LABELS), ox.NamedNode(UNION)}
+        label = ox.NamedNode(RDFS_LABEL)
+        for quad in parsed:
+            subject, predicate, object_, name = quad
+            if isinstance(name, ox.DefaultGraph):
+                if predicate == label and _is_own_label(quad):
+                    continue
+                name = is_about(quad) or default
+            elif name in reserved:
+                continue
+            elif isinstance(name, ox.BlankNode):
+                name = blank(name)
+            if isinstance(subject, ox.BlankNode):
+                subject = blank(subject)
+            if isinstance(object_, ox.BlankNode):
+                object_ = blank(object_)
+            yield ox.Quad(subject, predicate, object_, name)
+
+    @cached_property
+    def _digest(self) -> str:
+        with self.format.open(self.path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+
+    def _bad(self, number: int, reason: str) -> None:
+        if len(self._skipped) >= self.skip_bad:
+            self._too_many(f"{self.path}:{number}: {reason}")
+        self._skipped.append(f"{self.path}:{number}: {reason}")
+
+    def _too_many(self, last: str) -> NoReturn:
+        if self.skip_bad:
+            raise InputError(f"{last} (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)")
+        raise InputError(last)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of about BLOCK bytes, and the number of the first of them."""
+    first = 1
+    while block := stream.read(BLOCK):
+        block += stream.readline()
+        yield first, block
+        first += block.count(b"\n")
+
+
+def _beyond_rdf(quad: ox.Quad) -> str | None:
+    if isinstance(quad.object, ox.Triple) or isinstance(quad.subject, ox.Triple):
+        return f"a triple about a triple ({quad.object}) is not supported: name it with a node"
+    return None
+
+
+def _is_own_label(quad: ox.Quad) -> bool:
+    if not isinstance(quad.subject, ox.NamedNode):
+        return False
+    namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if quad.subject.value.startswith(ns)]
+    return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)
