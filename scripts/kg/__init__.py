@@ -2,7 +2,7 @@
 
 import typer
 
-from . import build, fit, predict, store
+from . import analysis, build, external, fit, predict, store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -13,3 +13,5 @@ app.add_typer(build.app, name="build")
 app.add_typer(store.app)
 app.add_typer(fit.app)
 app.add_typer(predict.app)
+app.add_typer(external.app)
+app.add_typer(analysis.app)

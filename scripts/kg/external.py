@@ -1,0 +1,291 @@
+"""`gumption kg import` and `link`: other projects' commonsense graphs, and links from a task's words to them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, count, print_json, print_table
+from .sources import RECIPES, is_address, open_graph
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
+    from gumption.kg.external import Imported
+    from gumption.kg.linking import Link
+
+app = typer.Typer()
+importers = typer.Typer(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
+app.add_typer(importers, name="import")
+
+EXAMPLES = 4  # of each method, in the table
+
+Out = Annotated[
+    str,
+    typer.Option(
+        help="The graph to add to: a folder, which keeps memory bounded, a .nq, .trig, .ttl or .tsv file, or an "
+        "endpoint's http address. It is made where there is none."
+    ),
+]
+Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
+Relations = Annotated[list[str] | None, typer.Option(help="Take this relation only; may be repeated.")]
+SkipBad = Annotated[int, typer.Option(min=0, help="How many malformed lines of a file to pass over.")]
+
+
+@importers.command(
+    epilog='Example: gumption kg import conceptnet "$(gumption data fetch conceptnet)" --out runs/conceptnet'
+)
+def conceptnet(
+    file: Annotated[Path, typer.Argument(help="Assertions (.csv) or the tab form (.tsv), plain or gzip.")],
+    out: Out,
+    update: Update = None,
+    graph: Annotated[str, typer.Option(help="Name of the graph.")] = "conceptnet",
+    language: Annotated[str, typer.Option(help="Language of both ends; all for every one.")] = "en",
+    relations: Relations = None,
+    min_weight: Annotated[float | None, typer.Option(help="Leave out assertions that weigh less.")] = None,
+    senses: Annotated[bool, typer.Option("--senses", help="Keep senses: 'ice cream/n/wn/food'.")] = False,
+    skip_bad: SkipBad = 0,
+    as_json: Json = False,
+) -> None:
+    """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default."""
+    from gumption.kg.conceptnet import import_conceptnet
+
+    with _graph_at(out, update) as into, _progress([file]) as progress:
+        done = import_conceptnet(
+            into,
+            file,
+            name=graph,
+            language=None if language == "all" else language,
+            relations=relations,
+            min_weight=min_weight,
+            senses=senses,
+            skip_bad=skip_bad,
+            progress=progress,
+        )
+    _print_imported([done], out, as_json)
+
+
+@importers.command(epilog="Example: gumption kg import atomic2020 train.tsv dev.tsv test.tsv --out runs/atomic")
+def atomic2020(
+    files: Annotated[list[Path], typer.Argument(help="train.tsv, dev.tsv, test.tsv, or the zip they are in.")],
+    out: Out,
+    update: Update = None,
+    graph: Annotated[str, typer.Option(help="Start of the graphs' names: GRAPH/train and so on.")] = "atomic",
+    relations: Relations = None,
+    skip_bad: SkipBad = 0,
+    as_json: Json = False,
+) -> None:
+    """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out."""
+    from gumption.kg.atomic import import_atomic2020
+
+    with _graph_at(out, update) as into, _progress(files) as progress:
+        done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
+    _print_imported(done, out, as_json)
+
+
+@importers.command(epilog="Example: gumption kg import wordnet WordNet-3.1/dict --out runs/wordnet")
+def wordnet(
+    folder: Annotated[Path, typer.Argument(help="The folder with data.noun, index.noun and so on.")],
+    out: Out,
+    update: Update = None,
+    graph: Annotated[str, typer.Option(help="Name of the graph.")] = "wordnet",
+    as_json: Json = False,
+) -> None:
+    """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma)."""
+    from gumption.kg.wordnet import import_wordnet
+
+    with _graph_at(out, update) as into:
+        done = import_wordnet(into, folder, name=graph)
+    _print_imported([done], out, as_json, lines="synsets")
+
+
+@app.command(epilog="Example: gumption kg link wordcraft conceptnet --out runs/kg")
+def link(
+    labels: Annotated[str, typer.Argument(help="Whose entities are to be linked.")],
+    targets: Annotated[str, typer.Argument(help="Whose entities are to be found.")],
+    out: Annotated[
+        str | None, typer.Option(help="A graph that has either side, as a named graph, and gets the links.")
+    ] = None,
+    update: Update = None,
+    graph: Annotated[
+        str | None, typer.Option(help="Name of the links' graph; links/LABELS/TARGETS if not given.")
+    ] = None,
+    recipe_book: Annotated[str, typer.Option(help="What wordcraft means: a shipped book, or a file.")] = "commonsense",
+    methods: Annotated[
+        list[str] | None, typer.Option(help="exact, lemma, compound or nearest; may be repeated. All if not given.")
+    ] = None,
+    min_cosine: Annotated[float, typer.Option(help="What nearest has to reach.")] = 0.6,
+    vectors: Annotated[Path | None, typer.Option(help="Word vectors for nearest, in word2vec's binary format.")] = None,
+    skip_bad: SkipBad = 0,
+    as_json: Json = False,
+) -> None:
+    """How many entities of one graph have a partner in another, by exact spelling, lemma, compound and word vectors.
+
+    LABELS and TARGETS are each the first of these that fits: a named graph of --out; a file of ConceptNet, assertions
+    or tab form; a file, folder or http address of a graph, with #NAME for one of its graphs; the name wordcraft, which
+    is the recipe book; the name conceptnet, which is the file that gumption data fetch conceptnet has put into the
+    cache folder (GUMPTION_DATA_DIR moves that).
+    """
+    from gumption.data import InputError
+    from gumption.kg.linking import METHODS, add_links, coverage
+    from gumption.kg.linking import link as make_links
+
+    chosen = methods or list(METHODS)
+    if vectors is not None and "nearest" not in chosen:
+        raise InputError("--vectors are for the method nearest: leave them out, or add --methods nearest")
+    with _graph_at(out, update) as store:
+        sides = [_entities(each, store, recipe_book, skip_bad) for each in (labels, targets)]
+        loaded = None
+        if "nearest" in chosen:
+            from gumption.kg import WordVectors
+
+            loaded = WordVectors.load(vectors)
+        links = make_links(*sides, vectors=loaded, methods=chosen, min_cosine=min_cosine)
+        name = graph or f"links/{_short(labels)}/{_short(targets)}"
+        if out is not None:
+            add_links(store, links, name)
+    if as_json:
+        found = [{"label": x.label, "target": x.target, "method": x.method, "score": x.score} for x in links]
+        print_json({"targets": len(sides[1]), "coverage": coverage(links), "links": found})
+        return
+    many = coverage(links)
+    rows = [
+        (method, number, f"{number / len(links):.1%}", _examples(links, method))
+        for method, number in many.items()
+        if number or method in chosen
+    ]
+    linked = len(links) - many["none"]
+    caption = (
+        f"{linked} of {len(links)} entities of {labels} ({linked / len(links):.1%}) have a partner among the "
+        f"{len(sides[1])} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
+    )
+    print_table(["method", "entities", "share", "examples"], rows, caption)
+
+
+def _examples(links: "Sequence[Link]", method: str) -> str:
+    """Some links of a method, spread over the alphabet."""
+    found = [each for each in links if each.method == method]
+    chosen = found[:: max(1, len(found) // EXAMPLES)][:EXAMPLES]
+    return "\n".join(
+        each.label if each.target is None or method == "exact"
+        else f"{each.label} -> {each.target}" + ("" if method == "lemma" else f" ({each.score:.2f})")
+        for each in chosen
+    )  # fmt: skip
+
+
+def _entities(source: str, store: "KnowledgeGraph", recipe_book: str, skip_bad: int) -> list[str]:
+    """The sorted entities that LABELS or TARGETS stands for; see the help of `link`."""
+    from gumption.data import InputError
+    from gumption.kg.weights import WEIGHTS
+
+    if source in store.graphs():
+        return list(store.arrays(source)[0].entities)
+    path = Path(source)
+    if source == "wordcraft" and not path.exists():
+        from gumption.envs.wordcraft import RecipeBook
+
+        return sorted(RecipeBook.load(recipe_book).entities)
+    if source == "conceptnet" and not path.exists():
+        path = _fetched_conceptnet()
+    if path.is_file() and _is_conceptnet(path):
+        from gumption.kg.conceptnet import conceptnet_entities
+
+        with _progress([path]) as progress:
+            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress)
+    if not (path.exists() or is_address(source) or "#" in source):
+        raise InputError(
+            f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
+            "names wordcraft and conceptnet"
+        )
+    graph, name = open_graph(source)
+    with graph:
+        names = [name] if name else [each for each in graph.graphs() if not each.endswith((RECIPES, WEIGHTS))]
+        return sorted({entity for each in names for entity in graph.arrays(each)[0].entities})
+
+
+def _is_conceptnet(path: Path) -> bool:
+    """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
+    from gumption.data import InputError
+    from gumption.kg.conceptnet import conceptnet_form
+
+    if path.name.removesuffix(".gz").endswith((".nq", ".nt", ".trig", ".ttl")):
+        return False
+    try:
+        return bool(conceptnet_form(path))
+    except InputError:
+        return False
+
+
+def _fetched_conceptnet() -> Path:
+    from gumption.data import InputError
+    from gumption.data.download import cache_folder
+    from gumption.data.manifest import fetchable
+
+    path = cache_folder() / fetchable()["conceptnet"].file
+    if not path.is_file():
+        raise InputError(
+            f"ConceptNet is not at {path}: fetch it with `gumption data fetch conceptnet`, or name a file of it, or a "
+            "graph made by `gumption kg import conceptnet`"
+        )
+    return path
+
+
+def _short(source: str) -> str:
+    """What a side is called in the name of the links' graph."""
+    place, _, name = source.partition("#")
+    return name or Path(place).name.split(".")[0]
+
+
+@contextmanager
+def _graph_at(out: str | None, update: str | None) -> "Iterator[KnowledgeGraph]":
+    """The graph to add to; one in a file is read first and written when all went well."""
+    from gumption.kg import KnowledgeGraph
+    from gumption.kg.files import file_format
+
+    file = (
+        Path(out) if out is not None and not is_address(out) and Path(out).suffix and not Path(out).is_dir() else None
+    )
+    if file is None:
+        with KnowledgeGraph(out, update=update) as graph:
+            yield graph
+        return
+    file_format(file)
+    with KnowledgeGraph.load(file) if file.exists() else KnowledgeGraph() as graph:
+        yield graph
+        graph.save(file)
+
+
+@contextmanager
+def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
+    """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    total = sum(file.stat().st_size for file in files if file.is_file())
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda read: bar.advance(task, read)
+
+
+def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:
+    if as_json:
+        print_json(
+            [
+                {"graph": x.graph, "lines": x.lines, "kept": x.kept, "dropped": dict(x.dropped), "new": x.new}
+                for x in done
+            ]
+        )
+        return
+    rows: list[Any] = []
+    for each in done:
+        rows += [(each.graph, f"{lines} read", each.lines)]
+        rows += [("", f"dropped: {reason}", number) for reason, number in each.dropped.items()]
+        rows += [("", "kept", each.kept), ("", "new facts", each.new)]
+    print_table(["graph", "what", "number"], rows, f"{count(done, 'graph')} written to {out}")
