@@ -8,7 +8,7 @@ A node that names one ingredient takes it twice (fire + fire), because facts hav
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from gumption.data import InputError
 
 from .minimum_derivation import Problem
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .graph import KnowledgeGraph
 
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
 
@@ -87,7 +90,7 @@ class Recipes:
         self.ingredients, self.products = rows[:, :-1], rows[:, -1]
 
     @classmethod
-    def of(cls, graph, name: str | None = None) -> Self:
+    def of(cls, graph: "KnowledgeGraph", name: str | None = None) -> Self:
         """The recipes of a KnowledgeGraph, or of one of its named graphs."""
         return cls(*graph.arrays(name))
 
@@ -109,14 +112,15 @@ class Recipes:
         """
         return self._relax(self._start(basic), np.max)
 
-    def derive(self, goal: str, basic: Sequence[str] | None = None) -> Derivation:
+    def derive(self, goal: str, basic: Sequence[str] | None = None, *, prove: bool = True) -> Derivation:
         """A derivation of the goal in as few combinations as could be found, each thing made once.
 
         The exact minimum is NP-hard: a shortest path in a directed hypergraph that shares what it makes, or in
         planning an optimal plan without deletes (Bylander 1994). Two derivations are read off first: along the
         recipes of least depth, and along those of least work where nothing is shared. The search of
         minimum_derivation.py then proves the shorter one minimal, or finds the minimum, or gives up after a fixed
-        amount of search; `at_least` tells which.
+        amount of search; `at_least` tells which. Without `prove` the shorter one is the answer at once, and
+        `at_least` is the depth of the goal.
 
         Raises InputError for an unknown goal, and for one that the basic entities do not lead to.
         """
@@ -129,8 +133,9 @@ class Recipes:
             return Derivation(goal, (), 0)
         work = self._relax(start, np.sum)
         found = [self._read_off(target, start, values, how) for values, how in ((depth, np.max), (work, np.sum))]
-        problem = Problem(self.ingredients, self.products, start, target, depth, work)
-        rows, at_least = problem.minimum(min(found, key=len))
+        rows, at_least = min(found, key=len), int(depth[target])
+        if prove:
+            rows, at_least = Problem(self.ingredients, self.products, start, target, depth, work).minimum(rows)
         return Derivation(goal, self._steps(rows, start), at_least)
 
     def _start(self, basic: Sequence[str] | None) -> np.ndarray:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .scene import BORDER, CENTRE_BORDER, CENTRE_FILL, FAR_FILL, NEAR_FILL, Edge, Scene, shown
+from .scene import BORDER, CENTRE_BORDER, CENTRE_FILL, FAR_FILL, NEAR_FILL, Edge, Scene, curve, shown
 
 _FACTS = 20  # under the pointer
-_POINTS = 15  # of a bent line
+_BUTTONS = [["toImage", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -39,7 +39,7 @@ def page(scene: Scene) -> str:
     """The HTML page of a scene; plotly's program (about 4.8 MB) is part of it."""
     import plotly.graph_objects as plotly
 
-    figure = plotly.Figure([trace for relation in scene.looks for trace in _lines(scene, relation)] + [_nodes(scene)])
+    figure = plotly.Figure([trace for relation in scene.looks for trace in _lines(scene, relation)])
     axis: dict[str, Any] = {"visible": False}
     low = (scene.points - scene.boxes / 2).min(axis=0) - 0.15
     high = (scene.points + scene.boxes / 2).max(axis=0) + 0.15
@@ -47,15 +47,16 @@ def page(scene: Scene) -> str:
         template="none",
         xaxis={**axis, "range": [low[0], high[0]]},
         yaxis={**axis, "range": [low[1], high[1]], "scaleanchor": "x"},
+        annotations=_boxes(scene),
         margin={"l": 0, "r": 0, "t": 0, "b": 0},
         dragmode="pan",
         hovermode="closest",
         hoverlabel={"align": "left", "bgcolor": "white", "font": {"size": 13, "color": "#222"}},
-        legend={"title": {"text": "relation"}, "itemsizing": "constant"},
+        legend={"title": {"text": "relation"}, "itemsizing": "constant", "y": 0.94},  # below the buttons,
     )
     shown_figure = figure.to_html(
         full_html=False, include_plotlyjs=True, div_id="neighbourhood",
-        config={"scrollZoom": True, "displaylogo": False, "responsive": True},
+        config={"scrollZoom": True, "displaylogo": False, "responsive": True, "modeBarButtons": _BUTTONS},
     )  # fmt: skip
     return _PAGE.format(
         title=html.escape(shown(scene.part.centre, 60)), caption=html.escape(scene.caption), figure=shown_figure
@@ -67,7 +68,7 @@ def escaped(label: str) -> str:
     return html.escape(shown(label, 200), quote=False)
 
 
-def _nodes(scene: Scene) -> dict[str, Any]:
+def _boxes(scene: Scene) -> list[dict[str, Any]]:
     part = scene.part
     facts: list[list[str]] = [[] for _ in part.entities]
     place = {label: index for index, label in enumerate(part.entities)}
@@ -75,24 +76,24 @@ def _nodes(scene: Scene) -> dict[str, Any]:
         text = " ".join(map(escaped, fact))
         for entity in sorted({place[fact[0]], place[fact[2]]}):
             facts[entity].append(text)
-    fills = [CENTRE_FILL if hop == 0 else NEAR_FILL if hop == 1 else FAR_FILL for hop in part.hops.tolist()]
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "showlegend": False,
-        "x": scene.points[:, 0].tolist(),
-        "y": scene.points[:, 1].tolist(),
-        "text": ["<br>".join(map(escaped, label.split("\n"))) for label in scene.labels],
-        "textposition": "top center",
-        "textfont": {"size": 12, "color": "#222"},
-        "hoverinfo": "text",
-        "hovertext": [_hover(label, lines) for label, lines in zip(part.entities, facts, strict=True)],
-        "marker": {
-            "size": [18] + [11] * (len(fills) - 1),
-            "color": fills,
-            "line": {"width": [2.5] + [1.2] * (len(fills) - 1), "color": [CENTRE_BORDER] + [BORDER] * (len(fills) - 1)},
-        },
-    }
+    boxes = []
+    for index, (label, hop) in enumerate(zip(part.entities, part.hops.tolist(), strict=True)):
+        text = "<br>".join(map(escaped, scene.labels[index].split("\n")))
+        boxes.append(
+            {
+                "x": float(scene.points[index, 0]),
+                "y": float(scene.points[index, 1]),
+                "showarrow": False,
+                "text": text if hop else f"<b>{text}</b>",
+                "font": {"size": 12, "color": "#222"},
+                "bgcolor": NEAR_FILL if hop == 1 else FAR_FILL if hop else CENTRE_FILL,
+                "bordercolor": BORDER if hop else CENTRE_BORDER,
+                "borderwidth": 1 if hop else 2,
+                "borderpad": 3,
+                "hovertext": _hover(label, facts[index]),
+            }
+        )
+    return boxes
 
 
 def _hover(label: str, facts: list[str]) -> str:
@@ -101,50 +102,63 @@ def _hover(label: str, facts: list[str]) -> str:
 
 
 def _lines(scene: Scene, relation: str) -> list[dict[str, Any]]:
-    """The lines of a relation, and in the middle of each a mark with its facts, an arrow where it has one direction."""
+    """The lines of a relation, and in the middle of each a mark with its facts, an arrow where it has one direction.
+
+    Lines that do not end at the centre are fainter.
+    """
     colour, pattern = scene.looks[relation]
-    edges = [edge for edge in scene.edges if edge.relation == relation]
+    centred = [edge for edge in scene.edges if edge.relation == relation and 0 in (edge.subject, edge.object)]
+    edges = centred + [edge for edge in scene.edges if edge.relation == relation and edge not in centred]
     curves = [_curve(scene, edge) for edge in edges]
-    gap = np.full((1, 2), np.nan)
-    path = np.concatenate([piece for curve in curves for piece in (curve, gap)])
-    middles = np.array([curve[len(curve) // 2] for curve in curves])
-    ahead = np.array([curve[len(curve) // 2 + 1] - curve[len(curve) // 2 - 1] for curve in curves])
-    common = {"type": "scatter", "name": escaped(relation), "legendgroup": escaped(relation)}
-    return [
+    middles = np.array([line[len(line) // 2] for line in curves])
+    ahead = np.array([line[len(line) // 2 + 1] - line[len(line) // 2 - 1] for line in curves])
+    common = {"type": "scatter", "name": escaped(relation), "legendgroup": escaped(relation), "showlegend": False}
+    traces: list[dict[str, Any]] = [
         {
             **common,
             "mode": "lines",
-            "x": [None if np.isnan(x) else round(x, 4) for x in path[:, 0].tolist()],
-            "y": [None if np.isnan(y) else round(y, 4) for y in path[:, 1].tolist()],
-            "line": {"color": colour, "width": 1.4, "dash": _DASHES[pattern]},
+            **_path(some),
+            "line": {"color": colour, "width": width, "dash": _DASHES[pattern]},
+            "opacity": opacity,
             "hoverinfo": "skip",
-        },
-        {
-            **common,
-            "mode": "markers",
-            "showlegend": False,
-            "x": np.round(middles[:, 0], 4).tolist(),
-            "y": np.round(middles[:, 1], 4).tolist(),
-            "marker": {
-                "color": colour,
-                "size": [6 if edge.both else 10 for edge in edges],
-                "symbol": ["circle" if edge.both else "arrow" for edge in edges],
-                "angle": np.round(np.degrees(np.arctan2(ahead[:, 0], ahead[:, 1])), 1).tolist(),
-            },
-            "hoverinfo": "text",
-            "hovertext": ["<br>".join(" ".join(map(escaped, fact)) for fact in scene.facts(edge)) for edge in edges],
-        },
+        }
+        for some, width, opacity in ((curves[: len(centred)], 2.0, 1.0), (curves[len(centred) :], 1.2, 0.6))
+        if some
     ]
+    traces[0]["showlegend"] = True
+    marks = {
+        **common,
+        "mode": "markers",
+        "x": np.round(middles[:, 0], 4).tolist(),
+        "y": np.round(middles[:, 1], 4).tolist(),
+        "marker": {
+            "color": colour,
+            "opacity": 1,
+            "size": [6 if edge.both else 9 for edge in edges],
+            "symbol": ["circle" if edge.both else "triangle-up" for edge in edges],
+            "angle": np.round(np.degrees(np.arctan2(ahead[:, 0], ahead[:, 1])), 1).tolist(),
+        },
+        "hoverinfo": "text",
+        "hovertext": ["<br>".join(" ".join(map(escaped, fact)) for fact in scene.facts(edge)) for edge in edges],
+    }
+    return [*traces, marks]
+
+
+def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
+    """Curves as one line that is interrupted between them."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for line in curves:
+        xs += [*np.round(line[:, 0], 4).tolist(), None]
+        ys += [*np.round(line[:, 1], 4).tolist(), None]
+    return {"x": xs, "y": ys}
 
 
 def _curve(scene: Scene, edge: Edge) -> np.ndarray:
-    """(points, 2) along a line: a quadratic Bezier curve as matplotlib's arc3 is, and a small round for a loop."""
-    start, end = scene.points[[edge.subject, edge.object]]
-    if edge.subject == edge.object:
-        angle = np.linspace(-np.pi / 2, 1.5 * np.pi, _POINTS)[:, None]
-        radius = 0.14 + 0.5 * abs(edge.bend)
-        return start + (0, radius) + radius * np.hstack([np.cos(angle), np.sin(angle)])
-    way = end - start
-    control = (start + end) / 2 + 2 * edge.bend * np.array([-way[1], way[0]])
-    t = np.linspace(0, 1, _POINTS)[:, None]
-    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+    """(points, 2) along the line of an edge; that of a loop is a circle that stands on its box."""
+    if edge.subject != edge.object:
+        return curve(*scene.points[[edge.subject, edge.object]], edge.bend)
+    angle = np.linspace(-np.pi / 2, 1.5 * np.pi, 25)
+    radius = 0.1 + 0.5 * abs(edge.bend)
+    foot = scene.points[edge.subject] + np.array([0, scene.boxes[edge.subject, 1] / 4])
+    return foot + radius * np.column_stack([np.cos(angle), 1 + np.sin(angle)])

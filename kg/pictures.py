@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
+ENDINGS = (".svg", ".png", ".html")  # of the picture of a neighbourhood
 BARS = 25  # relations in the picture of statistics
 _MARGIN = 0.12  # inches
 _LEGEND_SIZE, _LEGEND_ROW, _LEGEND_LINE = 7.5, 0.17, 0.62
@@ -59,7 +60,7 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
     off. Raises InputError for another ending, or a file that cannot be written.
     """
     path = Path(path)
-    check_ending(path, (".svg", ".png", ".html"))
+    check_ending(path, ENDINGS)
     scene = Scene.of(part)
     if path.suffix == ".html":
         from .interactive import page

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,8 @@ FONT_SIZE = 8.0  # points
 FONT = "DejaVu Sans"
 _CHARACTERS, _LINES = 16, 2  # of a label in its box
 _SPREAD = 0.16  # between lines that join the same two boxes, as a share of their length
-_ROUNDS = 400
+_BENDS = (0.0, 0.08, -0.08, 0.16, -0.16)  # tried for a line that would pass behind boxes, in this order
+_ROUNDS = 400  # of pushing boxes apart
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class Scene:
     def of(cls, part: Neighbourhood) -> "Scene":
         labels = tuple(map(_label, part.entities))
         boxes = _box_sizes(labels)
-        edges = tuple(_edges(part))
-        return cls(part, labels, boxes, _layout(part, edges, boxes), edges)
+        edges = _edges(part)
+        points = _layout(part, edges, boxes)
+        return cls(part, labels, boxes, points, tuple(_around_boxes(edges, points, boxes)))
 
     @cached_property
     def looks(self) -> dict[str, tuple[str, str]]:
@@ -82,6 +84,14 @@ class Scene:
         one, other = self.part.entities[edge.subject], self.part.entities[edge.object]
         there = (one, edge.relation, other)
         return [there, (other, edge.relation, one)] if edge.both else [there]
+
+
+def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
+    """(31, 2) points along the quadratic Bezier curve of a line: the one that matplotlib calls arc3."""
+    way = end - start
+    control = (start + end) / 2 + 2 * bend * np.array([-way[1], way[0]])
+    t = np.linspace(0, 1, 31)[:, None]
+    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
 
 
 def shown(label: str, characters: int) -> str:
@@ -136,7 +146,7 @@ def _edges(part: Neighbourhood) -> list[Edge]:
     return edges
 
 
-def _layout(part: Neighbourhood, edges: tuple[Edge, ...], boxes: np.ndarray) -> np.ndarray:
+def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.ndarray:
     """(n, 2) centres: Kamada and Kawai's springs (1989) from rings around the centre, then overlaps pushed apart."""
     import networkx
 
@@ -153,6 +163,25 @@ def _layout(part: Neighbourhood, edges: tuple[Edge, ...], boxes: np.ndarray) -> 
         # Room for each box in the mean, wider than high as the boxes are.
         points *= 0.42 * size**0.5 * np.array([1.25, 0.95]) + 0.55
     return np.round(_push_apart(points, boxes + 0.06), 3)
+
+
+def _around_boxes(edges: list[Edge], points: np.ndarray, boxes: np.ndarray) -> list[Edge]:
+    """The edges, a straight one bent where it then passes behind fewer boxes of others."""
+    routed = []
+    for edge in edges:
+        ends = (edge.subject, edge.object)
+        if edge.subject != edge.object and edge.bend == 0:
+            behind = [_behind(curve(*points[[*ends]], bend), points, boxes, ends) for bend in _BENDS]
+            edge = replace(edge, bend=_BENDS[int(np.argmin(behind))])
+        routed.append(edge)
+    return routed
+
+
+def _behind(line: np.ndarray, points: np.ndarray, boxes: np.ndarray, ends: tuple[int, int]) -> int:
+    """How many boxes other than its ends a line passes behind."""
+    inside = (np.abs(line[:, None] - points[None]) < boxes[None] / 2).all(axis=2).any(axis=0)
+    inside[[*ends]] = False
+    return int(inside.sum())
 
 
 def _rings(hops: np.ndarray) -> np.ndarray:

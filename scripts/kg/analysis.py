@@ -1,0 +1,266 @@
+"""`gumption kg stats`, `draw` and `path`: the shape of a graph in figures and pictures, and ways through it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, print_json, print_table
+from .sources import Source, binary_graphs, open_graph
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gumption.kg import Vocabulary
+    from gumption.kg.analysis import GraphStatistics
+    from gumption.kg.derivations import Derivation, Recipes
+
+    Arrays = tuple[Vocabulary, np.ndarray]
+
+app = typer.Typer()
+
+Basic = Annotated[
+    list[str] | None,
+    typer.Option(help="A basic entity of the recipes, instead of those that none makes; may be repeated."),
+]
+
+
+@app.command(epilog="Example: gumption kg stats runs/kg.nq --plot runs/kg-statistics.svg")
+def stats(
+    source: Source,
+    plot: Annotated[Path | None, typer.Option(help="Also draw them to this .svg or .png file.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many of the entities with most facts to list.")] = 10,
+    basic: Basic = None,
+    as_json: Json = False,
+) -> None:
+    """Facts by relation, components, degrees, and where the graph has recipes how deep things lie.
+
+    Without #NAME all graphs together, recipe nodes apart.
+    """
+    from gumption.data import InputError
+    from gumption.kg import analysis
+    from gumption.kg.pictures import check_ending, draw_statistics
+
+    if plot is not None:
+        check_ending(plot, (".svg", ".png"))
+    (vocabulary, ids), everything = _read(source)
+    if not len(ids):
+        raise InputError(f"{source} has no facts")
+    statistics = analysis.graph_statistics(vocabulary, ids)
+    most = analysis.top_entities(vocabulary, ids, top)
+    recipes = _recipes(everything, wanted=basic is not None)
+    depths = None if recipes is None else _depths(recipes, basic)
+    if plot is not None:
+        draw_statistics(statistics, plot)
+    if as_json:
+        print_json(_statistics_json(statistics, most, depths))
+        return
+    _print_statistics(statistics, most)
+    if depths is not None:
+        rows = [*depths["depth"].items(), *([("never", len(depths["unreachable"]))] if depths["unreachable"] else [])]
+        caption = f"{depths['recipes']} recipes of {depths['things']} things from {', '.join(depths['basic'])}"
+        print_table(["generations of combining", "things"], rows, caption)
+
+
+@app.command(epilog="Example: gumption kg draw runs/kg.nq --around steam --hops 1 --out steam.svg")
+def draw(
+    source: Source,
+    around: Annotated[str, typer.Option(help="The label of the entity in the middle.")],
+    out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
+    hops: Annotated[int, typer.Option(help="How many facts away an entity may be.")] = 1,
+    max_nodes: Annotated[
+        int, typer.Option(help="At most so many entities: the nearest, of these those with most facts, then by label.")
+    ] = 60,
+) -> None:
+    """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart."""
+    from gumption.kg.analysis import neighbourhood
+    from gumption.kg.pictures import ENDINGS, check_ending, draw_neighbourhood
+
+    check_ending(out, ENDINGS)
+    arrays, _ = _read(source)
+    part = neighbourhood(*arrays, around, hops, max_nodes)
+    draw_neighbourhood(part, out)
+    left_out = f", {part.left_out} more entities left out (--max-nodes)" if part.left_out else ""
+    print(f"{len(part.entities)} entities and {len(part.facts)} facts drawn to {out}{left_out}")
+
+
+@app.command(epilog="Example: gumption kg path runs/kg.nq --goal train")
+def path(
+    source: Source,
+    goal: Annotated[str | None, typer.Option(help="What to make: the fewest combinations that lead to it.")] = None,
+    basic: Basic = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --goal: a short way at once, without a proof that none is shorter.")
+    ] = False,
+    start: Annotated[str | None, typer.Option("--from", help="With --to: the entity where a path begins.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="The entity where it ends.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The recipes that make a goal, or the shortest path of facts between two entities.
+
+    Recipes are read from all graphs or the one that #NAME picks; a path from all but recipe nodes.
+    """
+    from gumption.data import InputError
+    from gumption.kg import analysis
+
+    if (goal is None) == (start is None) or (start is None) != (end is None):
+        raise InputError("give either --goal, or --from and --to")
+    if goal is None and (basic or quick):
+        raise InputError("--basic and --quick go with --goal: they are about recipes")
+    arrays, everything = _read(source)
+    if goal is not None:
+        _answer_derivation(_derive(everything, goal, basic, quick), as_json)
+        return
+    assert start is not None
+    assert end is not None
+    steps = analysis.shortest_path(*arrays, start, end)
+    if as_json:
+        print_json({"from": start, "to": end, "steps": steps})
+    elif not steps:
+        print(f"{start} is where the path begins and ends")
+    else:
+        _print_path(start, steps)
+
+
+def _read(source: str) -> "tuple[Arrays, Arrays]":
+    """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME."""
+    from gumption.kg.analysis import merged
+
+    graph, name = open_graph(source)
+    with graph:
+        everything = graph.arrays(name)
+        names = list(graph.graphs())
+        chosen = binary_graphs(graph)
+        if name is not None or len(chosen) in (0, len(names)):
+            return everything, everything
+        return merged([graph.arrays(each) for each in chosen]), everything
+
+
+def _recipes(arrays: "Arrays", wanted: bool) -> "Recipes | None":
+    from gumption.data import InputError
+    from gumption.kg.derivations import Recipes
+
+    try:
+        return Recipes(*arrays)
+    except InputError:
+        if wanted:
+            raise
+        return None
+
+
+def _depths(recipes: "Recipes", basic: list[str] | None) -> dict[str, Any]:
+    import numpy as np
+
+    depth = recipes.depths(basic)
+    values, counts = np.unique(depth[np.isfinite(depth)], return_counts=True)
+    never = np.flatnonzero(~np.isfinite(depth)).tolist()
+    return {
+        "recipes": len(recipes),
+        "things": len(depth),
+        "basic": sorted(basic or recipes.basic),
+        "depth": {int(value): int(number) for value, number in zip(values, counts, strict=True)},
+        "unreachable": [recipes.things.entities[thing] for thing in never],
+    }
+
+
+def _statistics_json(
+    statistics: "GraphStatistics", most: list[tuple[str, int, int]], depths: dict[str, Any] | None
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "facts": statistics.facts,
+        "entities": statistics.entities,
+        "relations": [asdict(row) for row in statistics.relations],
+        "components": {"count": len(statistics.component_sizes), "sizes": _distribution(statistics.component_sizes)},
+        "degrees": {
+            "in": _distribution(statistics.in_degree),
+            "out": _distribution(statistics.out_degree),
+            "both": _distribution(statistics.in_degree + statistics.out_degree),
+        },
+        "top": [{"entity": label, "in": into, "out": out} for label, into, out in most],
+        "recipes": depths,
+    }
+
+
+def _distribution(values: "np.ndarray") -> dict[int, int]:
+    """Value -> how often it occurs."""
+    import numpy as np
+
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+
+
+def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, int]]) -> None:
+    sizes = statistics.component_sizes
+    caption = (
+        f"{statistics.facts:,} facts, {statistics.entities:,} entities, {len(statistics.relations)} relations, "
+        f"{len(sizes):,} component{'' if len(sizes) == 1 else 's'}, the largest with {sizes[0]:,} entities"
+    )
+    columns = ["relation", "facts", "subj.", "obj.", "obj. /\nsubj.", "subj. /\nobj.", "class", "sym-\nmetric"]
+    rows = [
+        [
+            row.relation,
+            f"{row.facts:,}",
+            f"{row.subjects:,}",
+            f"{row.objects:,}",
+            f"{row.objects_per_subject:.2f}",
+            f"{row.subjects_per_object:.2f}",
+            row.cardinality,
+            f"{row.symmetric:.0%}",
+        ]
+        for row in statistics.relations
+    ]
+    if any(row.inverse is not None for row in statistics.relations):
+        columns.append("inverse")
+        for cells, row in zip(rows, statistics.relations, strict=True):
+            cells.append("" if row.inverse is None else f"{row.inverse} ({row.inverse_share:.0%})")
+    print_table(columns, rows, caption)
+    if most:
+        print_table(
+            ["entity with most facts", "as object", "as subject"], [(e, f"{i:,}", f"{o:,}") for e, i, o in most]
+        )
+
+
+def _derive(arrays: "Arrays", goal: str, basic: list[str] | None, quick: bool) -> "Derivation":
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from gumption.kg.derivations import Recipes
+
+    recipes = Recipes(*arrays)
+    console = Console(stderr=True)
+    shown = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*shown, console=console, disable=not console.is_terminal, transient=True) as progress:
+        progress.add_task("looking for the fewest combinations", total=None)
+        return recipes.derive(goal, basic, prove=not quick)
+
+
+def _answer_derivation(found: "Derivation", as_json: bool) -> None:
+    from dataclasses import asdict
+
+    if as_json:
+        print_json({**asdict(found), "minimal": found.minimal})
+        return
+    if not found.steps:
+        print(f"{found.goal} is a basic entity: there is nothing to combine")
+        return
+    rows = [
+        (number, " + ".join(step.ingredients), step.product, step.generation)
+        for number, step in enumerate(found.steps, start=1)
+    ]
+    number = f"{len(found.steps)} combination{'' if len(found.steps) == 1 else 's'}"
+    proof = "no way is shorter" if found.minimal else f"any way has at least {found.at_least}"
+    print_table(["step", "combine", "to make", "generation"], rows, f"{number}; {proof}")
+
+
+def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...]) -> None:
+    rows = []
+    here = start
+    for number, facts in enumerate(steps, start=1):
+        there = facts[0][2] if facts[0][0] == here else facts[0][0]
+        for fact in facts:
+            forward = fact[0] == here
+            rows.append((number, here, f"--{fact[1]}->" if forward else f"<-{fact[1]}--", there))
+        here = there
+    print_table(["step", "from", "fact", "to"], rows, f"{len(steps)} step{'' if len(steps) == 1 else 's'}")
