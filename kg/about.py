@@ -72,11 +72,9 @@ def annotation_update(name: str, about: Mapping[str, str]) -> str:
 
 def is_about(quad: ox.Quad) -> ox.NamedNode | None:
     """The graph ABOUT where a triple of a file without graph names is a statement about one of gumption's graphs."""
-    subject, predicate, _, _ = quad
-    if not isinstance(subject, ox.NamedNode) or not subject.value.startswith(GRAPH):
-        return None
+    subject, predicate, text, _ = quad
     known = predicate.value in _KEYS or predicate.value.startswith(_OWN)
-    return _ABOUT if known and isinstance(quad.object, ox.Literal) else None
+    return _ABOUT if known and isinstance(text, ox.Literal) and subject.value.startswith(GRAPH) else None
 
 
 def sidecar(path: Path) -> Path:

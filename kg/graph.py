@@ -383,7 +383,7 @@ class KnowledgeGraph:
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
         complete = Completion()
         for batch in batches:
-            for text in self._adoptions({str(quad.graph_name)[1:-1] for quad in batch}):
+            for text in self._adoptions(name.value for name in {quad.graph_name for quad in batch}):
                 self._store.change((), (), [text])
             yield complete(batch)
 

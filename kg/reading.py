@@ -6,6 +6,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -21,6 +22,7 @@ from .vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, labe
 
 BLOCK = 1 << 20  # bytes
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
+_BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a node"
 _LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 
 
@@ -51,8 +53,10 @@ class FactFile:
 
     def check(self) -> None:
         """Read the whole file, to find out what is wrong with it before anything of it is used."""
-        for _ in self.quads():
-            pass
+        with self._told(), self.format.open(self.path) as stream:
+            found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
+            for _ in found:
+                pass
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
         """The quads of the file in lists of `size`."""
@@ -70,14 +74,21 @@ class FactFile:
 
     def quads(self) -> Iterator[ox.Quad]:
         """The quads one by one: facts, and statements about graphs in the graph ABOUT."""
+        with self._told(), self.format.open(self.path) as stream:
+            if self.format.rdf is None:
+                yield from read_sidecar(self.path)
+                make = Quads()
+                for subject, relation, object_, *name in self._rows(stream):
+                    yield make.one(subject, relation, object_, name[0] if name else self.default)
+            else:
+                yield from self._facts(self._parsed(stream, self.format.rdf))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong while the file is read, as an InputError."""
         self._skipped = []
         try:
-            with self.format.open(self.path) as stream:
-                if self.format.rdf is None:
-                    yield from read_sidecar(self.path)
-                    yield from self._tsv(stream)
-                else:
-                    yield from self._facts(self._parsed(stream, self.format.rdf))
+            yield
         except SyntaxError as error:
             raise InputError(f"{self.path}:{error.lineno or 1}: {error.msg}") from None
         except EOFError:
@@ -85,8 +96,8 @@ class FactFile:
         except (OSError, zlib.error) as error:
             raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
 
-    def _tsv(self, stream: BinaryIO) -> Iterator[ox.Quad]:
-        make = Quads()
+    def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:
+        """The three or four fields of the lines of a TSV file."""
         for first, block in _blocks(stream):
             # Not splitlines(): a label may hold the other characters that it takes for line ends.
             for number, line in enumerate(block.split(b"\n"), start=first):
@@ -107,12 +118,13 @@ class FactFile:
                         f"empty; found {fields}",
                     )
                     continue
-                yield make.one(*fields[:3], fields[3] if len(fields) == 4 else self.default)
+                yield fields
 
     def _parsed(self, stream: BinaryIO, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         if form not in _LINE_FORMATS:
             for quad in ox.parse(stream, form):
-                if problem := _beyond_rdf(quad):
+                if isinstance(quad.object, ox.Triple):
+                    problem = _BEYOND_RDF.format(quad.object)
                     raise InputError(f"{self.path}: {problem}")
                 yield quad
             return
@@ -122,7 +134,7 @@ class FactFile:
                 quads = list(ox.parse(block, form))
             except SyntaxError:
                 quads = None
-            if quads is None or any(map(_beyond_rdf, quads)):
+            if quads is None or (b"<<" in block and any(isinstance(quad.object, ox.Triple) for quad in quads)):
                 quads = self._good_lines(block, first, form)
             yield from quads
 
@@ -130,8 +142,8 @@ class FactFile:
         for number, line in enumerate(block.split(b"\n"), start=first):
             try:
                 for quad in ox.parse(line, form):
-                    if problem := _beyond_rdf(quad):
-                        self._bad(number, problem)
+                    if isinstance(quad.object, ox.Triple):
+                        self._bad(number, _BEYOND_RDF.format(quad.object))
                     else:
                         yield quad
             except SyntaxError as error:
@@ -147,18 +159,18 @@ class FactFile:
             return blanks[node.value]
 
         default = ox.NamedNode(label_to_iri(self.default, GRAPH))
-        reserved = {ox.NamedNode(LABELS), ox.NamedNode(UNION)}
-        label = ox.NamedNode(RDFS_LABEL)
         for quad in parsed:
             subject, predicate, object_, name = quad
             if isinstance(name, ox.DefaultGraph):
-                if predicate == label and _is_own_label(quad):
-                    continue
-                name = is_about(quad) or default
-            elif name in reserved:
-                continue
+                name = default
+                if isinstance(object_, ox.Literal) and isinstance(subject, ox.NamedNode):
+                    if predicate.value == RDFS_LABEL and _is_own_label(quad):
+                        continue
+                    name = is_about(quad) or default
             elif isinstance(name, ox.BlankNode):
                 name = blank(name)
+            elif name.value in (LABELS, UNION):
+                continue
             if isinstance(subject, ox.BlankNode):
                 subject = blank(subject)
             if isinstance(object_, ox.BlankNode):
@@ -190,14 +202,6 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         first += block.count(b"\n")
 
 
-def _beyond_rdf(quad: ox.Quad) -> str | None:
-    if isinstance(quad.object, ox.Triple) or isinstance(quad.subject, ox.Triple):
-        return f"a triple about a triple ({quad.object}) is not supported: name it with a node"
-    return None
-
-
 def _is_own_label(quad: ox.Quad) -> bool:
-    if not isinstance(quad.subject, ox.NamedNode):
-        return False
     namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if quad.subject.value.startswith(ns)]
     return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)
