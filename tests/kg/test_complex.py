@@ -9,7 +9,7 @@ import torch
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts
-from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, evaluate_ranking
+from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, complex_training, evaluate_ranking
 from gumption.kg.vocabulary import Triple
 
 # Five entities, two relations, queries with one to three answers, and a fact about an entity and itself.
@@ -81,10 +81,13 @@ def test_predict_gives_the_best_answers_and_their_probabilities() -> None:
 # ---- the objective
 
 
-def naive_objective(entity: torch.Tensor, relation: torch.Tensor, n3: float, reciprocal: bool) -> torch.Tensor:
+def naive_objective(
+    entity: torch.Tensor, relation: torch.Tensor, n3: float, reciprocal: bool, relation_weight: float
+) -> torch.Tensor:
     """Fact by fact and direction by direction: cross entropy over all entities, and the cubes of the three moduli.
 
-    Reciprocal: Lacroix et al. (2018), section 3.2 and equation 4; else equation 2 of Jiang et al. (2020).
+    Reciprocal: Lacroix et al. (2018), section 3.2 and equation 4; else equation 2 of Jiang et al. (2020). The
+    relation's cross entropy is that of Chen et al. (2021), equation 2; reciprocal facts are facts like any other there.
     """
     e, r = complex_rows(entity), complex_rows(relation)
     losses = []
@@ -94,19 +97,28 @@ def naive_objective(entity: torch.Tensor, relation: torch.Tensor, n3: float, rec
         subjects = (e[o] * back * e.conj()).sum(1).real if reciprocal else (e * back * e[o].conj()).sum(1).real
         losses.append(objects.logsumexp(0) - objects[o] + subjects.logsumexp(0) - subjects[s])
         losses.extend(n3 * row.abs().pow(3).sum() for row in (e[s], r[p], e[o], e[o], back, e[s]))
+        for a, kind, b in [(s, p, o), (o, 2 + p, s)][: 1 + reciprocal]:
+            relations = (e[a] * r * e[b].conj()).sum(1).real
+            losses.append(relation_weight * (relations.logsumexp(0) - relations[kind]))
     return torch.stack(losses).sum() / (2 * len(SMALL))
 
 
 @pytest.mark.parametrize("reciprocal", [True, False])
-@pytest.mark.parametrize("n3", [0.0, 0.02, 0.1])
-def test_training_follows_the_gradient_of_the_objective_of_single_facts(reciprocal: bool, n3: float) -> None:
+@pytest.mark.parametrize(("n3", "relation_weight"), [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.02, 0.5)])
+@pytest.mark.parametrize("answers", ["matrix", "rows", "rows in parts"])
+def test_training_follows_the_gradient_of_the_objective_of_single_facts(
+    reciprocal: bool, n3: float, relation_weight: float, answers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if answers != "matrix":  # what a large graph meets
+        monkeypatch.setattr(complex_training, "LOGITS_BYTES", 1 if answers == "rows in parts" else 1 << 7)
     settings: dict[str, Any] = {"rank": 3, "batch_size": 100, "n3": n3, "reciprocal": reciprocal, "device": "cpu"}
+    settings["relation_weight"] = relation_weight
     start = ComplEx.fit(SMALL, epochs=1, learning_rate=1e-30, **settings)  # a step too small to change anything
     entity, relation = (rows.double().requires_grad_() for rows in (start.entity, start.relation))
     optimiser = torch.optim.Adagrad([entity, relation], lr=0.1)
     for _ in range(8):
         optimiser.zero_grad()
-        naive_objective(entity, relation, n3, reciprocal).backward()
+        naive_objective(entity, relation, n3, reciprocal, relation_weight).backward()
         optimiser.step()
     model = ComplEx.fit([*SMALL, *SMALL[:3]], epochs=8, learning_rate=0.1, **settings)  # a repeated fact counts once
     torch.testing.assert_close(model.entity.double(), entity.detach(), rtol=0, atol=2e-5)
@@ -121,6 +133,31 @@ def test_learns_the_recipe_graph_by_heart() -> None:
     train = list(facts("commonsense", split="all"))
     model = ComplEx.fit(train, rank=64, epochs=20, batch_size=256, n3=1e-3, device="cpu")
     assert evaluate_ranking(model, train, known=[train])["mrr"] > 0.99
+
+
+@pytest.mark.parametrize("reciprocal", [True, False])
+def test_predicting_relations_beside_entities_makes_relations_easier_to_tell(reciprocal: bool) -> None:
+    train, _, _ = order_and_neighbours()
+    settings: dict[str, Any] = {"rank": 8, "epochs": 8, "batch_size": 64, "reciprocal": reciprocal, "device": "cpu"}
+
+    def told_apart(weight: float) -> float:
+        model = ComplEx.fit(train, relation_weight=weight, **settings)
+        facts = {(s, o) for s, p, o in train if p == "above"}.symmetric_difference(
+            (s, o) for s, p, o in train if p == "beside"
+        )  # pairs with one relation only
+        true = [(s, p, o) for s, p, o in train if (s, o) in facts]
+        other = [(s, "beside" if p == "above" else "above", o) for s, p, o in true]
+        return float((model.score(true) > model.score(other)).mean())
+
+    assert told_apart(1.0) > told_apart(0.0) + 0.02
+
+
+def test_low_precision_learns_as_well() -> None:
+    train, _, beside = order_and_neighbours()
+    model = ComplEx.fit(train, rank=16, epochs=40, batch_size=64, precision="bfloat16", device="cpu")
+    assert model.entity.dtype == torch.float32
+    assert evaluate_ranking(model, train, known=[train])["mrr"] > 0.98
+    assert evaluate_ranking(model, beside, known=[train, beside])["mrr"] > 0.8
 
 
 def order_and_neighbours() -> tuple[list[Triple], list[Triple], list[Triple]]:
@@ -160,6 +197,8 @@ def test_learns_that_one_relation_is_symmetric_and_another_is_not(reciprocal: bo
         ("n3", 0.1),
         ("reciprocal", False),
         ("seed", 1),
+        ("relation_weight", 0.5),
+        ("precision", "bfloat16"),
         ("vocabulary", Vocabulary.from_triples(SMALL).extended([("z", "r", "z")])),
     ],
 )
@@ -182,14 +221,29 @@ def test_training_leaves_the_random_numbers_of_others_alone() -> None:
 def test_valid_keeps_the_best_epoch() -> None:
     train, above, beside = order_and_neighbours()
     valid, known = [*above, *beside], [train, above, beside]
-    settings: dict[str, Any] = {"rank": 8, "batch_size": 64, "n3": 0.0, "device": "cpu"}
-    looked = {epochs: ComplEx.fit(train, epochs=epochs, **settings) for epochs in (10, 20, 25, 30, 40)}
+    settings: dict[str, Any] = {"rank": 16, "batch_size": 64, "n3": 0.0, "device": "cpu"}
+    looked = {epochs: ComplEx.fit(train, epochs=epochs, **settings) for epochs in (10, 15, 20, 30, 40)}
     mrr = {epochs: evaluate_ranking(model, valid, known=known)["mrr"] for epochs, model in looked.items()}
     best = max((10, 20, 30, 40), key=lambda epochs: mrr[epochs])
     assert best < 40, "a test with nothing to choose"
-    assert same_bits(ComplEx.fit(train, epochs=40, valid=valid, **settings), looked[best])
-    assert mrr[25] > mrr[20]
-    assert same_bits(ComplEx.fit(train, epochs=25, valid=valid, **settings), looked[25])  # the last one counts too
+    kept = ComplEx.fit(train, epochs=40, valid=valid, **settings)
+    assert same_bits(kept, looked[best])
+    seen = {row["epoch"]: row["valid_mrr"] for row in kept.origin["history"] if "valid_mrr" in row}
+    assert seen == pytest.approx({epochs: mrr[epochs] for epochs in (10, 20, 30, 40)})
+    assert mrr[15] > mrr[10]
+    assert same_bits(ComplEx.fit(train, epochs=15, valid=valid, **settings), looked[15])  # the last one counts too
+
+
+def test_patience_stops_after_so_many_looks_without_a_better_one() -> None:
+    train, above, beside = order_and_neighbours()
+    settings: dict[str, Any] = {"rank": 16, "batch_size": 64, "n3": 0.0, "device": "cpu", "valid": [*above, *beside]}
+    patient = ComplEx.fit(train, epochs=40, valid_every=5, **settings)
+    looks = [row["valid_mrr"] for row in patient.origin["history"] if "valid_mrr" in row]
+    best = looks.index(max(looks))
+    assert best + 2 < len(looks) - 1, "a test with nothing to stop"
+    stopped = ComplEx.fit(train, epochs=40, valid_every=5, patience=2, **settings)
+    assert len(stopped.origin["history"]) == 5 * (best + 3)
+    assert same_bits(stopped, patient)
 
 
 def test_learns_from_a_graph_or_one_of_its_parts() -> None:
@@ -214,6 +268,9 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
     loaded = ComplEx.load(tmp_path / "model", device="cpu")
     assert same_bits(model, loaded)
     assert loaded.vocabulary == model.vocabulary
+    assert loaded.origin == model.origin
+    assert loaded.origin["settings"]["reciprocal"] == reciprocal
+    assert [row["epoch"] for row in loaded.origin["history"]] == [1, 2, 3]
     assert loaded.score(SMALL).tolist() == model.score(SMALL).tolist()
     assert loaded.predict(relation="q", object="a") == model.predict(relation="q", object="a")
     with pytest.raises(InputError, match="no checkpoint there"):
@@ -227,8 +284,16 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
         ({"epochs": 0}, "epochs is 0"),
         ({"batch_size": -1}, "batch_size is -1"),
         ({"learning_rate": 0.0}, r"learning_rate is 0\.0"),
-        ({"n3": -0.1}, r"n3 -0\.1"),
+        ({"n3": -0.1}, r"n3 is -0\.1"),
         ({"seed": -1}, "seed is -1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"n3": float("inf")}, "n3 is inf"),
+        ({"relation_weight": -1.0}, r"relation_weight is -1\.0"),
+        ({"precision": "half"}, "precision is 'half'; it is one of float32, tf32, bfloat16"),
+        ({"valid_every": 0}, "valid_every is 0"),
+        ({"patience": 0}, "patience is 0"),
+        ({"word_mode": "sum"}, "word_mode is 'sum'; it is one of add, gate"),
+        ({"word_dropout": 1.0}, r"word_dropout is 1\.0"),
         ({"device": "nonsense"}, "device 'nonsense' cannot be used"),
         ({"graph": "small"}, "named graph 'small' is asked for, but triples were given"),
         ({"vocabulary": Vocabulary("abcd", "qr")}, "unknown entity 'e'"),
