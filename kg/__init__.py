@@ -7,29 +7,47 @@ from .graph import KnowledgeGraph
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from .calibration import Calibration
     from .complex import ComplEx
-    from .ranking import evaluate_ranking
+    from .explanation import why
+    from .predictors import load_predictor
+    from .pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
+    from .ranking import evaluate_ranking, filtered_ranks
     from .recipe_predictor import RecipePredictor
     from .scores import RelationScores
     from .words import WordVectors
 
 __all__ = [
+    "Calibration",
     "ComplEx",
     "KnowledgeGraph",
+    "PyKEENPredictor",
     "RecipePredictor",
     "RelationScores",
     "Vocabulary",
     "WordVectors",
     "evaluate_ranking",
+    "export_pykeen",
+    "filtered_ranks",
+    "load_predictor",
+    "load_pykeen",
+    "why",
 ]
 
 # These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
 _LAZY = {
+    "Calibration": "calibration",
     "ComplEx": "complex",
+    "PyKEENPredictor": "pykeen_models",
     "RecipePredictor": "recipe_predictor",
     "RelationScores": "scores",
     "WordVectors": "words",
     "evaluate_ranking": "ranking",
+    "export_pykeen": "pykeen_models",
+    "filtered_ranks": "ranking",
+    "load_predictor": "predictors",
+    "load_pykeen": "pykeen_models",
+    "why": "explanation",
 }
 
 

@@ -2,13 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from gumption.data import InputError
 
+from .fact_ids import Facts, to_ids
 from .vocabulary import Triple, Vocabulary
+
+if TYPE_CHECKING:
+    from .calibration import Calibration
 
 Answer = tuple[str, float, float]
 
@@ -45,11 +50,21 @@ class LinkPredictor(ABC):
 
     @torch.no_grad()
     def predict(
-        self, *, subject: str | None = None, relation: str | None = None, object: str | None = None, k: int = 10
+        self,
+        *,
+        subject: str | None = None,
+        relation: str | None = None,
+        object: str | None = None,
+        k: int = 10,
+        without: Facts = (),
+        calibration: "Calibration | None" = None,
     ) -> list[Answer]:
         """The k best answers for the part that is left out: (label, score, probability among all answers).
 
-        :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1.
+        :param without: facts whose answers to this question are left out; the probability is then among the others.
+        :param calibration: makes the probability that of a fact which is not among those of `without`.
+        :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1; a
+            calibration of other labels.
         """
         if relation is None or (subject is None) == (object is None):
             raise InputError(
@@ -57,14 +72,19 @@ class LinkPredictor(ABC):
             )
         if k < 1:
             raise InputError(f"k is {k}; ask for at least one answer")
-        relations = self._ids(self.vocabulary.relation_ids([relation]))
-        if subject is not None:
-            scores = self.object_scores(self._ids(self.vocabulary.entity_ids([subject])), relations)[0]
-        else:
-            assert object is not None
-            scores = self.subject_scores(relations, self._ids(self.vocabulary.entity_ids([object])))[0]
-        probabilities = scores.softmax(0)
-        best = scores.topk(min(k, len(scores)))
+        kind = self.vocabulary.relation_ids([relation])
+        side, (given, left_out) = ("object", (0, 2)) if subject is not None else ("subject", (2, 0))
+        anchor = self.vocabulary.entity_ids([subject if subject is not None else object])  # type: ignore[list-item]
+        relations, anchors = self._ids(kind), self._ids(anchor)
+        scores = (
+            self.object_scores(anchors, relations) if side == "object" else self.subject_scores(relations, anchors)
+        )[0].clone()
+        known = to_ids(self.vocabulary, without, skip=True)
+        known = np.unique(known[(known[:, given] == anchor) & (known[:, 1] == kind), left_out])
+        scores[self._ids(known)] = -torch.inf
+        temperature = calibration.temperature(self, side, int(kind[0])) if calibration is not None else 1.0
+        probabilities = (scores / temperature).softmax(0)
+        best = scores.topk(min(k, len(scores) - len(known)))
         return [
             (self.vocabulary.entities[i], score, probability)
             for i, score, probability in zip(

@@ -19,9 +19,9 @@ from gumption.data import InputError
 from gumption.data.writing import write_json
 
 from .checkpoint import load_checkpoint, pick_device, save_checkpoint
+from .fact_ids import Facts, to_ids
 from .predictor import LinkPredictor
 from .pykeen_files import build, describe, read_pickled_model
-from .ranking import Facts, to_ids
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -1,25 +1,25 @@
 """Filtered ranking of a link predictor: MRR and Hits@k with realistic ranks; overall, by side and by relation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import torch
 
 from gumption.data import InputError
 
+from .fact_ids import Facts, distinct, to_ids
 from .predictor import LinkPredictor
-from .vocabulary import Triple, Vocabulary
+from .vocabulary import Vocabulary
 
 HITS = (1, 3, 10)
-# A set of facts: triples of labels, or the ids of `KnowledgeGraph.arrays`, which are checked by the vocabulary's hash.
-Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
-
+# What is asked for: the column of a fact that is given beside its relation, and the column that is the answer.
+SIDES = {"object": (0, 2), "subject": (2, 0)}
 # Where the caller sets no budget. On a CPU, chunks that small stay in its caches and in memory that is reused.
 CPU_MEMORY, MEMORY = 1 << 25, 1 << 30
 CELL_BYTES = 4  # of the working copy of a score
 PAIR_BYTES = 64  # of a known answer in a chunk: int64 indices, as many as are alive at once in `_places`
+_LARGEST = torch.finfo(torch.float32).max
 EXACT = 1 << 24  # sums of this many +1 and -1 are exact in float32
 
 
@@ -69,7 +69,12 @@ def evaluate_ranking(
 
 @torch.no_grad()
 def filtered_ranks(
-    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+    predictor: LinkPredictor,
+    test: Facts,
+    known: Sequence[Facts] = (),
+    *,
+    memory: int | None = None,
+    progress: bool = False,
 ) -> Ranks:
     """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.
 
@@ -85,66 +90,128 @@ def filtered_ranks(
         against and are passed over.
     :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
         themselves. None is 32 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
+    :param progress: show a bar on a terminal.
     :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
         less memory than one query takes, or scores that are NaN.
     """
-    vocabulary, device = predictor.vocabulary, predictor.device
-    size, relations = len(vocabulary.entities), len(vocabulary.relations)
-    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
-        raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
-    facts = _distinct(to_ids(vocabulary, test), vocabulary)
-    if not len(facts):
-        raise InputError("there are no test facts to rank")
-    true = _distinct(np.concatenate([facts, *(to_ids(vocabulary, each, skip=True) for each in known)]), vocabulary)
-
+    vocabulary, size = predictor.vocabulary, len(predictor.vocabulary.entities)
+    facts, true = asked_and_true(vocabulary, test, known)
     ranks = {}
-    for side, anchor, answer in (("object", 0, 2), ("subject", 2, 0)):
-        # Known answers sorted by query, so that those of a query are a slice.
-        true_keys = true[:, anchor] * relations + true[:, 1]
-        order = np.argsort(true_keys, kind="stable")
-        true_keys, answers = true_keys[order], torch.from_numpy(true[order, answer]).to(device)
-        keys = facts[:, anchor] * relations + facts[:, 1]
-        order = np.argsort(keys, kind="stable")
-        rows, keys = facts[order], keys[order]
-        first = np.searchsorted(true_keys, keys)
-        counts = np.searchsorted(true_keys, keys, side="right") - first
-        work = size * (predictor.score_bytes + CELL_BYTES) + counts * PAIR_BYTES
-        usual = CPU_MEMORY if device.type == "cpu" else MEMORY
-        bounds = _chunks(work, usual if memory is None else memory, strict=memory is not None)
-
-        ids, firsts = torch.from_numpy(rows).to(device), torch.from_numpy(first).to(device)
-        many = torch.from_numpy(counts).to(device)
-        new = np.diff(keys, prepend=-1) > 0
-        buffer = torch.empty(int(np.diff(bounds).max()), size, device=device)
-        better, strange = [], []  # better minus worse
-        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            fresh = new[start:stop].copy()
-            fresh[0] = True
-            asked = ids[start:stop][torch.from_numpy(np.flatnonzero(fresh)).to(device)]
-            if side == "object":
-                scores = predictor.object_scores(asked[:, 0], asked[:, 1])
-            else:
-                scores = predictor.subject_scores(asked[:, 1], asked[:, 2])
-            query = torch.from_numpy(np.cumsum(fresh) - 1).to(device)
-            ahead = torch.index_select(scores, 0, query, out=buffer[: stop - start])
-            del scores
+    for side in SIDES:
+        rank = np.empty(len(facts))
+        better, strange, places = [], [], []
+        chunks = filtered_scores(predictor, side, facts, true, memory)
+        for rows in track(chunks, len(facts), f"{side}s") if progress else chunks:
+            ahead = rows.scores
             ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
-            ahead.sub_(ahead.gather(1, ids[start:stop, answer, None]))
-            total = int(counts[start:stop].sum())
-            ahead.view(-1).index_fill_(0, _places(firsts[start:stop], many[start:stop], total, answers, size), 0.0)
+            ahead.sub_(ahead.gather(1, rows.target))
+            ahead.view(-1).index_fill_(0, rows.known, 0.0)  # the truth among them: none of them is a rival
             strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
             ahead.sign_()
             better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
+            places.append(rows.facts)
+            rank[rows.facts] = 1 + (size - rows.known_count) / 2
         if torch.stack(strange).any():
             raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
-        rank = np.empty(len(facts))
-        # All known answers, the truth among them, are no rivals.
-        rank[order] = 1 + (size - counts + torch.cat(better).cpu().numpy()) / 2
+        rank[np.concatenate(places)] += torch.cat(better).cpu().numpy() / 2
         ranks[side] = rank
     return Ranks(vocabulary, facts, **ranks)
 
 
-_LARGEST = torch.finfo(torch.float32).max
+def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct ids of the test facts, (n, 3) int64, and of all that is true, both sorted.
+
+    :raises InputError: no test facts; as `to_ids`.
+    """
+    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
+        raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
+    facts = distinct(vocabulary, to_ids(vocabulary, test))
+    if not len(facts):
+        raise InputError("there are no test facts to rank")
+    everything = np.concatenate([facts, *(to_ids(vocabulary, each, skip=True) for each in known)])
+    return facts, distinct(vocabulary, everything)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores of all N answers to the queries of B facts, and which answers are known.
+
+    :ivar facts: (B,) int64, which of the facts these are.
+    :ivar scores: (B, N) float32, to be overwritten at will, until the next Rows.
+    :ivar target: (B, 1) int64, each fact's own answer.
+    :ivar known: (P,) int64, flat places in `scores` of the answers that are true, each fact's own among them.
+    :ivar known_count: (B,) int64, how many of them a fact has.
+    """
+
+    facts: np.ndarray
+    scores: torch.Tensor
+    target: torch.Tensor
+    known: torch.Tensor
+    known_count: np.ndarray
+
+
+def filtered_scores(
+    predictor: LinkPredictor,
+    side: str,
+    facts: np.ndarray,
+    true: np.ndarray,
+    memory: int | None,
+    cell_bytes: int = 0,
+) -> Iterator[Rows]:
+    """Chunks of the facts with the scores of their side; facts that share a query share its row while it is made.
+
+    Nothing here waits for the device.
+
+    :param side: "object" or "subject", what is asked for.
+    :param facts, true: (n, 3) ids, distinct; the facts are among the true ones.
+    :param memory: bytes that a chunk may take, as in `filtered_ranks`.
+    :param cell_bytes: what the caller will take for each score, beside the scores themselves.
+    """
+    vocabulary, device = predictor.vocabulary, predictor.device
+    size, relations = len(vocabulary.entities), len(vocabulary.relations)
+    anchor, answer = SIDES[side]
+    # Known answers sorted by query, so that those of a query are a slice.
+    true_keys = true[:, anchor] * relations + true[:, 1]
+    order = np.argsort(true_keys, kind="stable")
+    true_keys, answers = true_keys[order], torch.from_numpy(true[order, answer]).to(device)
+    keys = facts[:, anchor] * relations + facts[:, 1]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.searchsorted(true_keys, keys)
+    counts = np.searchsorted(true_keys, keys, side="right") - first
+    work = size * (predictor.score_bytes + CELL_BYTES + cell_bytes) + counts * PAIR_BYTES
+    usual = CPU_MEMORY if device.type == "cpu" else MEMORY
+    bounds = _chunks(work, usual if memory is None else memory, strict=memory is not None)
+
+    ids, firsts, many = (torch.from_numpy(array).to(device) for array in (facts[order], first, counts))
+    new = np.diff(keys, prepend=-1) > 0
+    buffer = torch.empty(int(np.diff(bounds).max()), size, device=device)
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        fresh = new[start:stop].copy()
+        fresh[0] = True
+        asked = ids[start:stop][torch.from_numpy(np.flatnonzero(fresh)).to(device)]
+        if side == "object":
+            scores = predictor.object_scores(asked[:, 0], asked[:, 1])
+        else:
+            scores = predictor.subject_scores(asked[:, 1], asked[:, 2])
+        query = torch.from_numpy(np.cumsum(fresh) - 1).to(device)
+        rows = torch.index_select(scores, 0, query, out=buffer[: stop - start])
+        del scores
+        known = _places(firsts[start:stop], many[start:stop], int(counts[start:stop].sum()), answers, size)
+        yield Rows(order[start:stop], rows, ids[start:stop, answer, None], known, counts[start:stop])
+
+
+def track(chunks: Iterator[Rows], total: int, what: str) -> Iterator[Rows]:
+    """The chunks, with a bar on stderr where that is a terminal, counted in facts."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        for rows in chunks:
+            yield rows
+            bar.advance(task, len(rows.facts))
 
 
 def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:
@@ -165,32 +232,6 @@ def _chunks(work: np.ndarray, memory: int, strict: bool) -> np.ndarray:
         done = upto[bounds[-1] - 1] if bounds[-1] else 0
         bounds.append(max(int(np.searchsorted(upto, done + memory, side="right")), bounds[-1] + 1))
     return np.array(bounds)
-
-
-def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarray:
-    """(n, 3) int64 ids in this vocabulary; with `skip`, label triples that it does not know are left out."""
-    if isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary):
-        theirs, ids = facts[0], np.asarray(facts[1], dtype=np.int64).reshape(-1, 3)
-        if theirs is not vocabulary and theirs.hash != vocabulary.hash:
-            raise InputError(
-                f"the facts are ids of {theirs!r}, the predictor's are of {vocabulary!r}: give the facts as label "
-                "triples, or fit the predictor on this graph"
-            )
-        sizes = [len(vocabulary.entities), len(vocabulary.relations), len(vocabulary.entities)]
-        if ((ids < 0) | (ids >= sizes)).any():
-            raise InputError(f"the facts hold ids outside their vocabulary, {vocabulary!r}")
-        return ids
-    if skip:
-        entities, relations = set(vocabulary.entities), set(vocabulary.relations)
-        facts = [fact for fact in facts if fact[0] in entities and fact[1] in relations and fact[2] in entities]
-    return vocabulary.triples_to_ids(facts)  # type: ignore[arg-type]  # not a pair
-
-
-def _distinct(ids: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """The distinct rows, sorted. One number a row is sorted much faster than three; 63 bits hold a billion entities."""
-    size, relations = max(len(vocabulary.entities), 1), max(len(vocabulary.relations), 1)
-    keys = np.unique((ids[:, 0] * relations + ids[:, 1]) * size + ids[:, 2])
-    return np.stack([keys // (relations * size), keys // size % relations, keys % size], axis=1)
 
 
 def _figures(ranks: np.ndarray) -> dict[str, float]:

@@ -1,0 +1,238 @@
+"""Probabilities that mean what they say: temperatures of a link predictor, fitted on held-out facts.
+
+Asked for the object of (s, p, ?), a predictor gives softmax(scores / T) over the answers that are not known yet. T is
+fitted by the likelihood of held-out facts (Guo et al., 2017, "On calibration of modern neural networks", section 4.2),
+one temperature for each direction and relation. It changes no rank. What is calibrated is therefore: of a fact that is
+true, has this question and is not among the known ones, the probability that its answer is x.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+from gumption.data.writing import write_json
+
+from .fact_ids import Facts
+from .predictor import LinkPredictor
+from .ranking import SIDES, asked_and_true, filtered_scores
+
+FILE = "calibration.json"
+KIND = "gumption/calibration/1"
+#: A relation with fewer held-out facts than this shares a temperature with the others of its kind.
+LEAST_FACTS = 50
+LOWEST, HIGHEST = 0.02, 50.0
+STEPS, TOLERANCE = 25, 1e-4
+BINS = 15
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far stated probabilities are from frequencies, over held-out facts and both directions.
+
+    :ivar error: the expected calibration error, the mean over predictions of |confidence - accuracy| of their bin, in
+        15 bins of equal width; confidence is the probability of the likeliest answer, and accuracy how often that is
+        the true one.
+    :ivar likelihood: mean log-probability of the true answer, in nats.
+    """
+
+    predictions: int
+    error: float
+    confidence: float
+    accuracy: float
+    likelihood: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Temperatures of a predictor.
+
+    :ivar vocabulary: hash of the predictor's vocabulary.
+    :ivar object, subject: (R,) float64 for each direction, by what is asked for.
+    :ivar before, after: the reliability on the facts it was fitted on.
+    """
+
+    vocabulary: str
+    object: np.ndarray
+    subject: np.ndarray
+    before: Reliability
+    after: Reliability
+
+    @classmethod
+    def fit(
+        cls, predictor: LinkPredictor, held_out: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+    ) -> "Calibration":
+        """Fit temperatures on facts that the predictor was not trained on.
+
+        The log-likelihood is concave in 1 / T, so that Newton's method finds its one maximum, for all relations at
+        once; T is kept within 0.02 and 50. Relations with fewer than 50 held-out facts share one temperature.
+
+        :param known: facts whose answers are left out, usually [train].
+        :param memory: bytes that scores may take at a time, as in `filtered_ranks`.
+        :raises InputError: as `filtered_ranks`.
+        """
+        vocabulary = predictor.vocabulary
+        facts, true = asked_and_true(vocabulary, held_out, known)
+        counts = np.bincount(facts[:, 1], minlength=len(vocabulary.relations))
+        enough = counts >= LEAST_FACTS
+        group = np.where(enough, np.cumsum(enough), 0)  # 0 is shared
+        found = {}
+        for side in SIDES:
+            sharpness = torch.ones(int(group.max()) + 1, dtype=torch.float64, device=predictor.device)
+            groups = torch.from_numpy(group[facts[:, 1]]).to(predictor.device)
+            for _ in range(STEPS):
+                slope, bend = _derivatives(predictor, side, facts, true, groups, sharpness, memory)
+                if not slope.isfinite().all():
+                    raise InputError("the predictor gives scores that are NaN or infinite, which no temperature mends")
+                step = torch.where(bend > 0, slope / bend, torch.sign(slope) * torch.inf)
+                # Newton's step may leave the region where it is right: at most by a factor of 4 at a time.
+                new = (sharpness + step).clamp(sharpness / 4, sharpness * 4).clamp(1 / HIGHEST, 1 / LOWEST)
+                new = torch.where(slope == 0, sharpness, new)
+                moved = float((new.log() - sharpness.log()).abs().max())
+                sharpness = new
+                if moved < TOLERANCE:
+                    break
+            found[side] = (1 / sharpness).cpu().numpy()[group]
+        plain = {side: np.ones_like(found[side]) for side in SIDES}
+        before, after = (_reliability(predictor, facts, true, temperatures, memory) for temperatures in (plain, found))
+        return cls(vocabulary.hash, found["object"], found["subject"], before, after)
+
+    def temperature(self, predictor: LinkPredictor, side: str, relation: int) -> float:
+        """That of a relation (by id) where "object" or "subject" is asked for.
+
+        :raises InputError: a predictor with another vocabulary.
+        """
+        self._check(predictor)
+        return float({"object": self.object, "subject": self.subject}[side][relation])
+
+    def save(self, directory: str | os.PathLike[str], predictor: LinkPredictor) -> None:
+        """Write calibration.json into the folder of the predictor's checkpoint."""
+        relations = predictor.vocabulary.relations
+        write_json(
+            Path(directory) / FILE,
+            {
+                "kind": KIND,
+                "vocabulary": self.vocabulary,
+                "object": dict(zip(relations, self.object.tolist(), strict=True)),
+                "subject": dict(zip(relations, self.subject.tolist(), strict=True)),
+                "before": asdict(self.before),
+                "after": asdict(self.after),
+            },
+        )
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str], predictor: LinkPredictor) -> "Calibration | None":
+        """The calibration in the folder of the predictor's checkpoint; None where there is none.
+
+        :raises InputError: a damaged file, or one of another vocabulary.
+        """
+        path = Path(directory) / FILE
+        if not path.is_file():
+            return None
+        relations = predictor.vocabulary.relations
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            if content["kind"] != KIND:
+                raise ValueError(f"it is of the kind {content['kind']!r}")
+            calibration = cls(
+                content["vocabulary"],
+                *(np.array([content[side][name] for name in relations], dtype=np.float64) for side in SIDES),
+                *(Reliability(**content[name]) for name in ("before", "after")),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: the calibration is damaged ({error}); fit it again") from None
+        calibration._check(predictor)
+        return calibration
+
+    def _check(self, predictor: LinkPredictor) -> None:
+        if self.vocabulary != predictor.vocabulary.hash:
+            raise InputError("the calibration was fitted for a predictor with another vocabulary; fit it again")
+
+
+def reliability(
+    predictor: LinkPredictor,
+    held_out: Facts,
+    known: Sequence[Facts] = (),
+    calibration: Calibration | None = None,
+    *,
+    memory: int | None = None,
+) -> Reliability:
+    """How far the probabilities of a predictor are from frequencies, with a calibration or as they are.
+
+    :param known: facts whose answers are left out, usually [train, valid].
+    :raises InputError: as `filtered_ranks`; a calibration of other labels.
+    """
+    facts, true = asked_and_true(predictor.vocabulary, held_out, known)
+    if calibration is None:
+        temperatures = dict.fromkeys(SIDES, np.ones(len(predictor.vocabulary.relations)))
+    else:
+        calibration._check(predictor)
+        temperatures = {"object": calibration.object, "subject": calibration.subject}
+    return _reliability(predictor, facts, true, temperatures, memory)
+
+
+def _derivatives(
+    predictor: LinkPredictor,
+    side: str,
+    facts: np.ndarray,
+    true: np.ndarray,
+    groups: torch.Tensor,
+    sharpness: torch.Tensor,
+    memory: int | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(G,) first and (negative) second derivatives of the log-likelihood by each group's 1 / T."""
+    slope, bend = torch.zeros_like(sharpness), torch.zeros_like(sharpness)
+    for scores, target, here in _unknown_answers(predictor, side, facts, true, memory):
+        mine = scores.gather(1, target)
+        group = groups[here]
+        p = (scores * sharpness[group, None].float()).softmax(1)
+        gap = (scores - mine).clamp_min_(-torch.finfo(torch.float32).max / 4)  # -inf times 0 would be NaN
+        mean = (p * gap).sum(1, keepdim=True)
+        slope.index_add_(0, group, -mean[:, 0].double())
+        bend.index_add_(0, group, (p * (gap - mean).square_()).nan_to_num_(0.0, 0.0).sum(1).double())
+    return slope, bend
+
+
+def _reliability(
+    predictor: LinkPredictor,
+    facts: np.ndarray,
+    true: np.ndarray,
+    temperatures: dict[str, np.ndarray],
+    memory: int | None,
+) -> Reliability:
+    confidence, right, likelihood = [], [], []
+    for side in SIDES:
+        sharpness = torch.from_numpy(1 / temperatures[side][facts[:, 1]]).float().to(predictor.device)
+        for scores, target, here in _unknown_answers(predictor, side, facts, true, memory):
+            log_p = (scores * sharpness[here, None]).log_softmax(1)
+            best = log_p.max(1)
+            confidence.append(best.values.exp().double())
+            right.append((best.indices == target[:, 0]).double())
+            likelihood.append(log_p.gather(1, target)[:, 0].double())
+    stated, true_share = torch.cat(confidence), torch.cat(right)
+    bins = (stated * BINS).long().clamp_max_(BINS - 1)
+    gaps = torch.zeros(BINS, dtype=torch.float64, device=bins.device).index_add_(0, bins, stated - true_share)
+    return Reliability(
+        predictions=len(stated),
+        error=float(gaps.abs().sum()) / len(stated),
+        confidence=float(stated.mean()),
+        accuracy=float(true_share.mean()),
+        likelihood=float(torch.cat(likelihood).mean()),
+    )
+
+
+def _unknown_answers(
+    predictor: LinkPredictor, side: str, facts: np.ndarray, true: np.ndarray, memory: int | None
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Chunks of (B, N) scores with -inf for known answers but each fact's own; (B, 1) those; (B,) which facts."""
+    for rows in filtered_scores(predictor, side, facts, true, memory, cell_bytes=24):
+        mine = rows.scores.gather(1, rows.target)
+        rows.scores.view(-1).index_fill_(0, rows.known, -torch.inf)
+        rows.scores.scatter_(1, rows.target, mine)
+        yield rows.scores, rows.target, torch.from_numpy(rows.facts).to(predictor.device)
