@@ -1,8 +1,33 @@
 """The entities that one of several processes holds, where link prediction is trained by more than one (torchrun)."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import distributed
 from torch.nn import functional
+
+
+@contextmanager
+def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
+    """Join the other processes of a torchrun, if this is one of them: NCCL on GPUs, a GPU each, else Gloo.
+
+    Gives the device for this process, and whether it is the first, which is the one to write and to tell.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield device, True
+        return
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield device, distributed.get_rank() == 0
+    finally:
+        distributed.destroy_process_group()
 
 
 class EntitySlice:

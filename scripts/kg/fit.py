@@ -1,16 +1,22 @@
 """`gumption kg fit`: train a link predictor on a graph."""
 
+import shutil
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
-from .sources import Source, only_graph, open_graph
+from .output import count
+from .sources import Source, only_graph, open_graph, read_facts
 
 app = typer.Typer()
 
 
-@app.command(epilog="Example: gumption kg fit runs/kg.nq#wordcraft/train --out runs/complex")
+@app.command(
+    epilog="Examples: gumption kg fit runs/kg.nq#wordcraft/train --out runs/complex; "
+    "torchrun --nproc-per-node 2 -m gumption.scripts.cli kg fit runs/kg.nq#wordcraft/train --out runs/complex"
+)
 def fit(
     source: Source,
     out: Annotated[Path, typer.Option(help="A new folder for the model.")],
@@ -20,24 +26,66 @@ def fit(
     learning_rate: Annotated[float, typer.Option(help="Step size of Adagrad.")] = 0.1,
     n3: Annotated[float, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
     reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
+    relation_weight: Annotated[float, typer.Option(help="Weight of predicting the relation beside the entity.")] = 0.0,
+    valid: Annotated[str | None, typer.Option(help="Facts to stop by, GRAPH or GRAPH#NAME; the best is kept.")] = None,
+    valid_every: Annotated[int, typer.Option(help="Epochs between two looks at --valid.")] = 10,
+    patience: Annotated[int | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
+    entities: Annotated[
+        list[str] | None, typer.Option(help="GRAPH whose labels it shall know too, such as test facts. Repeatable.")
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option(help="Read word vectors: a file, or `shipped`. Entities without facts get a score.")
+    ] = None,
+    word_mode: Annotated[str, typer.Option(help="add the word's projection, or gate it.")] = "add",
+    precision: Annotated[str, typer.Option(help="float32, tf32 or bfloat16.")] = "float32",
     seed: Annotated[int, typer.Option(help="Seed of the first embeddings and the batches.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped fit into this folder was.")] = False,
 ) -> None:
-    """Fit the link predictor ComplEx on one named graph. Without #NAME it is the only one, recipe nodes apart."""
+    """Fit the link predictor ComplEx on one named graph. Without #NAME it is the only one, recipe nodes apart.
+
+    The state of the training is kept in a folder beside --out, OUT.training, until the model is complete: after a kill
+    the same command with --resume goes on from there. torchrun spreads the entities over processes and machines.
+    """
     from gumption.data import InputError
 
+    state = out.with_name(f"{out.name}.training")
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder for the model")
+    if state.exists() and not resume:
+        raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
     graph, name = open_graph(source)
     with graph:
         name = name or only_graph(graph, source)
+        vocabulary, ids = graph.arrays(name)
+    facts = vocabulary.ids_to_triples(ids)
+    held_out = None if valid is None else read_facts(valid, only=True)
+    others = [fact for place in entities or () for fact in read_facts(place, only=False)]
+    vocabulary = vocabulary.extended([*(held_out or ()), *others])
 
-        from gumption.kg import ComplEx  # imports torch: after everything that can be wrong with the input
+    from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
+    from gumption.kg.entity_slice import processes
 
-        settings: dict[str, Any] = {
-            "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-            "reciprocal": reciprocal, "seed": seed, "device": device,
-        }  # fmt: skip
-        model = ComplEx.fit(graph, graph=name, **settings)
+    vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
+    settings: dict[str, Any] = {
+        "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
+        "reciprocal": reciprocal, "relation_weight": relation_weight, "valid": held_out, "valid_every": valid_every,
+        "patience": patience, "words": vectors, "word_mode": word_mode, "precision": precision, "seed": seed,
+    }  # fmt: skip
+    started = perf_counter()
+    with processes(device) as (where, first):
+        model = ComplEx.fit(
+            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, **settings
+        )  # fmt: skip
+    if not first:
+        return
     model.save(out)
-    print(f"fitted on {name}, written to {out}")
+    shutil.rmtree(state)
+    last = model.origin["history"][-1]
+    looks = [row["valid_mrr"] for row in model.origin["history"] if "valid_mrr" in row]
+    print(
+        f"fitted on {name}: {count(facts, 'fact')}, {len(vocabulary.entities)} entities, {last['epoch']} epochs in "
+        f"{perf_counter() - started:.1f} s, loss {last['loss']:.4f}"
+        + (f", best valid MRR {max(looks):.4f}" if looks else "")
+        + f"; written to {out}"
+    )
