@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import Json, print_json, print_table
-from .sources import RECIPES, is_address
+from .sources import FILES, RECIPES, Update, changed_graph, is_address
 
 app = typer.Typer(no_args_is_help=True, help="Build a graph from what a world states.")
 
@@ -15,8 +15,8 @@ PARTS = ("all", "train", "test")
 
 @app.command(epilog="Example: gumption kg build wordcraft --out runs/kg.nq --split train --split test")
 def wordcraft(
-    out: Annotated[str, typer.Option(help="A .nq, .trig, .ttl or .tsv file, a folder, or an endpoint's http address.")],
-    update: Annotated[str | None, typer.Option(help="The endpoint's address for updates.")] = None,
+    out: Annotated[str, typer.Option(help=f"A {FILES}, a folder, or an endpoint's http address.")],
+    update: Update = None,
     recipe_book: Annotated[str, typer.Option(help="Name of a shipped recipe book, or a file.")] = "commonsense",
     split: Annotated[list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")] = None,
     split_mode: Annotated[str, typer.Option(help="How train and test are drawn.")] = "by_recipe",
@@ -27,26 +27,22 @@ def wordcraft(
     """The facts of a recipe book: graph wordcraft/PART, and each recipe as a node in wordcraft/PART/recipes."""
     from gumption.data import InputError
     from gumption.envs.wordcraft import facts, recipe_facts
-    from gumption.kg import KnowledgeGraph
     from gumption.kg.files import file_format
 
     parts = list(dict.fromkeys(split or ["all"]))
     if unknown := [part for part in parts if part not in PARTS]:
         raise InputError(f"--split {unknown[0]!r} is not one of {', '.join(PARTS)}")
-    into_file = Path(out).suffix != "" and not is_address(out)
-    if into_file:
-        file_format(Path(out))
+    if Path(out).suffix and not Path(out).is_dir() and not is_address(out):
+        file_format(Path(out))  # before anything is worked out
     how: dict[str, Any] = {"split_mode": split_mode, "train_ratio": train_ratio, "split_seed": split_seed}
     stated = {}
     for part in parts:
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, split=part, **how))
         stated[f"wordcraft/{part}{RECIPES}"] = list(recipe_facts(recipe_book, split=part, **how))
 
-    with KnowledgeGraph(None if into_file else out, update=update) as graph:
+    with changed_graph(out, update, anew=True) as graph:
         for name, triples in stated.items():
             graph.add(triples, graph=name)
-        if into_file:
-            graph.save(out)
         counts = graph.graphs()
     if as_json:
         print_json({"out": out, "graphs": counts})

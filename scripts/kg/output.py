@@ -1,6 +1,9 @@
 """How commands answer: a table for people, JSON for programs."""
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -28,3 +31,18 @@ def print_table(columns: list[str], rows: list[Any], caption: str | None = None)
         # Text, because a label may look like rich's markup.
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     Console().print(table)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on stderr that something goes on and for how long, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(what.replace("[", r"\["), total=None)
+        yield

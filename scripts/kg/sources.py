@@ -1,26 +1,35 @@
 """What a GRAPH on the command line stands for: a file, a folder or an address, and perhaps one graph of it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .output import working
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
 RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes, which no link predictor is trained on
 
+FILES = ".nt, .nq, .ttl, .trig, .tsv or .txt file, also with .gz"
 Source = Annotated[
     str,
-    typer.Argument(
-        metavar="GRAPH",
-        help="A .nq, .trig, .ttl or .tsv file, a folder or an http address; #NAME picks one graph.",
-    ),
+    typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; #NAME picks one graph."),
 ]
+Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
+Timeout = Annotated[float | None, typer.Option(help="Seconds after which it is stopped.")]
 
 
-def open_graph(source: str) -> "tuple[KnowledgeGraph, str | None]":
-    """The graph at a file, folder or address that exists, and the name after #, if any."""
+def open_graph(
+    source: str, *, read_only: bool = False, timeout: float | None = None
+) -> "tuple[KnowledgeGraph, str | None]":
+    """The graph at a file, folder or address that exists, and the name after #, if any.
+
+    With `read_only` a folder is read as it is, also while another process writes to it.
+    """
     from gumption.data import InputError
     from gumption.kg import KnowledgeGraph
 
@@ -28,15 +37,41 @@ def open_graph(source: str) -> "tuple[KnowledgeGraph, str | None]":
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")
     if is_address(place) or Path(place).is_dir():
-        return KnowledgeGraph(place), name or None
+        return KnowledgeGraph(place, read_only=read_only, timeout=timeout), name or None
     if not Path(place).is_file():
         raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
-    return KnowledgeGraph.load(place), name or None
+    with working(f"reading {place}"):
+        return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name or None
+
+
+@contextmanager
+def changed_graph(place: str, update: str | None = None, *, anew: bool = False) -> "Iterator[KnowledgeGraph]":
+    """The graph at a file, folder or address, to be changed; it is made where there is none.
+
+    A file is read first, unless it is made `anew`, and written when the block ends well.
+    """
+    from gumption.kg import KnowledgeGraph
+    from gumption.kg.files import file_format
+
+    file = Path(place)
+    if is_address(place) or file.is_dir() or not file.suffix:
+        with KnowledgeGraph(place, update=update) as graph:
+            yield graph
+        return
+    file_format(file)
+    if update is not None or not file.exists() or anew:
+        graph = KnowledgeGraph(update=update)
+    else:
+        with working(f"reading {place}"):
+            graph = KnowledgeGraph.load(file)
+    yield graph
+    with working(f"writing {place}"):
+        graph.save(file)
 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
     """The facts of the named graph; without a name of all graphs but recipe nodes, where `only` one is allowed."""
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True)
     with graph:
         if name is None and only:
             name = only_graph(graph, source)

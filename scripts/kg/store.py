@@ -1,14 +1,50 @@
-"""`gumption kg query` and `export`: ask a graph, write it to a file."""
+"""`gumption kg load`, `query`, `export`, `validate` and `hash`: what is done with a graph as a store of facts."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .output import Json, count, print_json, print_table
-from .sources import Source, open_graph
+from .output import Json, count, print_json, print_table, working
+from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph
 
 app = typer.Typer()
+
+
+@app.command(epilog="Example: gumption kg load runs/kg train.tsv.gz --graph train --skip-bad 10")
+def load(
+    place: Annotated[
+        str, typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; made if not there.")
+    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {FILES}, or several.")],
+    graph: Annotated[str | None, typer.Option(help="Where facts go that a file puts in no named graph.")] = None,
+    skip_bad: Annotated[int, typer.Option(min=0, help="How many bad lines of a file are left out.")] = 0,
+    update: Update = None,
+    as_json: Json = False,
+) -> None:
+    """Add the facts of files to a graph, in bounded memory where it is a folder or an endpoint.
+
+    Loading again adds only what is not there: after an interruption the same command does the rest.
+    """
+    import warnings
+
+    from gumption.kg.reading import SkippedLines
+
+    new = {}
+    with changed_graph(place, update) as into:
+        for file in files:
+            with warnings.catch_warnings(record=True) as told, working(f"loading {file}"):
+                warnings.simplefilter("always", SkippedLines)
+                new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad)
+            for warning in told:
+                print(f"note: {warning.message}", file=sys.stderr)
+        counts = into.graphs()
+    if as_json:
+        print_json({"new": new, "graphs": counts})
+    else:
+        added = "; ".join(f"{number} new from {file}" for file, number in new.items())
+        print_table(["graph", "facts"], list(counts.items()), added)
 
 
 @app.command(
@@ -18,13 +54,14 @@ def query(
     source: Source,
     sparql: Annotated[str, typer.Argument(help="SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.")],
     bind: Annotated[list[str] | None, typer.Option(help="VARIABLE=LABEL; may be repeated.")] = None,
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Ask a graph a question in SPARQL."""
+    """Ask a graph a question in SPARQL. It is opened for reading only."""
     from gumption.data import InputError
 
     labels = dict(_binding(text) for text in bind or ())
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True, timeout=timeout)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
@@ -44,21 +81,71 @@ def query(
 @app.command(epilog="Example: gumption kg export runs/kg.nq#wordcraft/train --out train.tsv")
 def export(
     source: Source,
-    out: Annotated[Path, typer.Option(help="A .nq, .trig, .ttl or .tsv file.")],
+    out: Annotated[Path, typer.Option(help=f"A {FILES}.")],
+    as_json: Json = False,
 ) -> None:
-    """Write a graph, or the one that #NAME picks, to a file of another kind."""
-    from gumption.kg import KnowledgeGraph
-
-    graph, name = open_graph(source)
+    """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences."""
+    graph, name = open_graph(source, read_only=True)
     with graph:
-        if name is not None:
-            vocabulary, ids = graph.arrays(name)
-            chosen = KnowledgeGraph()
-            chosen.add(vocabulary.ids_to_triples(ids), graph=name)
-        else:
-            chosen = graph
-        chosen.save(out)
-        print(f"{count(chosen, 'fact')} written to {out}")
+        with working(f"writing {out}"):
+            graph.save(out, name)
+            names = list(graph.graphs()) if name is None else [name]
+            number = len(graph) if name is None else graph.graphs().get(name, 0)
+        about = {each: said for each in names if (said := graph.annotations(each))}
+    if as_json:
+        print_json({"out": str(out), "facts": number, "about": about})
+        return
+    print(f"{number} {'fact' if number == 1 else 'facts'} written to {out}")
+    for each, said in about.items():
+        print(f"{each}: " + ", ".join(f"{key} {said[key]}" for key in ("license", "attribution") if key in said))
+
+
+@app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")
+def validate(
+    source: Source,
+    shapes: Annotated[str, typer.Option(help="The name of a world, or a file of SHACL shapes in Turtle.")],
+    as_json: Json = False,
+) -> None:
+    """Check a graph's facts against SHACL shapes; the exit code is 1 where they do not conform."""
+    from dataclasses import asdict
+
+    from gumption.kg.shapes import validate as validated
+
+    file = _shapes_file(shapes)
+    graph, name = open_graph(source, read_only=True)
+    with graph, working("validating"):
+        report = validated(graph, file, name)
+    nodes = f"{report.checked} {'node' if report.checked == 1 else 'nodes'} checked"
+    if as_json:
+        print_json(asdict(report))
+    elif report.violations:
+        rows = [(v.subject, v.relation, v.value, v.message, v.severity) for v in report.violations]
+        caption = f"{len(rows)} {'thing' if len(rows) == 1 else 'things'} found, {nodes}"
+        print_table(["subject", "relation", "value", "what is wrong", "severity"], rows, caption)
+    if not as_json and report.conforms:
+        print(f"conforms to {shapes}: {nodes}")
+    if not report.conforms:
+        raise typer.Exit(1)
+
+
+@app.command(name="hash", epilog="Example: gumption kg hash runs/kg.nq#wordcraft/train")
+def content_hash(source: Source) -> None:
+    """A hash of the facts as a set, the same in every kind of store and file."""
+    graph, name = open_graph(source, read_only=True)
+    with graph, working("hashing"):
+        print(graph.content_hash(name))
+
+
+def _shapes_file(shapes: str) -> Path:
+    import gumption.envs
+    from gumption.data import InputError
+
+    if Path(shapes).is_file():
+        return Path(shapes)
+    worlds = {file.parent.name: file for file in sorted(Path(gumption.envs.__path__[0]).glob("*/shapes.ttl"))}
+    if shapes not in worlds:
+        raise InputError(f"there are no shapes {shapes!r}: name a file, or one of the worlds {', '.join(worlds)}")
+    return worlds[shapes]
 
 
 def _binding(text: str) -> tuple[str, str]:
