@@ -87,10 +87,10 @@ class Scene:
 
 
 def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
-    """(31, 2) points along the quadratic Bezier curve of a line: the one that matplotlib calls arc3."""
+    """(31, ..., 2) points along the quadratic Bezier curve between (..., 2) ends: the one matplotlib calls arc3."""
     way = end - start
-    control = (start + end) / 2 + 2 * bend * np.array([-way[1], way[0]])
-    t = np.linspace(0, 1, 31)[:, None]
+    control = (start + end) / 2 + 2 * bend * np.stack([-way[..., 1], way[..., 0]], axis=-1)
+    t = np.linspace(0, 1, 31).reshape(-1, *(1,) * start.ndim)
     return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
 
 
@@ -167,21 +167,21 @@ def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.nda
 
 def _around_boxes(edges: list[Edge], points: np.ndarray, boxes: np.ndarray) -> list[Edge]:
     """The edges, a straight one bent where it then passes behind fewer boxes of others."""
-    routed = []
-    for edge in edges:
-        ends = (edge.subject, edge.object)
-        if edge.subject != edge.object and edge.bend == 0:
-            behind = [_behind(curve(*points[[*ends]], bend), points, boxes, ends) for bend in _BENDS]
-            edge = replace(edge, bend=_BENDS[int(np.argmin(behind))])
-        routed.append(edge)
-    return routed
+    straight = [index for index, edge in enumerate(edges) if edge.subject != edge.object and edge.bend == 0]
+    ends = np.array([(edges[index].subject, edges[index].object) for index in straight], dtype=np.int64).reshape(-1, 2)
+    behind = np.array([_behind(ends, bend, points, boxes) for bend in _BENDS])
+    best = dict(zip(straight, behind.argmin(axis=0).tolist(), strict=True))
+    return [replace(edge, bend=_BENDS[best[index]]) if index in best else edge for index, edge in enumerate(edges)]
 
 
-def _behind(line: np.ndarray, points: np.ndarray, boxes: np.ndarray, ends: tuple[int, int]) -> int:
-    """How many boxes other than its ends a line passes behind."""
-    inside = (np.abs(line[:, None] - points[None]) < boxes[None] / 2).all(axis=2).any(axis=0)
-    inside[[*ends]] = False
-    return int(inside.sum())
+def _behind(ends: np.ndarray, bend: float, points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """(E,) int64: behind how many boxes other than their (E, 2) ends lines with this bend pass."""
+    rows = np.arange(len(ends))
+    hidden = np.zeros((len(ends), len(points)), dtype=bool)
+    for places in curve(points[ends[:, 0]], points[ends[:, 1]], bend):  # one place on each line
+        hidden |= (np.abs(places[:, None] - points[None]) < boxes[None] / 2).all(axis=2)
+    hidden[rows, ends[:, 0]] = hidden[rows, ends[:, 1]] = False
+    return hidden.sum(axis=1)
 
 
 def _rings(hops: np.ndarray) -> np.ndarray:
