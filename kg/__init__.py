@@ -7,14 +7,19 @@ from .graph import KnowledgeGraph
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from .atomic import import_atomic2020
     from .calibration import Calibration
     from .complex import ComplEx
+    from .conceptnet import import_conceptnet
     from .explanation import why
+    from .linking import add_links, link
     from .predictors import load_predictor
     from .pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .ranking import evaluate_ranking, filtered_ranks
     from .recipe_predictor import RecipePredictor
     from .scores import RelationScores
+    from .weights import add_weighted, fact_weights
+    from .wordnet import import_wordnet
     from .words import WordVectors
 
 __all__ = [
@@ -26,9 +31,16 @@ __all__ = [
     "RelationScores",
     "Vocabulary",
     "WordVectors",
+    "add_links",
+    "add_weighted",
     "evaluate_ranking",
     "export_pykeen",
+    "fact_weights",
     "filtered_ranks",
+    "import_atomic2020",
+    "import_conceptnet",
+    "import_wordnet",
+    "link",
     "load_predictor",
     "load_pykeen",
     "why",
@@ -42,9 +54,16 @@ _LAZY = {
     "RecipePredictor": "recipe_predictor",
     "RelationScores": "scores",
     "WordVectors": "words",
+    "add_links": "linking",
+    "add_weighted": "weights",
     "evaluate_ranking": "ranking",
     "export_pykeen": "pykeen_models",
+    "fact_weights": "weights",
     "filtered_ranks": "ranking",
+    "import_atomic2020": "atomic",
+    "import_conceptnet": "conceptnet",
+    "import_wordnet": "wordnet",
+    "link": "linking",
     "load_predictor": "predictors",
     "load_pykeen": "pykeen_models",
     "why": "explanation",
