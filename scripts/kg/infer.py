@@ -1,0 +1,130 @@
+"""`gumption kg infer` and `mine`: what rules entail in a graph, and the rules that a graph obeys."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import Json, print_json, print_table
+from .sources import Source, only_graph, open_graph
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example: gumption kg infer runs/kg.nq#wordcraft/train --rules rules.json --out runs/inferred.nq")
+def infer(
+    source: Source,
+    rules: Annotated[Path, typer.Option(help='A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.')],
+    into: Annotated[str | None, typer.Option(help="The graph for what follows; NAME/inferred if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where GRAPH is a file: the file for all of it afterwards.")] = None,
+    update: Annotated[str | None, typer.Option(help="The endpoint's address for updates.")] = None,
+    provenance: Annotated[bool, typer.Option(help="Also write what each fact was derived from.")] = False,
+    explain: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option(metavar="SUBJECT RELATION OBJECT", help="Say how this fact follows, and write nothing."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write what rules entail and nobody stated into a graph of its own. Without #NAME all graphs are read.
+
+    A folder or an endpoint is changed in place. What an earlier run with the same rules left is built on: only new
+    facts are followed; facts that no longer follow are removed.
+    """
+    from gumption.data import InputError
+    from gumption.kg.inference import infer as inferred
+    from gumption.kg.proof import explain as explained
+    from gumption.kg.rules import read_rules
+
+    place = source if Path(source).exists() else source.partition("#")[0]
+    is_file = Path(place).is_file()
+    if is_file and explain is None and out is None:
+        raise InputError(f"{place} is a file: say with --out which file to write, which may be the same one")
+    if out is not None:
+        from gumption.kg.files import file_format
+
+        if not is_file:
+            raise InputError(f"{place} is changed in place: leave out --out")
+        file_format(out)
+    known = read_rules(rules)
+    if update is None:
+        graph, name = open_graph(source)
+    else:
+        from gumption.kg import KnowledgeGraph
+
+        graph, name = KnowledgeGraph(place, update=update), source.partition("#")[2] or None
+    with graph:
+        if explain is not None:
+            explanation = explained(graph, explain, known, name, into)
+            if as_json:
+                print_json(asdict(explanation))
+            else:
+                print(explanation)
+            return
+        with _at_work("applying rules"):
+            result = inferred(graph, known, name, into, provenance=provenance)
+            if out is not None:
+                graph.save(out)
+    if as_json:
+        print_json(asdict(result))
+        return
+    rows = [*result.by_rule.items(), ("facts stated", result.stated), ("facts entailed", result.entailed)]
+    rows += [("new", result.added), ("removed", result.removed)]
+    how = "only new facts were followed" if result.recomputed is None else f"computed anew: {result.recomputed}"
+    print_table(["", "facts"], rows)
+    print(f"written to the graph {result.into}; {how}")
+
+
+@app.command(epilog="Example: gumption kg mine runs/kg.nq#wordcraft/train --min-confidence 0.8 --out rules.json")
+def mine(
+    source: Source,
+    min_support: Annotated[int, typer.Option(help="Facts that the rule predicts and that are stated.")] = 10,
+    min_head_coverage: Annotated[float, typer.Option(help="Their share of the facts of that relation.")] = 0.01,
+    min_confidence: Annotated[float, typer.Option(help="Their share of all that the rule predicts.")] = 0.5,
+    min_pca_confidence: Annotated[
+        float, typer.Option(help="The same, counting only predictions about what the relation says anything of.")
+    ] = 0.0,
+    out: Annotated[Path | None, typer.Option(help="A JSON file of the rules, which `infer` understands.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many rules the table shows.")] = 25,
+    as_json: Json = False,
+) -> None:
+    """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
+    from gumption.kg.rule_mining import mine_rules, write_mined
+
+    graph, name = open_graph(source)
+    with graph:
+        facts = graph.arrays(name or only_graph(graph, source))
+    with _at_work("counting") as progress:
+        mined = mine_rules(
+            facts,
+            min_support=min_support,
+            min_head_coverage=min_head_coverage,
+            min_confidence=min_confidence,
+            min_pca_confidence=min_pca_confidence,
+            progress=progress,
+        )
+    if out is not None:
+        write_mined(out, mined)
+    if as_json:
+        print_json([{"rule": str(each.rule), **each.figures()} for each in mined])
+        return
+    rows = [
+        (each.rule, each.support, *(f"{x:.3f}" for x in (each.head_coverage, each.confidence, each.pca_confidence)))
+        for each in mined[:top]
+    ]
+    caption = f"{min(top, len(mined))} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
+    print_table(["rule", "support", "head coverage", "confidence", "PCA confidence"], rows, caption)
+
+
+@contextmanager
+def _at_work(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr where that is a terminal; the function that it yields moves it on."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
