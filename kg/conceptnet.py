@@ -7,7 +7,6 @@ in lower case, tail, with underscores in the concepts and no weights.
 """
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
@@ -20,6 +19,7 @@ from gumption.data import InputError
 
 from .external import Imported, Progress, Tally, WeightedFact, read_lines, store
 from .vocabulary import unknown_label
+from .weights import LARGEST
 
 if TYPE_CHECKING:
     from .graph import KnowledgeGraph
@@ -36,16 +36,18 @@ RELATIONS = (
 )  # fmt: skip
 EXTERNAL_URL = "ExternalURL"
 
-SOURCE = "ConceptNet 5 (https://conceptnet.io)"
-# What its page "Copying and sharing ConceptNet" says of the whole, and the sentence that it asks for.
-LICENSE = "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/)"
-ATTRIBUTION = (
-    "This work includes data from ConceptNet 5, which was compiled by the Commonsense Computing Initiative. "
-    "ConceptNet 5 is freely available under the Creative Commons Attribution-ShareAlike license (CC BY SA 4.0) from "
-    "https://conceptnet.io. The included data was created by contributors to Commonsense Computing projects, "
-    "contributors to Wikimedia projects, Games with a Purpose, Princeton University's WordNet, DBPedia, OpenCyc, and "
-    "Umbel."
-)
+ABOUT = {
+    "source": "ConceptNet 5 (https://conceptnet.io)",
+    # What its page "Copying and sharing ConceptNet" says of the whole, and the sentence that it asks for.
+    "license": "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/)",
+    "attribution": (
+        "This work includes data from ConceptNet 5, which was compiled by the Commonsense Computing Initiative. "
+        "ConceptNet 5 is freely available under the Creative Commons Attribution-ShareAlike license (CC BY SA 4.0) "
+        "from https://conceptnet.io. The included data was created by contributors to Commonsense Computing projects, "
+        "contributors to Wikimedia projects, Games with a Purpose, Princeton University's WordNet, DBPedia, OpenCyc, "
+        "and Umbel."
+    ),
+}
 
 _BY_LOWER_CASE = {name.lower().removeprefix("dbpedia/"): name for name in RELATIONS}
 _COLUMNS = {5: "assertions", 3: "tab"}
@@ -95,7 +97,7 @@ def import_conceptnet(
         facts = _assertions(lines, tally, language, wanted, min_weight, senses, licences)
 
     def about() -> dict[str, str]:
-        said = {"source": SOURCE, "license": LICENSE, "attribution": ATTRIBUTION}
+        said = dict(ABOUT)
         if licences:
             counts = ", ".join(f"{licence}: {n}" for licence, n in sorted(licences.items()))
             said["rights"] = f"licences of the assertions read, as each names its own: {counts}"
@@ -197,10 +199,10 @@ def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
 
 
 def _details(details: bytes) -> tuple[float, str]:
-    """Weight and licence; ValueError for what is no JSON object with a finite weight."""
+    """Weight and licence; ValueError for what is no JSON object with a weight that a float32 can hold."""
     found = json.loads(details)
     weight = found.get("weight") if isinstance(found, dict) else None
-    if not isinstance(weight, (int, float)) or not math.isfinite(weight):
+    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # nor is NaN
         raise ValueError("column 5 is no JSON object with a finite number as its weight")
     return weight, str(found.get("license", "none named"))
 

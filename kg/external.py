@@ -90,13 +90,15 @@ def read_lines(tally: Tally, progress: Progress | None = None) -> Iterator[bytes
     """
     path = tally.source
     archive = next((parent for parent in path.parents if parent.is_file()), None)
-    told = 0
+    told: int | None = None  # up to where in the file; a member of an archive does not begin at 0
     try:
         with (archive or path).open("rb") as raw:
             for line in _unpacked(raw, path.relative_to(archive).as_posix() if archive else None):
                 tally.lines += 1
                 yield line.rstrip(b"\r\n")
-                if progress is not None and tally.lines % _TOLD_EVERY == 0:
+                if told is None:
+                    told = raw.tell()
+                elif progress is not None and tally.lines % _TOLD_EVERY == 0:
                     progress(raw.tell() - told)
                     told = raw.tell()
     except KeyError as error:
@@ -135,6 +137,7 @@ def store(
             graph.annotate(name, about())
             new = graph.load_file(stated, name) if stated.stat().st_size else 0
             if weighted.stat().st_size:
+                graph.annotate(name + WEIGHTS, about())
                 graph.load_file(weighted, name + WEIGHTS)
     except OSError as error:
         raise InputError(f"cannot keep what was read in {tempfile.gettempdir()}: {error.strerror or error}") from None

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.label_words import label_words, two_parts
+from gumption.data.label_words import label_words, tokens, two_parts
 
 from .vocabulary import unknown_label
 from .weights import add_weighted
@@ -220,16 +220,30 @@ def _nearest(
     word_ids = cast("Mapping[str, int]", vectors.keyed.key_to_index)
     words = vectors.keyed.vectors.astype(np.float32, copy=False)  # (words, dimensions)
 
+    # A million targets are made of far fewer words.
+    in_words = lru_cache(maxsize=200_000)(lambda word: label_words(word, word_ids))
+
+    def words_of(name: str, whole: bool) -> list[str]:
+        """The words of a name that have a vector, none if `whole` and another has not; as label_words finds them."""
+        if name.lower() in word_ids:
+            return [name.lower()]
+        known: list[str] = []
+        for word in tokens(name):
+            found, unknown = in_words(word)
+            if whole and unknown:
+                return []
+            known += found
+        return known
+
     def unit_rows(names: Sequence[str], whole: bool) -> tuple[np.ndarray, np.ndarray]:
         """(k, dimensions) unit vectors of the names that have one, and (k,) int64 which those are.
 
         The mean over a name's words, which `WordVectors.vectors` takes, points where their sum does: one product of a
-        sparse table of words and the vectors makes the sums of all names. `whole`: only names without unknown words.
+        sparse table of words and the vectors makes the sums of all names.
         """
-        split = [label_words(name.replace("_", " "), word_ids) for name in names]
-        parts = [[] if whole and unknown else known for known, unknown in split]
+        parts = [words_of(name.replace("_", " "), whole) for name in names]
         ends = np.cumsum([0, *map(len, parts)])
-        columns = np.fromiter((word_ids[word] for words_of in parts for word in words_of), np.int64, ends[-1])
+        columns = np.fromiter((word_ids[word] for part in parts for word in part), np.int64, ends[-1])
         table = csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(names), len(words)))
         sums = table @ words
         lengths = np.linalg.norm(sums, axis=1)

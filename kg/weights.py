@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "/weights"  # ends the name of a graph that holds the weights of another
 
+LARGEST = float(np.finfo(np.float32).max)
 _WEIGHTED = "urn:gumption:weighted:"
 _SUB_PROPERTY = PREFIXES["rdfs"] + "subPropertyOf"
 _FLOAT = "http://www.w3.org/2001/XMLSchema#float"
@@ -38,7 +39,7 @@ def weighted_relation(relation: str, weight: float) -> str:
 
     Raises InputError for a weight that is not a finite number.
     """
-    if not np.isfinite(np.float32(weight)):
+    if not abs(weight) <= LARGEST:  # nor is NaN
         raise InputError(f"the weight of a fact is {weight!r}: it has to be a finite number")
     return f"{_WEIGHTED}{np.float32(weight)}:{quote(relation, safe='')}"
 

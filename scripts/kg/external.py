@@ -95,7 +95,7 @@ def wordnet(
     """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma)."""
     from gumption.kg.wordnet import import_wordnet
 
-    with _graph_at(out, update) as into:
+    with _graph_at(out, update) as into, _progress([]):
         done = import_wordnet(into, folder, name=graph)
     _print_imported([done], out, as_json, lines="synsets")
 
@@ -135,19 +135,23 @@ def link(
     if vectors is not None and "nearest" not in chosen:
         raise InputError("--vectors are for the method nearest: leave them out, or add --methods nearest")
     with _graph_at(out, update) as store:
-        sides = [_entities(each, store, recipe_book, skip_bad) for each in (labels, targets)]
+        (names, _), (others, said) = (_entities(each, store, recipe_book, skip_bad) for each in (labels, targets))
         loaded = None
         if "nearest" in chosen:
             from gumption.kg import WordVectors
 
             loaded = WordVectors.load(vectors)
-        links = make_links(*sides, vectors=loaded, methods=chosen, min_cosine=min_cosine)
+        links = make_links(names, others, vectors=loaded, methods=chosen, min_cosine=min_cosine)
         name = graph or f"links/{_short(labels)}/{_short(targets)}"
         if out is not None:
+            # The links repeat entities of the targets' graph: what its licence asks for holds for them too.
+            how = f"{', '.join(chosen)}; cosine of at least {min_cosine:g} by {loaded.source if loaded else 'none'}"
+            about = {"title": f"links from {labels} to {targets}", "description": f"made by gumption kg link: {how}"}
+            store.annotate(name, {**said, **about})
             add_links(store, links, name)
     if as_json:
         found = [{"label": x.label, "target": x.target, "method": x.method, "score": x.score} for x in links]
-        print_json({"targets": len(sides[1]), "coverage": coverage(links), "links": found})
+        print_json({"targets": len(others), "coverage": coverage(links), "links": found})
         return
     many = coverage(links)
     rows = [
@@ -158,7 +162,7 @@ def link(
     linked = len(links) - many["none"]
     caption = (
         f"{linked} of {len(links)} entities of {labels} ({linked / len(links):.1%}) have a partner among the "
-        f"{len(sides[1])} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
+        f"{len(others)} of {targets}" + (f"; links in {name}, written to {out}" if out else "")
     )
     print_table(["method", "entities", "share", "examples"], rows, caption)
 
@@ -174,25 +178,27 @@ def _examples(links: "Sequence[Link]", method: str) -> str:
     )  # fmt: skip
 
 
-def _entities(source: str, store: "KnowledgeGraph", recipe_book: str, skip_bad: int) -> list[str]:
-    """The sorted entities that LABELS or TARGETS stands for; see the help of `link`."""
+def _entities(
+    source: str, store: "KnowledgeGraph", recipe_book: str, skip_bad: int
+) -> tuple[list[str], dict[str, str]]:
+    """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
     from gumption.data import InputError
     from gumption.kg.weights import WEIGHTS
 
     if source in store.graphs():
-        return list(store.arrays(source)[0].entities)
+        return list(store.arrays(source)[0].entities), store.annotations(source)
     path = Path(source)
     if source == "wordcraft" and not path.exists():
         from gumption.envs.wordcraft import RecipeBook
 
-        return sorted(RecipeBook.load(recipe_book).entities)
+        return sorted(RecipeBook.load(recipe_book).entities), {}
     if source == "conceptnet" and not path.exists():
         path = _fetched_conceptnet()
     if path.is_file() and _is_conceptnet(path):
-        from gumption.kg.conceptnet import conceptnet_entities
+        from gumption.kg.conceptnet import ABOUT, conceptnet_entities
 
         with _progress([path]) as progress:
-            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress)
+            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), ABOUT
     if not (path.exists() or is_address(source) or "#" in source):
         raise InputError(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
@@ -201,7 +207,10 @@ def _entities(source: str, store: "KnowledgeGraph", recipe_book: str, skip_bad: 
     graph, name = open_graph(source)
     with graph:
         names = [name] if name else [each for each in graph.graphs() if not each.endswith((RECIPES, WEIGHTS))]
-        return sorted({entity for each in names for entity in graph.arrays(each)[0].entities})
+        entities = {entity for each in names for entity in graph.arrays(each)[0].entities}
+        said = [graph.annotations(each) for each in names]
+        keys = sorted({key for each in said for key in each})
+        return sorted(entities), {key: "; ".join(dict.fromkeys(x[key] for x in said if key in x)) for key in keys}
 
 
 def _is_conceptnet(path: Path) -> bool:
@@ -258,19 +267,19 @@ def _graph_at(out: str | None, update: str | None) -> "Iterator[KnowledgeGraph]"
 
 @contextmanager
 def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
-    """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
+    """A bar on stderr over the bytes of some files, which moves on without them; None where stderr is no terminal."""
     import sys
 
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     total = sum(file.stat().st_size for file in files if file.is_file())
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=total)
+        task = bar.add_task("reading, then storing", total=total or None)
         yield lambda read: bar.advance(task, read)
 
 

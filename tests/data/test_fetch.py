@@ -149,6 +149,16 @@ def test_unknown_names_get_near_ones() -> None:
         path("alchemy2")
 
 
+@pytest.mark.parametrize("name", ["conceptnet", "atomic2020", "wordnet"])
+def test_the_commonsense_graphs_are_fetched_from_their_public_homes(name: str, cache: Path) -> None:
+    entry = manifest.fetchable()[name]
+    assert all(url.startswith("https://") and url.endswith(f"/{entry.file}") for url in entry.urls)
+    with pytest.raises(InputError, match="put the file here: ") as caught:
+        fetch(name, offline=True)
+    assert str(cache / entry.file) in str(caught.value)
+    assert ("no sha256 is recorded" in entry.note) == (entry.sha256 is None)
+
+
 def test_the_real_alchemy2_put_by_hand(shared_data: Path, cache: Path) -> None:
     cache.mkdir()
     shutil.copy(shared_data / "alchemy2.json", cache)

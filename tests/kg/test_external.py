@@ -71,6 +71,7 @@ def test_the_english_assertions_with_their_weights_and_licences(write, name):
     assert said["license"].startswith("CC BY-SA 4.0")
     assert "Commonsense Computing Initiative" in said["attribution"]
     assert said["rights"].endswith("cc:by-sa/4.0: 4, cc:by/4.0: 1")
+    assert graph.annotations("conceptnet/weights") == said
 
 
 def test_the_licence_goes_into_an_export(write, tmp_path):
@@ -115,6 +116,8 @@ BAD = {
     "no end": (assertion("/r/ExternalURL", "/c/en/a", ""), "the end, in column 4, is empty"),
     "json": ("/a/\t/r/IsA\t/c/en/a\t/c/en/b\t{", "Expecting property name"),
     "no weight": ("/a/\t/r/IsA\t/c/en/a\t/c/en/b\t{}", "no JSON object with a finite number as its weight"),
+    "beyond a float32": ('/a/\t/r/IsA\t/c/en/a\t/c/en/b\t{"weight": 1e39}', "no JSON object with a finite number"),
+    "not a number": ('/a/\t/r/IsA\t/c/en/a\t/c/en/b\t{"weight": NaN}', "no JSON object with a finite number"),
     "endless": ('/a/\t/r/IsA\t/c/en/a\t/c/en/b\t{"weight": Infinity}', "no JSON object with a finite number"),
 }
 
@@ -156,6 +159,12 @@ def test_files_that_cannot_be_read(write, tmp_path):
     for content in ("", "fire\tburns\twood\n"):
         with pytest.raises(InputError, match="not a file of ConceptNet"):
             conceptnet_form(write(content, name="other.tsv"))
+
+
+def test_no_place_for_what_is_read(write, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match=r"cannot keep what was read in .*nowhere: No such file"):
+        import_conceptnet(KnowledgeGraph(), write(*ASSERTIONS))
 
 
 def test_an_unknown_relation_gets_near_names(write):
@@ -239,6 +248,13 @@ def test_atomic_2020_out_of_its_zip(write, tmp_path):
     graph = KnowledgeGraph()
     with pytest.raises(InputError, match=r"atomic.zip/data/test.tsv:1: expected head, relation and tail"):
         import_atomic2020(graph, [tmp_path / "atomic.zip"])
+    assert graph.graphs() == {}
+    assert import_atomic2020(graph, [tmp_path / "atomic.zip" / "data" / "train.tsv"])[0].kept == 2
+    with pytest.raises(InputError, match=r"cannot read .*There is no item named 'data/dev.tsv' in the archive"):
+        import_atomic2020(graph, [tmp_path / "atomic.zip" / "data" / "dev.tsv"])
+    (tmp_path / "text").touch()
+    with pytest.raises(InputError, match=r"text/train.tsv:1: the compressed file is broken .*not a zip file"):
+        import_atomic2020(graph, [tmp_path / "text" / "train.tsv"])
     with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
         pass
     with pytest.raises(InputError, match=r"empty.zip has no .tsv file in it"):
@@ -287,7 +303,8 @@ def test_weights_come_back_aligned_with_the_facts(weights):
 
 
 def test_weights_that_cannot_be():
-    with pytest.raises(InputError, match="has to be a finite number"):
-        weighted_relation("IsA", float("nan"))
+    for weight in (float("nan"), float("inf"), 1e39):
+        with pytest.raises(InputError, match="has to be a finite number"):
+            weighted_relation("IsA", weight)
     with pytest.raises(InputError, match="there are 1 facts and 2 weights"):
         add_weighted(KnowledgeGraph(), [("a", "b", "c")], [1.0, 2.0], "g")

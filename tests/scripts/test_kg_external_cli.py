@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gumption.kg import KnowledgeGraph
+from gumption.kg.conceptnet import ABOUT
 from gumption.scripts import cli
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -130,6 +131,9 @@ def test_link_the_graphs_of_one_store(gumption, tmp_path):
     with KnowledgeGraph(tmp_path / "g") as graph:
         match = "http://www.w3.org/2004/02/skos/core#exactMatch"
         assert list(graph.triples(graph="links/all/conceptnet")) == [("ice cream", match, "ice cream")]
+        said = graph.annotations("links/all/conceptnet")
+        assert said["license"] == graph.annotations("conceptnet")["license"] == ABOUT["license"]
+        assert said["description"].startswith("made by gumption kg link: exact, lemma; cosine of at least 0.6")
 
 
 def test_the_name_conceptnet_is_the_fetched_file(gumption, tmp_path):
@@ -148,7 +152,9 @@ def test_link_two_graphs_in_files(gumption):
     for targets in ("cn.nq", "cn.nq#cn"):
         ok(gumption("link", "kg.tsv", targets, "--out", "links.nq", "--graph", "mine"))
         assert "among the 4 of" in " ".join(ok(gumption("link", "kg.tsv#wordcraft/all", targets)).split())
-    assert KnowledgeGraph.load("links.nq").graphs() == {"mine": 1}
+    links = KnowledgeGraph.load("links.nq")
+    assert links.graphs() == {"mine": 1}
+    assert links.annotations("mine")["attribution"] == ABOUT["attribution"]
 
 
 def test_what_link_refuses(gumption):
