@@ -88,6 +88,8 @@ def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, co
 def _paths(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: int) -> list[tuple[Triple, ...]]:
     """Paths of one or two facts from subject to object, whichever way the facts point."""
     start, end = asked[0], asked[2]
+    if start == end:
+        return []
     degree = np.bincount(known[:, [0, 2]].ravel(), minlength=len(predictor.vocabulary.entities))
     direct = known[((known[:, [0, 2]] == (start, end)).all(1)) | ((known[:, [0, 2]] == (end, start)).all(1))]
     sides = []

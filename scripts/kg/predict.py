@@ -1,7 +1,7 @@
-"""`gumption kg predict` and `evaluate`: ask a fitted link predictor, and rank test facts with it."""
+"""`gumption kg predict`, `evaluate` and `calibrate`: ask a fitted link predictor, and see how right it is."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,50 +10,188 @@ from .sources import read_facts
 
 app = typer.Typer()
 
+Model = Annotated[Path, typer.Argument(help="The folder of a fitted model.")]
+Skip = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unknown", help="Leave out facts with labels that the model was not fitted on; tells how many."
+    ),
+]
+Known = Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAPH#NAME; may be repeated.")]
+
 
 @app.command(epilog="Example: gumption kg predict runs/complex --subject fire --relation combinesWith -k 10")
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder of a fitted model.")],
+    model: Model,
     relation: Annotated[str, typer.Option(help="A relation's label.")],
     subject: Annotated[str | None, typer.Option(help="An entity's label: asks for objects.")] = None,
     object_: Annotated[str | None, typer.Option("--object", help="An entity's label: asks for subjects.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    graph: Annotated[
+        list[str] | None, typer.Option(help="What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.")
+    ] = None,
+    exclude_known: Annotated[bool, typer.Option("--exclude-known", help="Leave out what --graph knows.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="The nearest facts of --graph behind each answer.")] = False,
     as_json: Json = False,
 ) -> None:
-    """The k entities that most probably complete a fact."""
+    """The k entities that most probably complete a fact.
+
+    With --graph the probability is that of an answer which the graph does not have, calibrated where the model has
+    been (`gumption kg calibrate`); without it, the model's plain softmax over all entities.
+    """
     from gumption.data import InputError
 
     if (subject is None) == (object_ is None):
         raise InputError("give either --subject or --object: the other one is what is predicted")
+    if not graph and (why or exclude_known):
+        raise InputError(f"{'--why' if why else '--exclude-known'} needs what is known: give --graph")
+    facts = sorted({fact for source in graph or () for fact in read_facts(source, only=False)})
 
-    from gumption.kg import ComplEx
+    from gumption.kg import Calibration, load_predictor
 
-    found = ComplEx.load(model).predict(subject=subject, relation=relation, object=object_, k=k)
+    predictor = load_predictor(model)
+    question: dict[str, Any] = {"subject": subject, "relation": relation, "object": object_, "k": k}
+    calibration = Calibration.load(model, predictor) if graph else None
+    best = predictor.predict(**question)
+    rows: list[dict[str, Any]] = [{"label": label, "score": score, "probability": p} for label, score, p in best]
+    if graph:
+        everything = len(predictor.vocabulary.entities)
+        fresh = predictor.predict(**{**question, "k": everything}, without=facts, calibration=calibration)
+        probabilities = {label: p for label, _, p in fresh}
+        rows = [
+            {
+                "label": label,
+                "score": score,
+                "probability": probabilities.get(label),
+                "known": label not in probabilities,
+            }
+            for label, score, _ in (fresh[:k] if exclude_known else best)
+        ]
+    if why:
+        for row in rows:
+            fact = (subject or row["label"], relation, object_ or row["label"])
+            row["why"] = _reasons(predictor, facts, fact)
     if as_json:
-        print_json([{"label": label, "score": score, "probability": p} for label, score, p in found])
-    else:
-        rows = [(label, f"{score:.3f}", f"{p:.4f}") for label, score, p in found]
-        print_table(["object" if object_ is None else "subject", "score", "probability"], rows)
+        print_json(rows)
+        return
+    columns = ["object" if object_ is None else "subject", "score", "probability", "known", "why"]
+    cells = [
+        (
+            row["label"],
+            f"{row['score']:.3f}",
+            "" if row["probability"] is None else f"{row['probability']:.4f}",
+            "known" if row.get("known") else "",
+            "\n".join(_told(row["why"])) if why else "",
+        )
+        for row in rows
+    ]
+    width = 3 + bool(graph) + why
+    print_table(columns[:width], [cell[:width] for cell in cells])
+    print(_meaning(bool(graph), calibration))
 
 
 @app.command(
-    epilog="Example: gumption kg evaluate runs/complex --test kg.nq#wordcraft/test --known kg.nq#wordcraft/train"
+    epilog="Example: gumption kg evaluate runs/complex --test runs/kg.nq#wordcraft/test --known runs/kg.nq "
+    "--skip-unknown"
 )
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The folder of a fitted model.")],
+    model: Model,
     test: Annotated[str, typer.Option(help="The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.")],
-    known: Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAPH#NAME; may be repeated.")] = None,
+    known: Known = None,
+    memory: Annotated[int | None, typer.Option(min=1, help="MiB that scores may take at a time.")] = None,
+    skip_unknown: Skip = False,
     as_json: Json = False,
 ) -> None:
-    """Filtered ranking of test facts, both sides: mean reciprocal rank and hits."""
+    """Filtered ranking of test facts: mean reciprocal rank and hits, overall, by side and by relation."""
     facts = read_facts(test, only=True)
     others = [read_facts(source, only=False) for source in known or ()]
 
-    from gumption.kg import ComplEx, evaluate_ranking
+    from gumption.kg import filtered_ranks, load_predictor
 
-    figures = evaluate_ranking(ComplEx.load(model), facts, known=[facts, *others])
+    predictor = load_predictor(model)
+    facts, skipped = _askable(predictor, facts) if skip_unknown else (facts, 0)
+    budget = None if memory is None else memory << 20
+    ranks = filtered_ranks(predictor, facts, known=others, memory=budget, progress=True)
+    overall, sides, relations = ranks.figures(), ranks.by_side(), ranks.by_relation()
     if as_json:
-        print_json({"facts": len(facts), **figures})
-    else:
-        rows = [(name, f"{value:.4f}") for name, value in figures.items()]
-        print_table(["figure", "value"], rows, count(facts, "test fact"))
+        print_json(
+            {"facts": len(ranks.facts), "skipped": skipped, **overall, "by_side": sides, "by_relation": relations}
+        )
+        return
+    parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
+    print_table(["asked for", *overall], [(name, *_decimals(part, overall)) for name, part in parts.items()])
+    rows = [(name, int(part["facts"]), *_decimals(part, overall)) for name, part in relations.items()]
+    print_table(["relation", "facts", *overall], rows)
+    print(count(ranks.facts, "test fact") + _left_out(skipped))
+
+
+@app.command(
+    epilog="Example: gumption kg calibrate runs/complex --held-out runs/kg.nq#wordcraft/test --known runs/kg.nq "
+    "--skip-unknown"
+)
+def calibrate(
+    model: Model,
+    held_out: Annotated[str, typer.Option(help="Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.")],
+    known: Known = None,
+    skip_unknown: Skip = False,
+    as_json: Json = False,
+) -> None:
+    """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model."""
+    facts = read_facts(held_out, only=True)
+    others = [read_facts(source, only=False) for source in known or ()]
+
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from gumption.kg import Calibration, load_predictor
+
+    predictor = load_predictor(model)
+    facts, skipped = _askable(predictor, facts) if skip_unknown else (facts, 0)
+    with Console(stderr=True).status("fitting temperatures"):
+        calibration = Calibration.fit(predictor, facts, others)
+    calibration.save(model, predictor)
+    before, after = asdict(calibration.before), asdict(calibration.after)
+    if as_json:
+        print_json({"before": before, "after": after, "skipped": skipped})
+        return
+    rows = [(name.replace("_", " "), *_decimals(before, [name]), *_decimals(after, [name])) for name in before]
+    print_table(["held-out answers", "before", "after"], rows)
+    print(f"kept in {model}{_left_out(skipped)}")
+
+
+def _askable(predictor: Any, facts: list[Any]) -> tuple[list[Any], int]:
+    """The facts all of whose labels the predictor knows, and how many others there are."""
+    entities, relations = set(predictor.vocabulary.entities), set(predictor.vocabulary.relations)
+    found = [(s, p, o) for s, p, o in facts if s in entities and p in relations and o in entities]
+    return found, len(facts) - len(found)
+
+
+def _left_out(skipped: int) -> str:
+    return f", {skipped} with unknown labels left out" if skipped else ""
+
+
+def _reasons(predictor: Any, facts: Any, fact: tuple[str, str, str]) -> dict[str, Any]:
+    from gumption.kg import why as explain
+
+    found = explain(predictor, facts, fact, k=3)
+    return {
+        "nearest": [{"fact": near, "similarity": similarity} for near, similarity in found.nearest],
+        "paths": found.paths,
+    }
+
+
+def _told(reasons: dict[str, Any]) -> list[str]:
+    lines = [f"{each['similarity']:.2f} like {' '.join(each['fact'])}" for each in reasons["nearest"]]
+    return lines + ["via " + ", ".join(" ".join(fact) for fact in path) for path in reasons["paths"]]
+
+
+def _meaning(graph: bool, calibration: Any) -> str:
+    if not graph:
+        return "probability: softmax over all entities"
+    how = "not calibrated" if calibration is None else f"calibrated on {calibration.after.predictions} held-out answers"
+    return f"probability: among answers that are not known, {how}"
+
+
+def _decimals(part: dict[str, Any], names: Any) -> list[str]:
+    return [f"{part[name]:.4f}" if isinstance(part[name], float) else str(part[name]) for name in names]

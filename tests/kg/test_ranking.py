@@ -1,6 +1,8 @@
 """Filtered ranks: PyKEEN's figures to the last digits, and a loop that writes the definition out."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +99,68 @@ def test_ids_of_the_predictors_vocabulary_are_taken_as_they_are() -> None:
     same = Vocabulary(table.vocabulary.entities, table.vocabulary.relations)  # equal, not identical
     assert evaluate_ranking(table, (same, test), known=[(table.vocabulary, known)]) == expected
     assert evaluate_ranking(table, (same, test[::-1]), known=[table.triples(known), (same, known)]) == expected
+
+
+def test_figures_by_side_and_by_relation() -> None:
+    rng = np.random.default_rng(2)
+    table = Table(rng.normal(size=(12, 3, 12)), rng.normal(size=(12, 3, 12)))
+    test = np.argwhere(rng.random((12, 3, 12)) < 0.1)
+    test = test[test[:, 1] != 1]
+    ranks = filtered_ranks(table, table.triples(test))
+    assert ranks.facts.tolist() == test.tolist()
+    sides, relations = ranks.by_side(), ranks.by_relation()
+    assert list(sides) == ["object", "subject"]
+    for figure in ("mrr", "hits@1", "hits@3", "hits@10"):
+        assert ranks.figures()[figure] == pytest.approx((sides["object"][figure] + sides["subject"][figure]) / 2)
+    swapped = Table(table.subjects.numpy().transpose(2, 1, 0), table.objects.numpy().transpose(2, 1, 0))
+    assert filtered_ranks(swapped, swapped.triples(test[:, ::-1])).by_side()["object"] == sides["subject"]
+    assert list(relations) == ["r0", "r2"]
+    for name, part in relations.items():
+        mine = test[test[:, 1] == int(name[1])]
+        assert part == pytest.approx({"facts": len(mine), **naive(table, mine, mine)}, abs=1e-12)
+
+
+class Large(LinkPredictor):
+    """Scores over many entities, made from their numbers alone; counts the rows it is asked for."""
+
+    def __init__(self, size: int) -> None:
+        self.vocabulary = Vocabulary([str(number) for number in range(size)], ["r"])
+        self.device = torch.device("cpu")
+        self.rows: list[int] = []
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        self.rows.append(len(subjects))
+        return torch.arange(float(len(self.vocabulary.entities))).repeat(len(subjects), 1)
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return self.object_scores(objects, relations)
+
+
+def test_memory_stays_under_the_budget(tmp_path: Path) -> None:
+    size, facts, budget = 50_000, 120, 8 << 20
+    model = Large(size)
+    ids = np.stack([np.arange(facts), np.zeros(facts, int), np.arange(facts)[::-1] * 7], axis=1)
+    # One question has 30,000 known answers, so that indices count beside scores.
+    known = np.stack([np.zeros(30_000, int), np.zeros(30_000, int), np.arange(30_000)], axis=1)
+    test, true = (model.vocabulary, ids), [(model.vocabulary, known)]
+    with torch.profiler.profile(profile_memory=True) as profile:
+        filtered_ranks(model, test, true, memory=budget)
+    profile.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    events = [event["args"] for event in trace["traceEvents"] if event["name"] == "[memory]"]
+    levels = [event["Total Allocated"] for event in events]
+    assert len(levels) > 20
+    beside = 8 * 8 * (len(ids) + len(known))  # the facts themselves, which no budget makes fewer
+    assert budget / 2 < max(levels) - levels[0] < budget + beside
+    assert set(model.rows) != {1}  # as many at a time as fit
+    assert sum(model.rows) == 2 * facts
+
+
+def test_facts_that_share_a_question_are_scored_once() -> None:
+    model = Large(50)
+    facts = [(str(number % 5), "r", str(number)) for number in range(20)]
+    filtered_ranks(model, facts)
+    assert model.rows == [5, 20]
 
 
 def test_infinite_scores_have_ranks() -> None:
@@ -219,6 +283,23 @@ def test_agrees_with_pykeen(name: str, reciprocal: bool) -> None:
         batch_size=64,
         use_tqdm=False,
     )
+    ranks = filtered_ranks(model, test, known=[train, valid, test])
+    for side, name in (("object", "tail"), ("subject", "head")):
+        figures = {"mrr": results.get_metric(f"{name}.realistic.inverse_harmonic_mean_rank")}
+        figures |= {f"hits@{k}": results.get_metric(f"{name}.realistic.hits_at_{k}") for k in HITS}
+        assert ranks.by_side()[side] == pytest.approx(figures, abs=1e-7)
+    relation = next(iter(ranks.by_relation()))
+    one = mapped[2][mapped[2][:, 1] == vocabulary.relation_id(relation)]
+    part = RankBasedEvaluator(filtered=True).evaluate(
+        Wrapped(model, triples_factory=data.training),
+        mapped_triples=one,
+        additional_filter_triples=mapped,
+        batch_size=64,
+        use_tqdm=False,
+    )
+    found = ranks.by_relation()[relation]
+    assert found["facts"] == len(one)
+    assert found["mrr"] == pytest.approx(part.get_metric("both.realistic.inverse_harmonic_mean_rank"), abs=1e-7)
     ours = evaluate_ranking(model, test, known=[train, valid, test])
     theirs = {"mrr": results.get_metric("both.realistic.inverse_harmonic_mean_rank")}
     theirs |= {f"hits@{k}": results.get_metric(f"both.realistic.hits_at_{k}") for k in HITS}

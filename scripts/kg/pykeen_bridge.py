@@ -1,0 +1,51 @@
+"""`gumption kg import-pykeen` and `export-pykeen`: models from PyKEEN and to PyKEEN."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .sources import read_facts
+
+app = typer.Typer()
+
+
+@app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")
+def import_pykeen(
+    folder: Annotated[Path, typer.Argument(help="A folder that PyKEEN's save_to_directory has written.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the model.")],
+) -> None:
+    """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed."""
+    from gumption.data import InputError
+
+    if out.exists():
+        raise InputError(f"{out} exists already: choose a new folder for the model")
+
+    from gumption.kg import load_pykeen
+
+    predictor = load_pykeen(folder, device="cpu")
+    predictor.save(out)
+    print(f"{type(predictor.model).__name__} of {predictor.vocabulary!r} written to {out}")
+
+
+@app.command(
+    "export-pykeen",
+    epilog="Example: gumption kg export-pykeen runs/complex --out results/complex --graph runs/kg.nq#wordcraft/train",
+)
+def export_pykeen(
+    model: Annotated[Path, typer.Argument(help="The folder of a ComplEx that `gumption kg fit` has written.")],
+    out: Annotated[Path, typer.Option(help="A new folder for PyKEEN.")],
+    graph: Annotated[str | None, typer.Option(help="Facts for training_triples: GRAPH#NAME, or GRAPH.")] = None,
+) -> None:
+    """Write a fitted ComplEx as a folder that PyKEEN opens, with the same scores."""
+    from gumption.data import InputError
+
+    if out.exists():
+        raise InputError(f"{out} exists already: choose a new folder")
+    facts = [] if graph is None else read_facts(graph, only=True)
+
+    from gumption.kg import ComplEx
+    from gumption.kg import export_pykeen as export
+
+    export(ComplEx.load(model, device="cpu"), out, facts)
+    print(f"written to {out}")
