@@ -247,5 +247,7 @@ def _write(path: Path, content: bytes) -> None:
         beside.write_bytes(content)
         os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        if beside.exists():
+            beside.unlink()

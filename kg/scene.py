@@ -72,10 +72,10 @@ class Scene:
     @property
     def caption(self) -> str:
         """What the picture shows, and how much did not fit."""
-        hops = int(self.part.hops.max(initial=0))
+        entities, facts, hops = len(self.part.entities), len(self.part.facts), int(self.part.hops.max())
         text = (
-            f"{len(self.part.entities)} entities and {len(self.part.facts)} facts within "
-            f"{hops} hop{'' if hops == 1 else 's'} of {shown(self.part.centre, 40)}"
+            f"{entities} {'entity' if entities == 1 else 'entities'} and {facts} fact{'' if facts == 1 else 's'} "
+            f"within {hops} hop{'' if hops == 1 else 's'} of {shown(self.part.centre, 40)}"
         )
         return f"{text}; {self.part.left_out} more left out" if self.part.left_out else text
 
@@ -186,7 +186,7 @@ def _behind(ends: np.ndarray, bend: float, points: np.ndarray, boxes: np.ndarray
 
 def _rings(hops: np.ndarray) -> np.ndarray:
     points = np.zeros((len(hops), 2))
-    for hop in range(1, int(hops.max(initial=0)) + 1):
+    for hop in range(1, int(hops.max()) + 1):
         members = np.flatnonzero(hops == hop)
         # A quarter of a step off the axes: springs do not get away from a perfectly symmetric start.
         angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)

@@ -10,6 +10,7 @@ from .sources import Source, binary_graphs, open_graph
 
 if TYPE_CHECKING:
     import numpy as np
+    from rich.progress import Progress
 
     from gumption.kg import Vocabulary
     from gumption.kg.analysis import GraphStatistics
@@ -37,15 +38,12 @@ def stats(
 
     Without #NAME all graphs together, recipe nodes apart.
     """
-    from gumption.data import InputError
     from gumption.kg import analysis
     from gumption.kg.pictures import check_ending, draw_statistics
 
     if plot is not None:
         check_ending(plot, (".svg", ".png"))
     (vocabulary, ids), everything = _read(source)
-    if not len(ids):
-        raise InputError(f"{source} has no facts")
     statistics = analysis.graph_statistics(vocabulary, ids)
     most = analysis.top_entities(vocabulary, ids, top)
     recipes = _recipes(everything, wanted=basic is not None)
@@ -69,7 +67,8 @@ def draw(
     out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
     hops: Annotated[int, typer.Option(help="How many facts away an entity may be.")] = 1,
     max_nodes: Annotated[
-        int, typer.Option(help="At most so many entities: the nearest, of these those with most facts, then by label.")
+        int,
+        typer.Option(max=300, help="At most so many entities: the nearest, then those with most facts, then by label."),
     ] = 60,
 ) -> None:
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart."""
@@ -79,7 +78,8 @@ def draw(
     check_ending(out, ENDINGS)
     arrays, _ = _read(source)
     part = neighbourhood(*arrays, around, hops, max_nodes)
-    draw_neighbourhood(part, out)
+    with _waiting("drawing"):
+        draw_neighbourhood(part, out)
     left_out = f", {part.left_out} more entities left out (--max-nodes)" if part.left_out else ""
     print(f"{len(part.entities)} entities and {len(part.facts)} facts drawn to {out}{left_out}")
 
@@ -101,7 +101,8 @@ def path(
     Recipes are read from all graphs or the one that #NAME picks; a path from all but recipe nodes.
     """
     from gumption.data import InputError
-    from gumption.kg import analysis
+    from gumption.kg.analysis import shortest_path
+    from gumption.kg.derivations import Recipes
 
     if (goal is None) == (start is None) or (start is None) != (end is None):
         raise InputError("give either --goal, or --from and --to")
@@ -109,11 +110,14 @@ def path(
         raise InputError("--basic and --quick go with --goal: they are about recipes")
     arrays, everything = _read(source)
     if goal is not None:
-        _answer_derivation(_derive(everything, goal, basic, quick), as_json)
+        recipes = Recipes(*everything)
+        with _waiting("looking for the fewest combinations"):
+            found = recipes.derive(goal, basic, prove=not quick)
+        _answer_derivation(found, as_json)
         return
     assert start is not None
     assert end is not None
-    steps = analysis.shortest_path(*arrays, start, end)
+    steps = shortest_path(*arrays, start, end)
     if as_json:
         print_json({"from": start, "to": end, "steps": steps})
     elif not steps:
@@ -124,11 +128,14 @@ def path(
 
 def _read(source: str) -> "tuple[Arrays, Arrays]":
     """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME."""
+    from gumption.data import InputError
     from gumption.kg.analysis import merged
 
     graph, name = open_graph(source)
     with graph:
         everything = graph.arrays(name)
+        if not len(everything[1]):
+            raise InputError(f"{source} has no facts")
         names = list(graph.graphs())
         chosen = binary_graphs(graph)
         if name is not None or len(chosen) in (0, len(names)):
@@ -222,18 +229,16 @@ def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, 
         )
 
 
-def _derive(arrays: "Arrays", goal: str, basic: list[str] | None, quick: bool) -> "Derivation":
+def _waiting(what: str) -> "Progress":
+    """Shows on a terminal that something is being done, and for how long."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from gumption.kg.derivations import Recipes
-
-    recipes = Recipes(*arrays)
     console = Console(stderr=True)
-    shown = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*shown, console=console, disable=not console.is_terminal, transient=True) as progress:
-        progress.add_task("looking for the fewest combinations", total=None)
-        return recipes.derive(goal, basic, prove=not quick)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    progress = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    progress.add_task(what, total=None)
+    return progress
 
 
 def _answer_derivation(found: "Derivation", as_json: bool) -> None:
