@@ -6,9 +6,10 @@ Methods, each for the labels that those before it left without a partner, in thi
 - lemma: the same words in their dictionary form (simplemma), "wolves" and "wolf", "melted ice" and "melting ice", or
   written together or apart, "milk shake" and "milkshake";
 - compound: the head of a compound. English compounds have it on the right: "trainyard" is a yard, given that both
-  "train" and "yard" are targets; "strawberry ice cream" is an ice cream. Of "house of cards" it is "house";
-- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. Only targets
-  all of whose words have a vector are compared: without its unknown words "nucleic acid" would look like "acid".
+  "train" and "yard" are targets; "strawberry ice cream" is an ice cream. Of "house of cards" it is "house".
+  Compounds that are not what their head says, as "hot dog", are linked wrongly: their relation tells them apart;
+- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. Only
+  names all of whose words have a vector are compared: without its unknown word "nucleic acid" would look like "acid".
 
 A label gets one link, or one without a target. Where several targets would do, the label's own spelling wins, then the
 first in sorted order: nothing depends on the order of the arguments.
@@ -223,25 +224,25 @@ def _nearest(
     # A million targets are made of far fewer words.
     in_words = lru_cache(maxsize=200_000)(lambda word: label_words(word, word_ids))
 
-    def words_of(name: str, whole: bool) -> list[str]:
-        """The words of a name that have a vector, none if `whole` and another has not; as label_words finds them."""
+    def words_of(name: str) -> list[str]:
+        """The words of a name as label_words finds them, none where one has no vector."""
         if name.lower() in word_ids:
             return [name.lower()]
         known: list[str] = []
         for word in tokens(name):
             found, unknown = in_words(word)
-            if whole and unknown:
+            if unknown:
                 return []
             known += found
         return known
 
-    def unit_rows(names: Sequence[str], whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    def unit_rows(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """(k, dimensions) unit vectors of the names that have one, and (k,) int64 which those are.
 
         The mean over a name's words, which `WordVectors.vectors` takes, points where their sum does: one product of a
         sparse table of words and the vectors makes the sums of all names.
         """
-        parts = [words_of(name.replace("_", " "), whole) for name in names]
+        parts = [words_of(name.replace("_", " ")) for name in names]
         ends = np.cumsum([0, *map(len, parts)])
         columns = np.fromiter((word_ids[word] for part in parts for word in part), np.int64, ends[-1])
         table = csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(names), len(words)))
@@ -250,11 +251,11 @@ def _nearest(
         rows = np.flatnonzero(lengths)
         return sums[rows] / lengths[rows, None], rows
 
-    wanted, which = unit_rows(labels, whole=False)
+    wanted, which = unit_rows(labels)
     best = np.full(len(wanted), -1.0, dtype=np.float32)
     choice = np.zeros(len(wanted), dtype=np.int64)
     for start in range(0, len(targets) if len(wanted) else 0, CHUNK):
-        units, rows = unit_rows(targets[start : start + CHUNK], whole=True)
+        units, rows = unit_rows(targets[start : start + CHUNK])
         if not len(rows):
             continue
         for first in range(0, len(wanted), BLOCK):

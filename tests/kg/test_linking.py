@@ -88,9 +88,10 @@ def test_nearest_by_the_sum_of_the_words_of_a_label():
     assert partner("unheard", "ember", "red", vectors=known) == (None, "none")
 
 
-def test_a_target_with_an_unknown_word_is_not_near():
+def test_a_name_with_an_unknown_word_is_not_near():
     known = vectors(acid=[1, 0], rain=[0.9, 0.1], sour=[0.95, 0])
     assert partner("sour", "nucleic acid", "rain", vectors=known) == ("rain", "nearest")
+    assert partner("nucleic sour", "rain", vectors=known) == (None, "none")
 
 
 def test_equal_cosines_go_to_the_first_target_wherever_the_chunks_end(monkeypatch):
