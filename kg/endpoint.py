@@ -33,7 +33,9 @@ class EndpointStore:
     """An address for queries and, where the graph may be written, one for updates.
 
     A user and a password before the host (`http://user:password@host/query`) are sent as basic authentication, and
-    shown in no message. Whole answers have to come within `timeout` seconds where it is given.
+    shown in no message. What KnowledgeGraph asks itself names its graphs in the query; other people's queries are sent
+    with the protocol's parameters for the dataset (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers
+    them from its own default graph. Whole answers have to come within `timeout` seconds where it is given.
     """
 
     stale = False
@@ -56,13 +58,14 @@ class EndpointStore:
         timeout: float | None = None,
     ) -> "Answer":
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
-        form = [("query", f"{prefixes}\n{sparql}")]
-        form += [("default-graph-uri", iri) for iri in default or ()]
-        form += [("named-graph-uri", iri) for iri in named or ()]
+        dataset = [("default-graph-uri", iri) for iri in default or ()]
+        dataset += [("named-graph-uri", iri) for iri in named or ()]
+        # A form, because the names of many graphs would not fit into an address; without them the query as it is.
+        body, kind = f"{prefixes}\n{sparql}".encode(), "application/sparql-query"
+        if dataset:
+            body, kind = urlencode([("query", body), *dataset]).encode(), "application/x-www-form-urlencoded"
         try:
-            body, media = self._post(
-                self.query_url, urlencode(form).encode(), "application/x-www-form-urlencoded", _RESULTS, timeout
-            )
+            body, media = self._post(self.query_url, body, kind, _RESULTS, timeout)
         except urllib.error.HTTPError as error:
             raise InputError(
                 (syntax_error(sparql) if error.code == 400 else None) or _refusal(self.query_url, error)

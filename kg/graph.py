@@ -169,7 +169,8 @@ class KnowledgeGraph:
 
         Where files that were loaded say several things under one key, they are joined by "; ".
         """
-        rows = self._select(f"SELECT ?key ?text {{ <{label_to_iri(name, GRAPH)}> ?key ?text }}", [ABOUT], [])
+        graph = f"<{label_to_iri(name, GRAPH)}>"
+        rows = self._select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
         said: dict[str, list[str]] = {}
         for key, text in sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows):
             said.setdefault(key, []).append(text)
@@ -289,28 +290,33 @@ class KnowledgeGraph:
         limit = self._timeout if timeout is None else _seconds(timeout)
         text = bind(sparql, self._terms(sparql, labels)) if labels else sparql
         words = keywords(text)
+        dataset: tuple[list[str] | None, list[str] | None] = (None, None)
+        if "FROM" not in words:
+            default, named = self._graph_iris()
+            labels_too = [LABELS] if mentions_labels(text) else []
+            dataset = default + labels_too, named + labels_too
         try:
-            if "FROM" in words:
-                answer = self._store.query(text, timeout=limit)
-            else:
-                default, named = self._graph_iris()
-                labels_too = [LABELS] if mentions_labels(text) else []
-                answer = self._store.query(text, default + labels_too, named + labels_too, limit)
-            return plain(answer, ordered="ORDER" in words)
+            # The answer has no name here: rdflib's parser keeps this frame alive, and Oxigraph's answers have to end in
+            # the thread that asked.
+            return plain(self._store.query(text, *dataset, timeout=limit), ordered="ORDER" in words)
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
 
     def graphs(self) -> dict[str, int]:
         """The name of each named graph that has facts -> how many, sorted by name."""
-        rows = self._select("SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", *self._graph_iris())
+        iris = self._graph_iris()[1]
+        if not iris:
+            return {}
+        names = " ".join(f"<{iri}>" for iri in iris)
+        rows = self._select(
+            f"SELECT ?g (COUNT(*) AS ?n) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
+        )
         counts = {term_to_label(row["g"], GRAPH): int(row["n"].value) for row in rows if row["g"] is not None}
         return dict(sorted(counts.items()))
 
     def __len__(self) -> int:
         """How many facts the union of all named graphs has."""
-        default, named = self._graph_iris()
-        facts = "?s ?p ?o" if default == [UNION] else "SELECT DISTINCT ?s ?p ?o { ?s ?p ?o }"
-        return int(next(self._select(f"SELECT (COUNT(*) AS ?n) {{ {facts} }}", default, named))["n"].value)
+        return int(next(self._select(f"SELECT (COUNT(*) AS ?n) {{ {self._rows('?s ?p ?o')} }}"))["n"].value)
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
@@ -368,12 +374,23 @@ class KnowledgeGraph:
         named = sorted(own.keys() - RESERVED)
         return [UNION] * any(own.values()) + [iri for iri in named if not own[iri]], named
 
-    def _select(
-        self, sparql: str, default: list[str] | None = None, named: list[str] | None = None
-    ) -> ox.QuerySolutions:
-        answer = self._store.query(sparql, default, named)
+    def _select(self, sparql: str) -> ox.QuerySolutions:
+        answer = self._store.query(sparql)
         assert isinstance(answer, ox.QuerySolutions)
         return answer
+
+    def _rows(self, pattern: str, graph: str | None = None) -> str:
+        """The SPARQL for the facts of a graph, or of all, that match a pattern of ?s ?p ?o, each once.
+
+        It says itself which graphs it reads, because not every server takes the dataset from the request.
+        """
+        iris = self._graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
+        if not iris:  # an endpoint without named graphs is asked as it is
+            return pattern
+        if len(iris) == 1:
+            return f"GRAPH <{iris[0]}> {{ {pattern} }}"
+        among = ", ".join(f"<{iri}>" for iri in iris)
+        return f"SELECT DISTINCT ?s ?p ?o {{ GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among})) }}"
 
     def _adoptions(self, iris: Iterable[str]) -> list[str]:
         """What has to happen to other programs' graphs among these before facts are added to them."""
@@ -438,12 +455,10 @@ class KnowledgeGraph:
 
     def _facts(self, given: Mapping[str, str | None], graph: str | None) -> ox.QuerySolutions:
         """Rows ?s ?p ?o, each once: those that have the given terms."""
-        default = self._graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
         terms = {name: given.get(name) for name in ("s", "p", "o")}
-        shown = " ".join(f"({term} AS ?{name})" if term else f"?{name}" for name, term in terms.items())
-        pattern = " ".join(term or f"?{name}" for name, term in terms.items())
-        distinct = "DISTINCT " if len(default) > 1 else ""
-        return self._select(f"SELECT {distinct}{shown} {{ {pattern} }}", default, [])
+        # VALUES, so that the rows have all three columns.
+        bound = "".join(f"VALUES ?{name} {{ {term} }} " for name, term in terms.items() if term)
+        return self._select(f"SELECT ?s ?p ?o {{ {self._rows(f'{bound}?s ?p ?o', graph)} }}")
 
 
 def _seconds(timeout: float | None) -> float | None:
