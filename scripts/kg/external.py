@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, count, print_json, print_table
-from .sources import RECIPES, is_address, open_graph
+from .output import Json, count, print_json, print_table, working
+from .sources import FILES, RECIPES, Update, changed_graph, is_address, open_graph
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -24,11 +24,10 @@ EXAMPLES = 4  # of each method, in the table
 Out = Annotated[
     str,
     typer.Option(
-        help="The graph to add to: a folder, which keeps memory bounded, a .nq, .trig, .ttl or .tsv file, or an "
-        "endpoint's http address. It is made where there is none."
+        help=f"The graph to add to: a folder, which keeps memory bounded, a {FILES}, or an endpoint's http address. "
+        "It is made where there is none."
     ),
 ]
-Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
 Relations = Annotated[list[str] | None, typer.Option(help="Take this relation only; may be repeated.")]
 SkipBad = Annotated[int, typer.Option(min=0, help="How many malformed lines of a file to pass over.")]
 
@@ -51,7 +50,7 @@ def conceptnet(
     """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default."""
     from gumption.kg.conceptnet import import_conceptnet
 
-    with _graph_at(out, update) as into, _progress([file]) as progress:
+    with changed_graph(out, update) as into, _progress([file]) as progress:
         done = import_conceptnet(
             into,
             file,
@@ -79,7 +78,7 @@ def atomic2020(
     """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out."""
     from gumption.kg.atomic import import_atomic2020
 
-    with _graph_at(out, update) as into, _progress(files) as progress:
+    with changed_graph(out, update) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
     _print_imported(done, out, as_json)
 
@@ -95,7 +94,7 @@ def wordnet(
     """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma)."""
     from gumption.kg.wordnet import import_wordnet
 
-    with _graph_at(out, update) as into, _progress([]):
+    with changed_graph(out, update) as into, working(f"reading {folder}, then storing"):
         done = import_wordnet(into, folder, name=graph)
     _print_imported([done], out, as_json, lines="synsets")
 
@@ -128,20 +127,24 @@ def link(
     cache folder (GUMPTION_DATA_DIR moves that).
     """
     from gumption.data import InputError
+    from gumption.kg import KnowledgeGraph
     from gumption.kg.linking import METHODS, add_links, coverage
     from gumption.kg.linking import link as make_links
 
     chosen = methods or list(METHODS)
     if vectors is not None and "nearest" not in chosen:
         raise InputError("--vectors are for the method nearest: leave them out, or add --methods nearest")
-    with _graph_at(out, update) as store:
+    if out is None and (update or graph):
+        raise InputError("--update and --graph say where links are written: add --out, or leave them out")
+    with KnowledgeGraph() if out is None else changed_graph(out, update) as store:
         (names, _), (others, said) = (_entities(each, store, recipe_book, skip_bad) for each in (labels, targets))
         loaded = None
         if "nearest" in chosen:
             from gumption.kg import WordVectors
 
             loaded = WordVectors.load(vectors)
-        links = make_links(names, others, vectors=loaded, methods=chosen, min_cosine=min_cosine)
+        with working("linking"):
+            links = make_links(names, others, vectors=loaded, methods=chosen, min_cosine=min_cosine)
         name = graph or f"links/{_short(labels)}/{_short(targets)}"
         if out is not None:
             # The links repeat entities of the targets' graph: what its licence asks for holds for them too.
@@ -204,7 +207,7 @@ def _entities(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
             "names wordcraft and conceptnet"
         )
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True)
     with graph:
         names = [name] if name else [each for each in graph.graphs() if not each.endswith((RECIPES, WEIGHTS))]
         entities = {entity for each in names for entity in graph.arrays(each)[0].entities}
@@ -247,27 +250,8 @@ def _short(source: str) -> str:
 
 
 @contextmanager
-def _graph_at(out: str | None, update: str | None) -> "Iterator[KnowledgeGraph]":
-    """The graph to add to; one in a file is read first and written when all went well."""
-    from gumption.kg import KnowledgeGraph
-    from gumption.kg.files import file_format
-
-    file = (
-        Path(out) if out is not None and not is_address(out) and Path(out).suffix and not Path(out).is_dir() else None
-    )
-    if file is None:
-        with KnowledgeGraph(out, update=update) as graph:
-            yield graph
-        return
-    file_format(file)
-    with KnowledgeGraph.load(file) if file.exists() else KnowledgeGraph() as graph:
-        yield graph
-        graph.save(file)
-
-
-@contextmanager
 def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
-    """A bar on stderr over the bytes of some files, which moves on without them; None where stderr is no terminal."""
+    """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
     import sys
 
     if not sys.stderr.isatty():
@@ -279,7 +263,7 @@ def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]
     total = sum(file.stat().st_size for file in files if file.is_file())
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading, then storing", total=total or None)
+        task = bar.add_task("reading, then storing", total=total)
         yield lambda read: bar.advance(task, read)
 
 

@@ -162,6 +162,9 @@ def test_what_link_refuses(gumption):
     assert (code, "'nowhere' is neither a graph of --out nor a file" in err) == (2, True)
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--vectors", "v.bin", "--methods", "exact")
     assert (code, "--vectors are for the method nearest" in err) == (2, True)
+    for option in ("--update", "--graph"):
+        code, _, err = gumption("link", "wordcraft", "part.tsv", option, "x")
+        assert (code, "say where links are written" in err) == (2, True)
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--vectors", "v.bin")
     assert (code, "v.bin: no such file of word vectors" in err) == (2, True)
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--min-cosine", "2")
