@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -60,8 +61,7 @@ def weights_of(graph: KnowledgeGraph, name: str) -> dict[tuple[str, str, str], f
 
 
 @pytest.mark.parametrize("name", ["assertions.csv", "assertions.csv.gz"])
-def test_the_english_assertions_with_their_weights_and_licences(write, name):
-    graph = KnowledgeGraph()
+def test_the_english_assertions_with_their_weights_and_licences(write, name, graph):
     done = import_conceptnet(graph, write(*ASSERTIONS, name=name))
     assert list(graph.triples(graph="conceptnet")) == ENGLISH
     assert (done.graph, done.lines, done.kept, done.new) == ("conceptnet", 8, 4, 4)
@@ -195,6 +195,30 @@ def test_what_the_tab_form_refuses(write):
         with pytest.raises(InputError, match=r"part.tsv:4: ") as caught:
             import_conceptnet(KnowledgeGraph(), write(*TAB, line, name="part.tsv"))
         assert problem in str(caught.value)
+
+
+@given(st.lists(st.sampled_from([*ASSERTIONS, "malformed", "a\tb\tc\td\te"]), max_size=20))
+def test_the_counts_add_up(tmp_path_factory, lines):
+    file = tmp_path_factory.mktemp("counts") / "a.csv"
+    file.write_text("".join(f"{line}\n" for line in [ASSERTIONS[0], *lines]))
+    graph = KnowledgeGraph()
+    done = import_conceptnet(graph, file, skip_bad=20)
+    assert done.lines == len(lines) + 1 == done.kept + sum(done.dropped.values())
+    facts = list(graph.triples(graph="conceptnet"))
+    assert done.new == len(facts) <= done.kept
+    english = {ASSERTIONS[1]: 1, ASSERTIONS[3]: 2, ASSERTIONS[4]: 2, ASSERTIONS[6]: 3, ASSERTIONS[7]: 0}  # in ENGLISH
+    assert facts == sorted({ENGLISH[english[line]] for line in lines if line in english})
+
+
+def test_reading_takes_little_memory_whatever_the_size_of_the_file(write):
+    file = write(*ASSERTIONS[3:4] * 15_000)
+    tracemalloc.start()
+    done = import_conceptnet(KnowledgeGraph(), file)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert done.dropped == {"stated before": 14_999}
+    assert file.stat().st_size > 2.5e6
+    assert peak < 2e6
 
 
 def test_progress_tells_the_bytes_read(write):
