@@ -236,11 +236,15 @@ def test_each_entailed_fact_has_an_explanation(stated, rule_set):
         check(explain(graph, fact, rule_set, "g"), fact, stated, rule_set)
 
 
-CHANGES = st.lists(st.tuples(st.booleans(), st.sets(st.tuples(ENTITIES, RELATIONS, ENTITIES), max_size=4)), max_size=5)
+FEW = st.sampled_from("abcd")  # so that a change often states what was entailed, or takes it away
+CHANGE = st.sets(st.tuples(FEW, RELATIONS, FEW), min_size=1, max_size=4)
+CHANGES = st.lists(st.tuples(st.booleans(), CHANGE), min_size=1, max_size=4)
 
 
 @settings(max_examples=80, deadline=None)
 @given(FACTS, CHANGES, RULE_SETS, st.booleans())
+@example({("a", "r", "b"), ("b", "r", "c")}, [(True, {("a", "r", "c")})], [transitive("r")], True)
+@example({("b", "r", "c")}, [(True, {("a", "r", "b"), ("c", "r", "d")})], [transitive("r")], True)
 def test_following_changes_gives_what_starting_anew_gives(stated, changes, rule_set, provenance):
     stated = stated | ANCHOR
     graph = graph_of(stated)
@@ -258,6 +262,19 @@ def test_following_changes_gives_what_starting_anew_gives(stated, changes, rule_
             check_provenance(graph, "g/inferred", stated, expected, rule_set)
     again = infer(graph, rule_set, "g", provenance=provenance)
     assert (again.recomputed, again.added, again.removed, again.by_rule) == (None, 0, 0, {})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sets(st.tuples(ENTITIES, ENTITIES), min_size=1, max_size=4), min_size=2, max_size=4))
+def test_a_closed_relation_grows_by_any_edges(batches):
+    graph = KnowledgeGraph()
+    edges: set[tuple[str, str]] = set()
+    for batch in batches:
+        edges |= batch
+        graph.add([(a, "up", b) for a, b in batch], graph="g")
+        infer(graph, [transitive("up")], "g")
+        closed = networkx.transitive_closure(networkx.DiGraph(sorted(edges)), reflexive=False)
+        assert {(a, b) for a, _, b in graph.triples()} == set(closed.edges)
 
 
 def check_provenance(

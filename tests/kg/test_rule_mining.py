@@ -116,10 +116,9 @@ def counted(stated: Triples) -> dict[str, tuple[int, int, int]]:
     )
 )
 def test_figures_are_those_of_counting_everything(stated):
-    found = {
-        str(each.rule): (each.support, each.body_size, each.support / each.pca_confidence)
-        for each in mine_rules(arrays(stated), **ALL)
-    }
+    mined = mine_rules(arrays(stated), **ALL)
+    found = {str(each.rule): (each.support, each.body_size, each.support / each.pca_confidence) for each in mined}
+    assert len(found) == len(mined)
     expected = counted(stated)
     assert found.keys() == expected.keys()
     for text, figures in expected.items():
