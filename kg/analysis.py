@@ -123,11 +123,12 @@ def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[Relati
     for r in np.lexsort((np.arange(size), -facts)).tolist():
         if not facts[r]:
             continue
-        others = backwards[r].copy()
-        others[r] = 0
         proper = max(int(facts[r] - loops[r]), 1)
-        best = int(others.argmax())
-        share = float(others[best] / proper)
+        row = slice(backwards.indptr[r], backwards.indptr[r + 1])
+        counts = dict(zip(backwards.indices[row].tolist(), backwards.data[row].tolist(), strict=True))
+        symmetric = counts.pop(r, 0) / proper
+        best = max(counts, key=lambda other: (counts[other], -other), default=r)
+        share = counts.get(best, 0) / proper
         per_subject, per_object = float(facts[r] / num_subjects[r]), float(facts[r] / num_objects[r])
         rows.append(
             RelationStatistics(
@@ -139,7 +140,7 @@ def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[Relati
                 objects_per_subject=per_subject,
                 subjects_per_object=per_object,
                 cardinality=f"{'N' if per_object >= MANY else '1'}-{'N' if per_subject >= MANY else '1'}",
-                symmetric=float(backwards[r, r] / proper),
+                symmetric=symmetric,
                 inverse=vocabulary.relations[best] if share >= INVERSE else None,
                 inverse_share=share if share >= INVERSE else 0.0,
             )
@@ -214,7 +215,8 @@ def neighbourhood(
         _both_ways(vocabulary, ids), directed=True, indices=start, unweighted=True, limit=float(hops)
     )
     near = np.flatnonzero(np.isfinite(away))
-    weight = sum(degrees(vocabulary, ids))
+    into, out = degrees(vocabulary, ids)
+    weight = into + out
     chosen = near[np.lexsort((near, -weight[near], away[near]))][:max_entities]
     kept = np.zeros(len(vocabulary.entities), dtype=bool)
     kept[chosen] = True
@@ -251,7 +253,7 @@ def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(codes // (values.max() + 1), minlength=size)
 
 
-def _backwards(ids: np.ndarray, entities: int, relations: int) -> np.ndarray:
+def _backwards(ids: np.ndarray, entities: int, relations: int) -> sparse.csr_array:
     """(R, R) int64 at [r, q]: for how many facts (s, r, o), s != o, is (o, q, s) a fact too."""
     subjects, labels, objects = ids[ids[:, 0] != ids[:, 2]].T
     forward, reverse = subjects * entities + objects, objects * entities + subjects
@@ -263,4 +265,4 @@ def _backwards(ids: np.ndarray, entities: int, relations: int) -> np.ndarray:
     shape = (len(pairs), relations)
     states = sparse.csr_array((ones, (np.searchsorted(pairs, forward), labels)), shape=shape)
     mirrors = sparse.csr_array((ones[known], (place[known], labels[known])), shape=shape)
-    return np.asarray((mirrors.T @ states).todense())
+    return sparse.csr_array(mirrors.T @ states)

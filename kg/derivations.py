@@ -132,8 +132,9 @@ class Recipes:
         if start[target]:
             return Derivation(goal, (), 0)
         work = self._relax(start, np.sum)
-        found = [self._read_off(target, start, values, how) for values, how in ((depth, np.max), (work, np.sum))]
-        rows, at_least = min(found, key=len), int(depth[target])
+        rows, at_least = self._read_off(target, start, depth, np.max), int(depth[target])
+        if work[target] < 2**53:  # beyond that, floats do not grow along every recipe any more
+            rows = min(rows, self._read_off(target, start, work, np.sum), key=len)
         if prove:
             rows, at_least = Problem(self.ingredients, self.products, start, target, depth, work).minimum(rows)
         return Derivation(goal, self._steps(rows, start), at_least)

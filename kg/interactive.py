@@ -157,7 +157,7 @@ def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
 def _curve(scene: Scene, edge: Edge) -> np.ndarray:
     """(points, 2) along the line of an edge; that of a loop is a circle that stands on its box."""
     if edge.subject != edge.object:
-        return curve(*scene.points[[edge.subject, edge.object]], edge.bend)
+        return curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
     angle = np.linspace(-np.pi / 2, 1.5 * np.pi, 25)
     radius = 0.1 + 0.5 * abs(edge.bend)
     foot = scene.points[edge.subject] + np.array([0, scene.boxes[edge.subject, 1] / 4])

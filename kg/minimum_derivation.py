@@ -9,10 +9,13 @@ complete algorithm for generating landmarks"; Haslum, Slaney and Thiebaux 2012, 
 delete-free planning").
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import optimize, sparse
 
 ROUNDS = 30  # integer programs solved for one goal
+LARGEST = 20_000  # recipes that one integer program may have
 BRANCHES = 200  # nodes of one integer program: a count and not a time, so that every machine gives the same answer
 
 
@@ -47,15 +50,21 @@ class Problem:
         rows = self._candidates(most)
         if not (self.products[rows] == self.target).any():
             return None, most + 1
+        if len(rows) > LARGEST:
+            return None, 0
         made, matrix, low, high = self._constraints(rows, most)
         counted = np.repeat([1.0, 0.0], [len(made), len(rows)])
+        # Any, because scipy's types take numbers only where it also takes arrays.
+        low_bound: Any = np.concatenate([made == self.target, np.zeros(len(rows))])
+        high_bound: Any = np.ones(len(counted))
+        bounds = optimize.Bounds(low_bound, high_bound)
         bound = 0
         for _ in range(ROUNDS):
             answer = optimize.milp(
                 counted,
                 integrality=counted,
-                bounds=optimize.Bounds(np.concatenate([made == self.target, np.zeros(len(rows))]), 1),
-                constraints=optimize.LinearConstraint(matrix, low, high),
+                bounds=bounds,
+                constraints=(matrix, low, high),
                 options={"node_limit": BRANCHES},
             )
             if answer.status == 2:  # infeasible

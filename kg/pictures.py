@@ -138,8 +138,9 @@ def _draw_box(axis: Axes, scene: Scene, index: int) -> FancyBboxPatch:
     )  # fmt: skip
     axis.add_patch(box)
     axis.text(
-        *scene.points[index], scene.labels[index], size=FONT_SIZE, weight="bold" if centre else "normal",
-        ha="center", va="center", linespacing=1.1, zorder=5, parse_math=False,
+        float(scene.points[index, 0]), float(scene.points[index, 1]), scene.labels[index],
+        size=FONT_SIZE, weight="bold" if centre else "normal", ha="center", va="center", linespacing=1.1,
+        zorder=5, parse_math=False,
     )  # fmt: skip
     return box
 

@@ -4,6 +4,7 @@ import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from .vocabulary import Triple
 
 # Okabe-Ito without yellow; orange and sky blue darkened until a thin line of them stands out from white.
 COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
-PATTERNS = ("solid", "dashed", "dotted")
-REST = ("#A0A0A0", "solid")  # of the relations for which no look is left
+Pattern = Literal["solid", "dashed", "dotted"]
+PATTERNS: tuple[Pattern, ...] = ("solid", "dashed", "dotted")
+REST: tuple[str, Pattern] = ("#A0A0A0", "solid")  # of the relations for which no look is left
 CENTRE_FILL, NEAR_FILL, FAR_FILL = "#FFE9B8", "#FFFFFF", "#EFEFEF"
 CENTRE_BORDER, BORDER = "#222222", "#7A7A7A"
 
@@ -62,11 +64,11 @@ class Scene:
         return cls(part, labels, boxes, points, tuple(_around_boxes(edges, points, boxes)))
 
     @cached_property
-    def looks(self) -> dict[str, tuple[str, str]]:
+    def looks(self) -> dict[str, tuple[str, Pattern]]:
         """Relation -> (colour, line pattern); relations with most facts in the picture first, then by label."""
         counts = Counter(relation for _, relation, _ in self.part.facts)
         order = sorted(counts, key=lambda relation: (-counts[relation], relation))
-        known = [(colour, pattern) for pattern in PATTERNS for colour in COLOURS]
+        known: list[tuple[str, Pattern]] = [(colour, pattern) for pattern in PATTERNS for colour in COLOURS]
         return {relation: known[rank] if rank < len(known) else REST for rank, relation in enumerate(order)}
 
     @property
@@ -201,8 +203,7 @@ def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     for _ in range(_ROUNDS):
         apart = points[:, None] - points[None]
         missing = room - np.abs(apart)
-        overlap = (missing > 1e-3).all(axis=2)
-        np.fill_diagonal(overlap, False)
+        overlap = np.logical_and.reduce(missing > 1e-3, axis=2) & ~np.eye(len(points), dtype=bool)
         if not overlap.any():
             return points
         # Of two at the same place the later one goes right and up.

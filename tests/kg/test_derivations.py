@@ -109,14 +109,16 @@ def test_what_is_made_once_is_shared_even_where_no_way_alone_would_go_there():
     assert (len(quick.steps), quick.at_least, quick.minimal) == (3 * 3 + 2, 5, False)
 
 
-def test_things_that_are_made_of_each_other_do_not_make_themselves(monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("ROUNDS", 1), ("LARGEST", 5)])
+def test_things_that_are_made_of_each_other_do_not_make_themselves(monkeypatch, limit, value):
     rows = [*SHARED, ("p", "fire", "q"), ("q", "fire", "r"), ("r", "fire", "p")]
     found = recipes(rows).derive("goal")
     check(rows, found, SHARED_BASIC)
     # One of the three from its own beginning, the others from each other: 3 + 2 + 2.
     assert (len(found.steps), found.minimal) == (7, True)
-    monkeypatch.setattr(minimum_derivation, "ROUNDS", 1)
-    cut_short = recipes(rows).derive("goal")  # the first program has them in a circle: 5 things, no derivation
+    # The first program has them in a circle: 5 things, no derivation. One round is not enough.
+    monkeypatch.setattr(minimum_derivation, limit, value)
+    cut_short = recipes(rows).derive("goal")
     check(rows, cut_short, SHARED_BASIC)
     assert cut_short.at_least == 5
     assert not cut_short.minimal
@@ -142,6 +144,15 @@ def test_minimal_is_what_exhaustive_search_finds(triples, goal):
     derivation = found.derive(wanted, ["t0", "t1"])
     check(rows, derivation, basic)
     assert len(derivation.steps) == derivation.at_least == least
+
+
+def test_a_very_deep_book_where_the_work_is_beyond_exact_numbers():
+    # Work grows like Fibonacci's numbers: beyond 2**53, where x + 1 is x, each of the last two seems to cost the same.
+    rows: Rows = [(f"f{i:03}", f"f{i + 1:03}", f"f{i + 2:03}") for i in range(120)]
+    rows += [("f121", "f121", "b"), ("a", "a", "b"), ("b", "b", "a")]
+    found = recipes(rows).derive("a", ["f000", "f001"])
+    assert [step.product for step in found.steps[-3:]] == ["f121", "b", "a"]
+    assert (len(found.steps), found.minimal) == (122, True)
 
 
 def test_recipes_with_one_three_and_no_ingredients_and_with_two_products():
