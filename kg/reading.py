@@ -141,13 +141,15 @@ class FactFile:
     def _good_lines(self, block: bytes, first: int, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         for number, line in enumerate(block.split(b"\n"), start=first):
             try:
-                for quad in ox.parse(line, form):
-                    if isinstance(quad.object, ox.Triple):
-                        self._bad(number, _BEYOND_RDF.format(quad.object))
-                    else:
-                        yield quad
+                quads = list(ox.parse(line, form))
             except SyntaxError as error:
                 self._bad(number, error.msg)
+                continue
+            for quad in quads:
+                if isinstance(quad.object, ox.Triple):
+                    self._bad(number, _BEYOND_RDF.format(quad.object))
+                else:
+                    yield quad
 
     def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
         """Without what other quads say anyway, and with an IRI wherever a store of facts has one."""
