@@ -140,11 +140,9 @@ class Calibration:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             if content["kind"] != KIND:
                 raise ValueError(f"it is of the kind {content['kind']!r}")
-            calibration = cls(
-                content["vocabulary"],
-                *(np.array([content[side][name] for name in relations], dtype=np.float64) for side in SIDES),
-                *(Reliability(**content[name]) for name in ("before", "after")),
-            )
+            temperatures = [np.array([content[side][name] for name in relations], dtype=np.float64) for side in SIDES]
+            before, after = Reliability(**content["before"]), Reliability(**content["after"])
+            calibration = cls(content["vocabulary"], temperatures[0], temperatures[1], before, after)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: the calibration is damaged ({error}); fit it again") from None
         calibration._check(predictor)

@@ -75,10 +75,11 @@ def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, co
     same = int((questions[:, 0] == asked[1]).sum())
     chosen = np.linspace(0, max(same, min(len(questions), QUESTIONS)) - 1, QUESTIONS).round().astype(np.int64)
     rows = torch.from_numpy(questions[np.unique(chosen)]).to(predictor.device)
-    relations, anchors = rows[:, 0], rows[:, 1]
-    scores = (
-        predictor.object_scores(anchors, relations) if column == 2 else predictor.subject_scores(relations, anchors)
-    )
+    chunks = rows.split(predictor.questions_at_once())
+    if column == 2:
+        scores = torch.cat([predictor.object_scores(part[:, 1], part[:, 0]) for part in chunks])
+    else:
+        scores = torch.cat([predictor.subject_scores(part[:, 0], part[:, 1]) for part in chunks])
     # What a question scores all entities alike says nothing about them.
     scores = (scores - scores.mean(1, keepdim=True)) / scores.std(1, keepdim=True).clamp_min(1e-12)
     scores = torch.nn.functional.normalize(scores, dim=0)

@@ -1,7 +1,7 @@
 """Sets of facts as ids: of labels, or of arrays that carry their vocabulary and are checked by its hash."""
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
     :param skip: leave out label triples that it does not know.
     :raises InputError: a label that it does not know, ids of another vocabulary.
     """
-    if isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary):
+    if _is_pair(facts):
         theirs, ids = facts[0], np.asarray(facts[1], dtype=np.int64).reshape(-1, 3)
         if theirs is not vocabulary and theirs.hash != vocabulary.hash:
             raise InputError(
@@ -30,10 +30,11 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
         if ((ids < 0) | (ids >= sizes)).any():
             raise InputError(f"the facts hold ids outside their vocabulary, {vocabulary!r}")
         return ids
+    triples = cast("Iterable[Triple]", facts)
     if skip:
         entities, relations = set(vocabulary.entities), set(vocabulary.relations)
-        facts = [fact for fact in facts if fact[0] in entities and fact[1] in relations and fact[2] in entities]
-    return vocabulary.triples_to_ids(facts)  # type: ignore[arg-type]  # not a pair
+        triples = [fact for fact in triples if fact[0] in entities and fact[1] in relations and fact[2] in entities]
+    return vocabulary.triples_to_ids(triples)
 
 
 def distinct(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
@@ -41,3 +42,7 @@ def distinct(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
     size, relations = max(len(vocabulary.entities), 1), max(len(vocabulary.relations), 1)
     keys = np.unique((ids[:, 0] * relations + ids[:, 1]) * size + ids[:, 2])
     return np.stack([keys // (relations * size), keys // size % relations, keys % size], axis=1)
+
+
+def _is_pair(facts: Facts) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
+    return isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary)

@@ -45,7 +45,8 @@ class LinkPredictor(ABC):
         :raises InputError: an unknown label, with near matches.
         """
         ids = torch.from_numpy(self.vocabulary.triples_to_ids(triples)).to(self.device)
-        parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in ids.split(1024)]
+        chunks = ids.split(self.questions_at_once())
+        parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in chunks]
         return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
 
     @torch.no_grad()
@@ -73,12 +74,13 @@ class LinkPredictor(ABC):
         if k < 1:
             raise InputError(f"k is {k}; ask for at least one answer")
         kind = self.vocabulary.relation_ids([relation])
-        side, (given, left_out) = ("object", (0, 2)) if subject is not None else ("subject", (2, 0))
-        anchor = self.vocabulary.entity_ids([subject if subject is not None else object])  # type: ignore[list-item]
-        relations, anchors = self._ids(kind), self._ids(anchor)
-        scores = (
-            self.object_scores(anchors, relations) if side == "object" else self.subject_scores(relations, anchors)
-        )[0].clone()
+        if subject is not None:
+            side, given, left_out, anchor = "object", 0, 2, self.vocabulary.entity_ids([subject])
+            scores = self.object_scores(self._ids(anchor), self._ids(kind))[0].clone()
+        else:
+            assert object is not None
+            side, given, left_out, anchor = "subject", 2, 0, self.vocabulary.entity_ids([object])
+            scores = self.subject_scores(self._ids(kind), self._ids(anchor))[0].clone()
         known = to_ids(self.vocabulary, without, skip=True)
         known = np.unique(known[(known[:, given] == anchor) & (known[:, 1] == kind), left_out])
         scores[self._ids(known)] = -torch.inf
@@ -91,6 +93,10 @@ class LinkPredictor(ABC):
                 best.indices.tolist(), best.values.tolist(), probabilities[best.indices].tolist(), strict=True
             )
         ]
+
+    def questions_at_once(self, memory: int = 1 << 26) -> int:
+        """How many rows of scores are made at a time within so many bytes; one at least."""
+        return max(1, memory // (self.score_bytes * max(len(self.vocabulary.entities), 1)))
 
     def _ids(self, ids: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(ids).to(self.device)

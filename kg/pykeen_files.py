@@ -94,12 +94,12 @@ class _Inert(pickle.Unpickler):
         _, storage, key, _, length = pid
         dtype = _STORAGES.get(storage.origin)
         if dtype is None:
-            raise InputError(f"tensors of {storage.origin} are not read here")
+            raise ValueError(f"tensors of {storage.origin} are not read here")
         if key not in self._storages:
             content = bytearray(self._archive.read(f"{self._prefix}/data/{key}"))
             self._storages[key] = torch.frombuffer(content, dtype=dtype) if content else torch.empty(0, dtype=dtype)
         if len(self._storages[key]) < length:
-            raise InputError(f"the numbers of tensor {key} are cut short")
+            raise ValueError(f"the numbers of tensor {key} are cut short")
         return self._storages[key]
 
 
@@ -112,7 +112,7 @@ def read_pickled_model(source: Path | IO[bytes]) -> Record:
         with zipfile.ZipFile(source) as archive:
             names = [name for name in archive.namelist() if name.endswith("/data.pkl") or name == "data.pkl"]
             if len(names) != 1:
-                raise InputError(f"{source}: not a model that torch.save wrote")
+                raise ValueError("no data.pkl in it")
             prefix = names[0].rpartition("/")[0]
             model = _Inert(io.BytesIO(archive.read(names[0])), archive, prefix).load()
     except OSError as error:

@@ -169,8 +169,11 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
         relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
         create_inverse_triples=model.reciprocal,
     )
-    settings = {"embedding_dim": model.rank, "random_seed": 0}  # the seed of weights that are replaced at once
-    theirs = pykeen.models.ComplEx(triples_factory=factory, **settings)
+    settings: dict[str, Any] = {
+        "embedding_dim": model.rank,
+        "random_seed": 0,
+    }  # the seed of weights that are replaced at once
+    theirs: Any = pykeen.models.ComplEx(triples_factory=factory, **settings)
     relation = model.relation
     if model.reciprocal:  # theirs are interleaved: 2r and its inverse 2r + 1
         relation = torch.stack(relation.chunk(2), dim=1).flatten(0, 1)

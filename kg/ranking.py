@@ -183,19 +183,20 @@ def filtered_scores(
     usual = CPU_MEMORY if device.type == "cpu" else MEMORY
     bounds = _chunks(work, usual if memory is None else memory, strict=memory is not None)
 
-    ids, firsts, many = (torch.from_numpy(array).to(device) for array in (facts[order], first, counts))
+    # Everything goes to the device once, so that the loop only slices and never waits for a copy.
     new = np.diff(keys, prepend=-1) > 0
+    question = np.cumsum(new) - 1
+    ids, firsts, many, questions, row = (
+        torch.from_numpy(array).to(device) for array in (facts[order], first, counts, facts[order[new]], question)
+    )
     buffer = torch.empty(int(np.diff(bounds).max()), size, device=device)
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        fresh = new[start:stop].copy()
-        fresh[0] = True
-        asked = ids[start:stop][torch.from_numpy(np.flatnonzero(fresh)).to(device)]
+        asked = questions[question[start] : question[stop - 1] + 1]
         if side == "object":
             scores = predictor.object_scores(asked[:, 0], asked[:, 1])
         else:
             scores = predictor.subject_scores(asked[:, 1], asked[:, 2])
-        query = torch.from_numpy(np.cumsum(fresh) - 1).to(device)
-        rows = torch.index_select(scores, 0, query, out=buffer[: stop - start])
+        rows = torch.index_select(scores, 0, row[start:stop] - row[start], out=buffer[: stop - start])
         del scores
         known = _places(firsts[start:stop], many[start:stop], int(counts[start:stop].sum()), answers, size)
         yield Rows(order[start:stop], rows, ids[start:stop, answer, None], known, counts[start:stop])

@@ -94,3 +94,12 @@ def test_nan_in_a_checkpoint_is_told(model: ComplEx, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match="entity holds NaN or infinity"):
         load_predictor(tmp_path / "model")
+
+
+def test_questions_are_asked_as_many_at_a_time_as_memory_allows(model: ComplEx, monkeypatch) -> None:
+    size = len(model.vocabulary.entities)
+    assert model.questions_at_once(memory=4 * size * 3) == 3
+    assert model.questions_at_once(memory=1) == 1
+    whole = model.score(FACTS)
+    monkeypatch.setattr(ComplEx, "score_bytes", 1 << 26)  # one at a time
+    np.testing.assert_allclose(model.score(FACTS), whole, rtol=1e-6)
