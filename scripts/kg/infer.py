@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from .output import Json, print_json, print_table
-from .sources import Source, only_graph, open_graph
+from .output import Json, print_json, print_table, working
+from .sources import Source, Update, only_graph, open_graph
 
 app = typer.Typer()
 
@@ -21,7 +21,7 @@ def infer(
     rules: Annotated[Path, typer.Option(help='A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.')],
     into: Annotated[str | None, typer.Option(help="The graph for what follows; NAME/inferred if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where GRAPH is a file: the file for all of it afterwards.")] = None,
-    update: Annotated[str | None, typer.Option(help="The endpoint's address for updates.")] = None,
+    update: Update = None,
     provenance: Annotated[bool, typer.Option(help="Also write what each fact was derived from.")] = False,
     explain: Annotated[
         tuple[str, str, str] | None,
@@ -51,20 +51,21 @@ def infer(
         file_format(out)
     known = read_rules(rules)
     if update is None:
-        graph, name = open_graph(source)
+        graph, name = open_graph(source, read_only=explain is not None)
     else:
         from gumption.kg import KnowledgeGraph
 
         graph, name = KnowledgeGraph(place, update=update), source.partition("#")[2] or None
     with graph:
         if explain is not None:
-            explanation = explained(graph, explain, known, name, into)
+            with working("applying rules"):
+                explanation = explained(graph, explain, known, name, into)
             if as_json:
                 print_json(asdict(explanation))
             else:
                 print(explanation)
             return
-        with _at_work("applying rules"):
+        with working("applying rules"):
             result = inferred(graph, known, name, into, provenance=provenance)
             if out is not None:
                 graph.save(out)
@@ -94,10 +95,10 @@ def mine(
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
     from gumption.kg.rule_mining import mine_rules, write_mined
 
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True)
     with graph:
         facts = graph.arrays(name or only_graph(graph, source))
-    with _at_work("counting") as progress:
+    with _counting() as progress:
         mined = mine_rules(
             facts,
             min_support=min_support,
@@ -120,11 +121,11 @@ def mine(
 
 
 @contextmanager
-def _at_work(what: str) -> Iterator[Callable[[int, int], None]]:
+def _counting() -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr where that is a terminal; the function that it yields moves it on."""
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task("counting", total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
