@@ -198,7 +198,7 @@ class _Run:
         device: torch.device,
     ) -> None:
         self.vocabulary, self.settings, self.valid = vocabulary, settings, valid
-        self.known = vocabulary.ids_to_triples(ids) if valid is not None else []
+        self.known = vocabulary, ids
         self.learned = np.arange(len(vocabulary.entities))
         self.vectors: np.ndarray | None = None
         fingerprint = hashlib.sha256(vocabulary.hash.encode() + np.unique(ids, axis=0).tobytes())

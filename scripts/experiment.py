@@ -37,6 +37,12 @@ def experiment(
     human: Annotated[
         list[Path] | None, typer.Option(help="Result of `gumption play wordcraft` to draw in; may be given again.")
     ] = None,
+    facts: Annotated[
+        Path | None, typer.Option(help="Link prediction: folder of train.txt, valid.txt and test.txt.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Link prediction: only this setting; may be given again.")
+    ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
 ) -> None:
     """Run one of the papers' experiments: every condition with several seeds, then a table and plots.
@@ -48,6 +54,7 @@ def experiment(
     from gumption.data import InputError
 
     from .experiments.jobs import find_experiment
+    from .experiments.link_prediction import LINK_PREDICTION
 
     console = Console()
     if list_all:
@@ -58,8 +65,11 @@ def experiment(
         return
     if name is None:
         raise InputError("name an experiment, for example wordcraft-fig3; `gumption experiment --list` names them all")
-    chosen = find_experiment(name)
     folder = out or Path("runs") / name
+    if name in LINK_PREDICTION:
+        _predict_links(console, LINK_PREDICTION[name], facts, setting, seeds, device, workers, folder, save)
+        return
+    chosen = find_experiment(name)
     common: dict[str, Any] = {"recipe_book": recipe_book, "preset": preset, "device": device}
     common["total_steps"] = total_steps or chosen.total_steps
     if word_vectors is not None:
@@ -86,6 +96,35 @@ def _run(console: Console, chosen: Any, common: dict[str, Any], seeds: range, wo
         done += 1
         success = read_final(job.directory)["test_success"]
         console.print(f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: {success:.3f} in {seconds:.0f} s")
+
+
+def _predict_links(
+    console: Console,
+    chosen: Any,
+    facts: Path | None,
+    settings: list[str] | None,
+    seeds: int | None,
+    device: str,
+    workers: int,
+    folder: Path,
+    save: Path | None,
+) -> None:
+    from gumption.data import InputError
+
+    from .experiments.jobs import FINAL, read_json
+    from .experiments.link_prediction import gather, run, write_report
+
+    if facts is None:
+        raise InputError(f"give the folder of {chosen.name}'s train.txt, valid.txt and test.txt with --facts")
+    for job, seconds in run(
+        chosen, settings or list(chosen.settings)[:1], facts, range(seeds or chosen.seeds), device, workers, folder
+    ):
+        mrr = read_json(job.directory / FINAL)["test"]["mrr"]
+        console.print(f"{job.label}, seed {job.seed}: test MRR {mrr:.4f} in {seconds:.0f} s")
+    results = gather(chosen, folder, device, workers)
+    for place in [folder, *([save] if save is not None else [])]:
+        for path in write_report(results, place):
+            console.print(f"written: {path}", soft_wrap=True, highlight=False)
 
 
 def _report(console: Console, folder: Path, save: Path | None, people: list[Path]) -> None:
@@ -119,9 +158,12 @@ def _overview(results: Any) -> Any:
 def _list_experiments(console: Console) -> None:
     from rich.table import Table
 
+    from .experiments.link_prediction import LINK_PREDICTION
     from .experiments.wordcraft import EXPERIMENTS
 
     table = Table("name", "figure", "what", "conditions")
     for one in EXPERIMENTS.values():
         table.add_row(one.name, one.figure, one.title, str(len(one.conditions)))
+    for one in LINK_PREDICTION.values():
+        table.add_row(one.name, "-", one.title, str(len(one.settings)))
     console.print(table)
