@@ -28,7 +28,9 @@ from .scene import (
     FONT,
     FONT_SIZE,
     NEAR_FILL,
+    REST,
     Edge,
+    Pattern,
     Scene,
     shown,
     text_width,
@@ -101,7 +103,10 @@ def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple
     low = (scene.points - scene.boxes / 2).min(axis=0) - _MARGIN
     high = (scene.points + scene.boxes / 2).max(axis=0) + _MARGIN
     high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # loops stand above their box
-    names = [shown(relation, 40) for relation in scene.looks]
+    entries = [(shown(relation, 40), look) for relation, look in scene.looks.items() if look != REST]
+    if len(entries) < len(scene.looks):
+        entries.append((f"{len(scene.looks) - len(entries)} others", REST))
+    names = [name for name, _ in entries]
     column = _LEGEND_LINE + max((text_width(name, _LEGEND_SIZE) for name in names), default=0.0)
     width = max(high[0] - low[0], column + 2 * _MARGIN, text_width(scene.caption, _LEGEND_SIZE) + 2 * _MARGIN)
     columns = max(1, min(int((width - 2 * _MARGIN) / column), len(names)))
@@ -117,7 +122,7 @@ def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple
         nodes = [_draw_box(axis, scene, index) for index in range(len(scene.labels))]
         for edge in scene.edges:
             _draw_edge(axis, scene, edge, nodes)
-        _draw_legend(figure, scene, names, columns)
+        _draw_legend(figure, entries, columns)
         figure.text(_MARGIN / width, 0.07 / height, scene.caption, size=_LEGEND_SIZE, color="#666666", parse_math=False)
 
     return draw, (width, height)
@@ -166,21 +171,19 @@ def _draw_edge(axis: Axes, scene: Scene, edge: Edge, nodes: list[FancyBboxPatch]
     )  # fmt: skip
 
 
-def _draw_legend(figure: Figure, scene: Scene, names: list[str], columns: int) -> None:
+def _draw_legend(figure: Figure, entries: list[tuple[str, tuple[str, Pattern]]], columns: int) -> None:
     from matplotlib.lines import Line2D
 
-    if not names:
-        return
-    handles = [Line2D([], [], color=colour, linestyle=pattern) for colour, pattern in scene.looks.values()]
+    handles = [Line2D([], [], color=colour, linestyle=pattern) for _, (colour, pattern) in entries]
     width, height = figure.get_size_inches()
     corner = (_MARGIN / width, (_LEGEND_ROW + 0.1) / height)
     legend = figure.legend(
-        handles, ["x"] * len(names), loc="lower left", bbox_to_anchor=corner, ncols=columns,
+        handles, ["x"] * len(entries), loc="lower left", bbox_to_anchor=corner, ncols=columns,
         fontsize=_LEGEND_SIZE, frameon=False, handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.35,
         columnspacing=1.4,
     )  # fmt: skip
     # Not given as labels above: matplotlib leaves out those that begin with "_", and reads "$" as mathematics.
-    for text, name in zip(legend.get_texts(), names, strict=True):
+    for text, (name, _) in zip(legend.get_texts(), entries, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
 

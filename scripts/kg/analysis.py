@@ -206,7 +206,7 @@ def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, 
     )
     columns = ["relation", "facts", "subj.", "obj.", "obj. /\nsubj.", "subj. /\nobj.", "class", "sym-\nmetric"]
     rows = [
-        [
+        (
             row.relation,
             f"{row.facts:,}",
             f"{row.subjects:,}",
@@ -215,14 +215,13 @@ def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, 
             f"{row.subjects_per_object:.2f}",
             row.cardinality,
             f"{row.symmetric:.0%}",
-        ]
+        )
         for row in statistics.relations
     ]
-    if any(row.inverse is not None for row in statistics.relations):
-        columns.append("inverse")
-        for cells, row in zip(rows, statistics.relations, strict=True):
-            cells.append("" if row.inverse is None else f"{row.inverse} ({row.inverse_share:.0%})")
     print_table(columns, rows, caption)
+    inverses = [(row.relation, row.inverse, f"{row.inverse_share:.0%}") for row in statistics.relations if row.inverse]
+    if inverses:
+        print_table(["relation", "inverse", "of its facts"], inverses)
     if most:
         print_table(
             ["entity with most facts", "as object", "as subject"], [(e, f"{i:,}", f"{o:,}") for e, i, o in most]

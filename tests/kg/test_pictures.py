@@ -213,15 +213,20 @@ def test_a_line_goes_around_a_box_in_its_way():
         assert not (np.abs(line - scene.points[other]) < scene.boxes[other] / 2).all(axis=1).any()
 
 
-def test_relations_beyond_the_known_looks_are_grey():
+def test_relations_beyond_the_known_looks_are_grey(tmp_path):
     count = len(COLOURS) * len(PATTERNS)
     triples = [("hub", f"r{i:02}", f"n{i:02}") for i in range(count + 2)] + [("hub", "r30", "most")]
     triples += [("hub", "most", f"n{i:02}") for i in range(5)]
-    looks = Scene.of(part_of(triples, "hub", hops=1)).looks
+    part = part_of(triples, "hub", hops=1)
+    looks = Scene.of(part).looks
     assert looks["most"] == (COLOURS[0], "solid")  # most facts first
     assert looks["r00"] == (COLOURS[1], "solid")
     assert list(looks.values()).count(REST) == 4
     assert len(set(looks.values())) == count + 1
+    draw_neighbourhood(part, tmp_path / "x.svg")
+    texts = svg_texts(tmp_path / "x.svg")
+    assert {"most", "r00", "r19", "4 others"} <= texts
+    assert "r20" not in texts
 
 
 def test_what_did_not_fit_is_told():
