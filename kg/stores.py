@@ -105,10 +105,11 @@ class LocalStore:
             if path is None:
                 self._open: ox.Store | None = ox.Store()
             elif read_only:
-                self._open = ox.Store.read_only(str(path))
+                self._open = ox.Store.read_only(str(path.resolve()))
             else:
                 path.mkdir(parents=True, exist_ok=True)
-                self._open = ox.Store(path)
+                # Resolved, because within one process the lock is on the path as it is written.
+                self._open = ox.Store(path.resolve())
         except OSError as error:
             lock = "lock" in str(error).lower()
             hint = "it is in use: close it there first, or open it with read_only=True" if lock else str(error)

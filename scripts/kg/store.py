@@ -43,8 +43,9 @@ def load(
     if as_json:
         print_json({"new": new, "graphs": counts})
     else:
-        added = "; ".join(f"{number} new from {file}" for file, number in new.items())
-        print_table(["graph", "facts"], list(counts.items()), added)
+        print_table(["graph", "facts"], list(counts.items()))
+        for file, number in new.items():
+            print(f"{number} new from {file}")
 
 
 @app.command(

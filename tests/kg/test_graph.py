@@ -262,10 +262,13 @@ def test_files_round_trip(graph, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("home", ["disk"], indirect=True)
-def test_one_process_at_a_time_holds_a_graph_on_disk(home):
+def test_one_process_at_a_time_holds_a_graph_on_disk(home, tmp_path, monkeypatch):
     home()
     with pytest.raises(InputError, match="is in use: close it there first"):
         home()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is in use: close it there first"):
+        KnowledgeGraph("graph")
 
 
 @pytest.mark.parametrize("home", ["endpoint"], indirect=True)
