@@ -9,7 +9,9 @@ matplotlib, networkx and plotly are imported when a picture is drawn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,17 +61,21 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
     """Draw the surroundings of an entity to a .svg, .png or .html file.
 
     HTML is one file with everything in it, to zoom and pan in, with facts under the pointer and relations to switch
-    off. Raises InputError for another ending, or a file that cannot be written.
+    off. SVG and HTML hold labels as text, for the fonts of who looks at them; PNG has those characters only that
+    DejaVu Sans has, and a warning tells when that is not enough.
+    Raises InputError for another ending, or a file that cannot be written.
     """
     path = Path(path)
     check_ending(path, ENDINGS)
-    scene = Scene.of(part)
-    if path.suffix == ".html":
-        from .interactive import page
+    with _missing_characters(path):
+        scene = Scene.of(part)
+        if path.suffix == ".html":
+            from .interactive import page
 
-        _write(path, page(scene).encode())
-    else:
-        _write(path, _rendered(*_neighbourhood_figure(scene), path.suffix))
+            content = page(scene).encode()
+        else:
+            content = _rendered(*_neighbourhood_figure(scene), path.suffix)
+    _write(path, content)
 
 
 def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
@@ -89,7 +95,9 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
         _draw_degrees(left, statistics)
         _draw_relations(right, statistics)
 
-    _write(path, _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained"))
+    with _missing_characters(path):
+        content = _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
+    _write(path, content)
 
 
 def check_ending(path: Path, endings: tuple[str, ...]) -> None:
@@ -241,6 +249,20 @@ def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix:
         draw(figure)
         figure.savefig(content, format=suffix[1:], dpi=200, metadata=metadata)
     return content.getvalue()
+
+
+@contextmanager
+def _missing_characters(path: Path) -> Iterator[None]:
+    """One warning instead of matplotlib's many, and none where the text itself is in the file."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    missing = [each for each in caught if "missing from font" in str(each.message)]
+    for each in caught:
+        if each not in missing:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    if missing and path.suffix == ".png":
+        warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", stacklevel=4)
 
 
 def _write(path: Path, content: bytes) -> None:

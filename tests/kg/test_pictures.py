@@ -229,6 +229,17 @@ def test_relations_beyond_the_known_looks_are_grey(tmp_path):
     assert "r20" not in texts
 
 
+def test_characters_that_the_font_lacks(tmp_path, recwarn):
+    part = part_of([("\u706b", "r", "\u84b8\u6c17")], "\u706b")
+    draw_neighbourhood(part, tmp_path / "x.svg")
+    draw_neighbourhood(part, tmp_path / "x.html")
+    assert {"\u706b", "\u84b8\u6c17"} <= svg_texts(tmp_path / "x.svg")
+    assert not recwarn.list
+    draw_neighbourhood(part, tmp_path / "x.png")
+    (told,) = recwarn.list
+    assert "x.png: DejaVu Sans lacks some characters of the labels; a .svg file has them" in str(told.message)
+
+
 def test_what_did_not_fit_is_told():
     part = part_of([("hub", "r", f"n{i:02}") for i in range(30)], "hub", room=10)
     assert Scene.of(part).caption == "10 entities and 9 facts within 1 hop of hub; 21 more left out"
