@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, print_json, print_table
+from .output import Json, print_json, print_table, working
 from .sources import Source, binary_graphs, open_graph
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.progress import Progress
 
     from gumption.kg import Vocabulary
     from gumption.kg.analysis import GraphStatistics
@@ -78,7 +77,7 @@ def draw(
     check_ending(out, ENDINGS)
     arrays, _ = _read(source)
     part = neighbourhood(*arrays, around, hops, max_nodes)
-    with _waiting("drawing"):
+    with working("drawing"):
         draw_neighbourhood(part, out)
     left_out = f", {part.left_out} more entities left out (--max-nodes)" if part.left_out else ""
     print(f"{len(part.entities)} entities and {len(part.facts)} facts drawn to {out}{left_out}")
@@ -111,7 +110,7 @@ def path(
     arrays, everything = _read(source)
     if goal is not None:
         recipes = Recipes(*everything)
-        with _waiting("looking for the fewest combinations"):
+        with working("looking for the fewest combinations"):
             found = recipes.derive(goal, basic, prove=not quick)
         _answer_derivation(found, as_json)
         return
@@ -131,7 +130,7 @@ def _read(source: str) -> "tuple[Arrays, Arrays]":
     from gumption.data import InputError
     from gumption.kg.analysis import merged
 
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True)
     with graph:
         everything = graph.arrays(name)
         if not len(everything[1]):
@@ -226,18 +225,6 @@ def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, 
         print_table(
             ["entity with most facts", "as object", "as subject"], [(e, f"{i:,}", f"{o:,}") for e, i, o in most]
         )
-
-
-def _waiting(what: str) -> "Progress":
-    """Shows on a terminal that something is being done, and for how long."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    progress = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-    progress.add_task(what, total=None)
-    return progress
 
 
 def _answer_derivation(found: "Derivation", as_json: bool) -> None:

@@ -102,6 +102,13 @@ def test_stats_of_one_graph_of_a_graph_without_recipes_and_with_an_inverse(gumpt
     assert "recipes" not in out
 
 
+def test_a_folder_is_read_while_another_has_it_open(gumption, tmp_path):
+    with KnowledgeGraph(tmp_path / "graph") as held:
+        held.add([("fire", "componentOf", "steam")])
+        found = json.loads(ok(gumption("path", "graph", "--from", "steam", "--to", "fire", "--json")))
+    assert found["steps"] == [[["fire", "componentOf", "steam"]]]
+
+
 def test_stats_draw_a_picture(gumption, tmp_path):
     ok(gumption("stats", "kg.nq", "--plot", "plots/s.png", "--json"))
     assert (tmp_path / "plots/s.png").stat().st_size > 10_000
