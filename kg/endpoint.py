@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .stores import Answer
 
 TIMEOUT_S = 120  # of silence from an endpoint
-BATCH = 5_000  # facts in one request: about a megabyte of text
 
 _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.9, application/n-triples;q=0.8"
 
@@ -38,6 +37,7 @@ class EndpointStore:
     them from its own default graph. Whole answers have to come within `timeout` seconds where it is given.
     """
 
+    batch = 5_000  # facts in one request: about a megabyte of text
     stale = False
 
     def __init__(self, query_url: str, update_url: str | None = None, timeout: float | None = None) -> None:
@@ -45,10 +45,6 @@ class EndpointStore:
         self.update_url, own = (None, None) if update_url is None else _without_credentials(update_url)
         self._credentials = self._credentials or own
         self._timeout = timeout
-
-    @property
-    def batch(self) -> int:
-        return BATCH
 
     def query(
         self,
@@ -84,7 +80,7 @@ class EndpointStore:
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
-        for batch in _batches(facts):
+        for batch in self._batches(facts):
             # By number, because a server may write a literal in another way.
             rows = " ".join(f"({i} {q.subject} {q.predicate} {q.object} {q.graph_name})" for i, q in enumerate(batch))
             answer = self.query(f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
@@ -95,7 +91,7 @@ class EndpointStore:
     def insert(self, facts: Sequence[ox.Quad]) -> int:
         new = 0
         complete = Completion()
-        for batch in _batches(facts):
+        for batch in self._batches(facts):
             present = set(self.present(batch))
             self.change((), complete(batch))
             new += len(batch) - len(present)
@@ -103,7 +99,7 @@ class EndpointStore:
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
         removed = 0
-        for batch in _batches(facts):
+        for batch in self._batches(facts):
             removed += len(self.present(batch))
             self.change(batch, ())
         return removed
@@ -148,6 +144,11 @@ class EndpointStore:
         except urllib.error.HTTPError as error:
             raise InputError(_refusal(self.update_url, error)) from None
 
+    def _batches(self, quads: Iterable[ox.Quad]) -> Iterator[list[ox.Quad]]:
+        distinct = list(dict.fromkeys(quads))
+        for start in range(0, len(distinct), self.batch):
+            yield distinct[start : start + self.batch]
+
     def _post(
         self, url: str, body: bytes, content_type: str, accept: str, timeout: float | None = None
     ) -> tuple[bytes, str]:
@@ -190,9 +191,3 @@ def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
 def _refusal(url: str, error: urllib.error.HTTPError) -> str:
     body = " ".join(error.read(1000).decode(errors="replace").split())[:200]
     return f"{url} refused with HTTP {error.code} {error.reason}: {body}"
-
-
-def _batches(quads: Iterable[ox.Quad]) -> Iterator[list[ox.Quad]]:
-    distinct = list(dict.fromkeys(quads))
-    for start in range(0, len(distinct), BATCH):
-        yield distinct[start : start + BATCH]

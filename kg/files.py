@@ -112,7 +112,7 @@ def _whole(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
             if gzipped:
                 # Neither name nor time in the header: the same facts give the same bytes.
                 with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
-                    yield packed
+                    yield packed  # pyright: ignore[reportReturnType]
             else:
                 yield out
         os.replace(beside, path)

@@ -14,10 +14,11 @@ from gumption.data import InputError
 from .about import annotation_update, iri_to_key
 from .answers import FactHash, plain, to_arrays
 from .endpoint import EndpointStore
+from .exchange import to_networkx, to_triples_factory
 from .files import DEFAULT_GRAPH, file_format, write_facts
-from .quads import Completion, Quads
+from .quads import Completion, Quads, checked_quads
 from .reading import FactFile
-from .sparql import bind, is_update, keywords, mentions_labels, variable_namespaces
+from .sparql import bind, is_update, keywords, label_terms, mentions_labels
 from .stores import LocalStore, Store
 from .transaction import Transaction
 from .updates import adoption, renewal
@@ -196,7 +197,7 @@ class KnowledgeGraph:
         Raises InputError for a row that is not three labels.
         """
         self._writable()
-        facts = self._quads(triples, graph)
+        facts = checked_quads(triples, self._writable_name(graph))
         if self._transaction is not None:
             return self._transaction.add(facts)
         for text in self._adoptions([label_to_iri(graph, GRAPH)] if facts else []):
@@ -210,7 +211,7 @@ class KnowledgeGraph:
         names = set(self.graphs()) if graph is None else {graph}
         if self._transaction is not None and graph is None:
             names |= {iri_to_label(iri, GRAPH) for iri in self._transaction.graphs}
-        facts = [quad for name in sorted(names) for quad in self._quads(rows, name)]
+        facts = [quad for name in sorted(names) for quad in checked_quads(rows, self._writable_name(name))]
         if self._transaction is not None:
             return self._transaction.remove(facts)
         return self._store.delete(facts)
@@ -288,7 +289,7 @@ class KnowledgeGraph:
                 "that is an update, and a query only reads: change the graph with add, remove, load_file or annotate"
             )
         limit = self._timeout if timeout is None else _seconds(timeout)
-        text = bind(sparql, self._terms(sparql, labels)) if labels else sparql
+        text = bind(sparql, label_terms(sparql, labels)) if labels else sparql
         words = keywords(text)
         dataset: tuple[list[str] | None, list[str] | None] = (None, None)
         if "FROM" not in words:
@@ -320,26 +321,11 @@ class KnowledgeGraph:
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
-        import networkx
-
-        vocabulary, ids = self.arrays(graph)
-        result = networkx.MultiDiGraph()
-        result.add_nodes_from(vocabulary.entities)
-        for subject, relation, object_ in vocabulary.ids_to_triples(ids):
-            result.add_edge(subject, object_, key=relation, relation=relation)
-        return result
+        return to_networkx(*self.arrays(graph))
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
-        import torch
-        from pykeen.triples import TriplesFactory
-
-        vocabulary, ids = self.arrays(graph)
-        return TriplesFactory(
-            mapped_triples=torch.from_numpy(ids),
-            entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
-            relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
-        )
+        return to_triples_factory(*self.arrays(graph))
 
     @property
     def dataset(self) -> "rdflib.Dataset":
@@ -400,7 +386,7 @@ class KnowledgeGraph:
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
         complete = Completion()
         for batch in batches:
-            for text in self._adoptions(name.value for name in {quad.graph_name for quad in batch}):
+            for text in self._adoptions(str(name)[1:-1] for name in {quad.graph_name for quad in batch}):
                 self._store.change((), (), [text])
             yield complete(batch)
 
@@ -417,30 +403,6 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
-
-    def _quads(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
-        self._writable_name(graph)
-        rows = list(triples)
-        for number, row in enumerate(rows):
-            if isinstance(row, str) or len(row) != 3 or not all(isinstance(label, str) and label for label in row):
-                raise InputError(f"triple {number}: expected three labels (subject, relation, object), got {row!r}")
-        return Quads()(rows, graph)
-
-    def _terms(self, sparql: str, labels: dict[str, Any]) -> dict[str, str]:
-        namespaces = variable_namespaces(sparql)
-        terms = {}
-        for name, label in labels.items():
-            if name not in namespaces:
-                raise InputError(
-                    f"the query has no variable ?{name} to bind: {unknown_label('variable', name, namespaces)}"
-                )
-            if not isinstance(label, str):
-                terms[name] = str(ox.Literal(label))
-            elif namespaces[name] == ENTITY:
-                terms[name] = str(object_to_term(label))
-            else:
-                terms[name] = f"<{label_to_iri(label, namespaces[name])}>"
-        return terms
 
     def _read(
         self, subject: str | None, relation: str | None, object_: str | None, graph: str | None

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import pyoxigraph as ox
 
+from gumption.data import InputError
+
 from .vocabulary import (
     ABOUT,
     ENTITY,
@@ -58,6 +60,15 @@ class Quads:
                 self._objects.clear()
             term = self._objects[label] = object_to_term(label)
         return term
+
+
+def checked_quads(triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+    """Label triples as quads of a graph; InputError for the first row that is not three labels."""
+    rows = list(triples)
+    for number, row in enumerate(rows):
+        if isinstance(row, str) or len(row) != 3 or not all(isinstance(label, str) and label for label in row):
+            raise InputError(f"triple {number}: expected three labels (subject, relation, object), got {row!r}")
+    return Quads()(rows, graph)
 
 
 class Completion:

@@ -181,8 +181,11 @@ class FactFile:
 
     @cached_property
     def _digest(self) -> str:
+        digest = hashlib.sha256()
         with self.format.open(self.path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()[:12]
+            while block := stream.read(BLOCK):
+                digest.update(block)
+        return digest.hexdigest()[:12]
 
     def _bad(self, number: int, reason: str) -> None:
         if len(self._skipped) >= self.skip_bad:
@@ -205,5 +208,6 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _is_own_label(quad: ox.Quad) -> bool:
-    namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if quad.subject.value.startswith(ns)]
+    subject = str(quad.subject)[1:-1]
+    namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if subject.startswith(ns)]
     return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)

@@ -29,10 +29,10 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a validation found. `checked` is how many nodes of the graph the shapes speak of."""
+    """What a validation found. `checked` is how many nodes of the graph the shapes speak of (None: untold)."""
 
     conforms: bool
-    checked: int
+    checked: int | None
     violations: list[Violation]
 
 
@@ -45,6 +45,7 @@ def validate(graph: KnowledgeGraph, shapes: "str | os.PathLike[str] | rdflib.Gra
     have, and where the graph has nothing that the shapes speak of.
     """
     import pyshacl
+    import rdflib
 
     rules = _shapes(shapes)
     facts = _facts(graph, name)
@@ -53,12 +54,12 @@ def validate(graph: KnowledgeGraph, shapes: "str | os.PathLike[str] | rdflib.Gra
         raise InputError(f"the shapes speak of nothing in {f'the graph {name!r}' if name else 'this graph'}")
     try:
         # In place: the copy of the facts is nobody else's.
-        conforms, results, text = pyshacl.validate(facts, shacl_graph=rules, inplace=True)
+        conforms, results, text = pyshacl.validate(facts, shacl_graph=rules, inplace=True)  # pyright: ignore
     except Exception as error:  # of many kinds, also bare ones, for shapes that say what they may not
         raise InputError(f"{_place(shapes)}: these shapes cannot be used: {getattr(error, 'message', error)}") from None
-    if isinstance(results, Exception | str | bytes):
+    if not isinstance(results, rdflib.Graph):
         raise InputError(f"{_place(shapes)}: these shapes cannot be used: {text}")
-    return Report(conforms, checked, _violations(results))
+    return Report(bool(conforms), checked, _violations(results))
 
 
 def _shapes(shapes: "str | os.PathLike[str] | rdflib.Graph") -> "rdflib.Graph":

@@ -8,7 +8,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 
-from .vocabulary import ENTITY, GRAPH, LABELS, PREFIXES, RELATION
+from .vocabulary import ENTITY, GRAPH, LABELS, PREFIXES, RELATION, label_to_iri, object_to_term, unknown_label
 
 _TOKEN = re.compile(
     r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*)
@@ -106,6 +106,26 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
         reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
         raise InputError(reason) from None
     return found
+
+
+def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:
+    """Variable -> the term in N-Triples that its label stands for where the variable stands in the query.
+
+    Raises InputError for a name that is no variable of the query.
+    """
+    namespaces = variable_namespaces(sparql)
+    terms = {}
+    for name, label in labels.items():
+        if name not in namespaces:
+            unknown = unknown_label("variable", name, namespaces)
+            raise InputError(f"the query has no variable ?{name} to bind: {unknown}")
+        if not isinstance(label, str):
+            terms[name] = str(ox.Literal(label))
+        elif namespaces[name] == ENTITY:
+            terms[name] = str(object_to_term(label))
+        else:
+            terms[name] = f"<{label_to_iri(label, namespaces[name])}>"
+    return terms
 
 
 def syntax_error(sparql: str) -> str | None:

@@ -10,16 +10,16 @@ import json
 import signal
 import struct
 import sys
-from typing import BinaryIO
+from typing import IO, Any
 
 import pyoxigraph as ox
 
 
-def write_frame(stream: BinaryIO, content: bytes) -> None:
+def write_frame(stream: IO[bytes], content: bytes) -> None:
     stream.write(struct.pack(">Q", len(content)) + content)
 
 
-def read_frame(stream: BinaryIO) -> bytes:
+def read_frame(stream: IO[bytes]) -> bytes:
     """The content of the next frame; EOFError where there is none."""
     head = stream.read(8)
     if len(head) < 8:
@@ -34,7 +34,7 @@ def read_frame(stream: BinaryIO) -> bytes:
 class Frames(io.RawIOBase):
     """The content of the frames of a stream, up to an empty one, as one file."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._rest = b""
         self._ended = False
@@ -42,7 +42,7 @@ class Frames(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def readinto(self, buffer: Any) -> int:
         if not self._rest and not self._ended:
             self._rest = read_frame(self._stream)
             self._ended = not self._rest
@@ -51,7 +51,7 @@ class Frames(io.RawIOBase):
         return len(part)
 
 
-def answer(store: ox.Store, request: dict) -> tuple[str, bytes]:
+def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
     """What kind of answer it is, or of error, and its text."""
     try:
         found = store.query(

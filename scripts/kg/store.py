@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -61,7 +61,9 @@ def query(
     """Ask a graph a question in SPARQL. It is opened for reading only."""
     from gumption.data import InputError
 
-    labels = dict(_binding(text) for text in bind or ())
+    labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
+    if "timeout" in labels:
+        raise InputError("--bind timeout: call the variable something else, because --timeout is another thing")
     graph, name = open_graph(source, read_only=True, timeout=timeout)
     with graph:
         if name is not None:
@@ -96,7 +98,7 @@ def export(
     if as_json:
         print_json({"out": str(out), "facts": number, "about": about})
         return
-    print(f"{number} {'fact' if number == 1 else 'facts'} written to {out}")
+    print(f"{count(range(number), 'fact')} written to {out}")
     for each, said in about.items():
         print(f"{each}: " + ", ".join(f"{key} {said[key]}" for key in ("license", "attribution") if key in said))
 
@@ -116,12 +118,12 @@ def validate(
     graph, name = open_graph(source, read_only=True)
     with graph, working("validating"):
         report = validated(graph, file, name)
-    nodes = f"{report.checked} {'node' if report.checked == 1 else 'nodes'} checked"
+    nodes = "checked" if report.checked is None else count(range(report.checked), "node") + " checked"
     if as_json:
         print_json(asdict(report))
     elif report.violations:
         rows = [(v.subject, v.relation, v.value, v.message, v.severity) for v in report.violations]
-        caption = f"{len(rows)} {'thing' if len(rows) == 1 else 'things'} found, {nodes}"
+        caption = f"{count(rows, 'thing')} found, {nodes}"
         print_table(["subject", "relation", "value", "what is wrong", "severity"], rows, caption)
     if not as_json and report.conforms:
         print(f"conforms to {shapes}: {nodes}")

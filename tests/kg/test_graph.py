@@ -335,7 +335,7 @@ def test_places_that_are_no_graph(tmp_path):
 
 
 def test_adding_to_an_endpoint_takes_several_requests(endpoint, monkeypatch):
-    monkeypatch.setattr(endpoint_module, "BATCH", 3)
+    monkeypatch.setattr(endpoint_module.EndpointStore, "batch", 3)
     graph = KnowledgeGraph(f"{endpoint}/query", update=f"{endpoint}/update")
     facts = [(f"e{i}", "r", f"e{i + 1}") for i in range(8)]
     assert graph.add(facts[:4]) == 4

@@ -14,6 +14,7 @@ import pytest
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg import reading as reading_module
+from gumption.kg.endpoint import EndpointStore
 from gumption.kg.reading import SkippedLines
 
 STEAM = [("fire", "componentOf", "steam"), ("water", "componentOf", "steam")]
@@ -149,9 +150,7 @@ def test_an_error_in_the_middle_leaves_nothing(graph, tmp_path, monkeypatch):
 
 
 def test_an_endpoint_that_fails_in_the_middle_says_what_was_written(endpoint, tmp_path, monkeypatch):
-    from gumption.kg import endpoint as endpoint_module
-
-    monkeypatch.setattr(endpoint_module, "BATCH", 10)
+    monkeypatch.setattr(EndpointStore, "batch", 10)
     write_many(tmp_path / "x.nt", 95)
     graph = KnowledgeGraph(f"{endpoint}/query", update=f"{endpoint}/update")
     update, calls = graph._store._update, []
