@@ -16,7 +16,7 @@ HITS = (1, 3, 10)
 # What is asked for: the column of a fact that is given beside its relation, and the column that is the answer.
 SIDES = {"object": (0, 2), "subject": (2, 0)}
 # Where the caller sets no budget. On a CPU, chunks that small stay in its caches and in memory that is reused.
-CPU_MEMORY, MEMORY = 1 << 25, 1 << 30
+CPU_MEMORY, MEMORY = 1 << 26, 1 << 30
 CELL_BYTES = 4  # of the working copy of a score
 PAIR_BYTES = 64  # of a known answer in a chunk: int64 indices, as many as are alive at once in `_places`
 _LARGEST = torch.finfo(torch.float32).max
@@ -89,7 +89,7 @@ def filtered_ranks(
         true facts, usually [train, valid, test]; label triples of it that the predictor does not know cannot be ranked
         against and are passed over.
     :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
-        themselves. None is 32 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
+        themselves. None is 64 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
     :param progress: show a bar on a terminal.
     :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
         less memory than one query takes, or scores that are NaN.
