@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,25 @@ _PYTHON = {
 }
 
 
-def to_arrays(facts: ox.QuerySolutions) -> tuple[Vocabulary, np.ndarray]:
-    """The sorted labels of (subject, relation, object) rows and their (n, 3) int64 ids, sorted, each row once."""
-    table = facts.serialize(format=ox.QueryResultsFormat.TSV)
-    assert table is not None
+def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions]]) -> tuple[Vocabulary, np.ndarray]:
+    """The sorted labels of facts and their (n, 3) int64 ids, sorted, each fact once.
+
+    The facts come as rows (subject, relation, object), or as rows (subject, object) of one relation, named by its term.
+    """
     # Python strings are made for distinct terms only; everything per row happens on bytes and in NumPy.
-    fields = table[table.index(b"\n") + 1 :].replace(b"\n", b"\t").split(b"\t")[:-1]
-    (entities, subjects, objects), (relations, predicates) = (
-        _number([fields[0::3], fields[2::3]], ENTITY), _number([fields[1::3]], RELATION)
-    )  # fmt: skip
+    subject_terms: list[bytes] = []
+    relation_terms: list[bytes] = []
+    object_terms: list[bytes] = []
+    for relation, rows in answers:
+        table = rows.serialize(format=ox.QueryResultsFormat.TSV)
+        assert table is not None
+        fields = table[table.index(b"\n") + 1 :].replace(b"\n", b"\t").split(b"\t")[:-1]
+        width = 3 if relation is None else 2
+        subject_terms += fields[0::width]
+        object_terms += fields[width - 1 :: width]
+        relation_terms += fields[1::3] if relation is None else [relation.encode()] * (len(fields) // 2)
+    entities, subjects, objects = _number([subject_terms, object_terms], ENTITY)
+    relations, predicates = _number([relation_terms], RELATION)
     # One number a row: sorts and finds repeated rows (of other programs' graphs) several times faster than three.
     # It fits into 63 bits for a billion entities.
     many, kinds = max(len(entities), 1), max(len(relations), 1)

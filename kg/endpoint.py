@@ -38,6 +38,7 @@ class EndpointStore:
     """
 
     batch = 5_000  # facts in one request: about a megabyte of text
+    near = False
     stale = False
 
     def __init__(self, query_url: str, update_url: str | None = None, timeout: float | None = None) -> None:

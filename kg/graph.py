@@ -16,7 +16,7 @@ from .answers import FactHash, plain, to_arrays
 from .endpoint import EndpointStore
 from .exchange import to_networkx, to_triples_factory
 from .files import DEFAULT_GRAPH, file_format, write_facts
-from .quads import Completion, Quads, checked_quads
+from .quads import Completion, Quads, checked_quads, uncollected
 from .reading import FactFile
 from .sparql import bind, is_update, keywords, label_terms, mentions_labels
 from .stores import LocalStore, Store
@@ -127,9 +127,11 @@ class KnowledgeGraph:
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
         file = FactFile(Path(path), self._writable_name(DEFAULT_GRAPH if graph is None else graph), skip_bad)
-        file.check()
+        with uncollected():
+            file.check()
         before = sum(self.graphs().values())
-        self._store.load(self._completed(file.batches(self._store.batch)))
+        with uncollected():
+            self._store.load(self._completed(file.batches(self._store.batch)))
         file.warn()
         return sum(self.graphs().values()) - before
 
@@ -143,14 +145,15 @@ class KnowledgeGraph:
         path = Path(path)
         names = list(self.graphs()) if graph is None else [graph]
         about = {name: said for name in names if (said := self.annotations(name))}
-        if graph is not None:
-            vocabulary, ids = self.arrays(graph)
-            facts = {graph: vocabulary.ids_to_triples(ids)}
-        elif file_format(path).names_graphs:
-            facts = {name: self.triples(graph=name) for name in names}
-        else:
-            facts = {DEFAULT_GRAPH: self.triples()}
-        write_facts(path, facts, about)
+        with uncollected():
+            if graph is not None:
+                vocabulary, ids = self.arrays(graph)
+                facts = {graph: vocabulary.ids_to_triples(ids)}
+            elif file_format(path).names_graphs:
+                facts = {name: self.triples(graph=name) for name in names}
+            else:
+                facts = {DEFAULT_GRAPH: self.triples()}
+            write_facts(path, facts, about)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
         """Say something about a named graph: source, license, attribution, title, ... -> text.
@@ -197,12 +200,13 @@ class KnowledgeGraph:
         Raises InputError for a row that is not three labels.
         """
         self._writable()
-        facts = checked_quads(triples, self._writable_name(graph))
-        if self._transaction is not None:
-            return self._transaction.add(facts)
-        for text in self._adoptions([label_to_iri(graph, GRAPH)] if facts else []):
-            self._store.change((), (), [text])
-        return self._store.insert(facts)
+        with uncollected():
+            facts = checked_quads(triples, self._writable_name(graph))
+            if self._transaction is not None:
+                return self._transaction.add(facts)
+            for text in self._adoptions([label_to_iri(graph, GRAPH)] if facts else []):
+                self._store.change((), (), [text])
+            return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
         """Remove facts from a named graph, or from each one that has them; how many there were, counted per graph."""
@@ -317,7 +321,9 @@ class KnowledgeGraph:
 
     def __len__(self) -> int:
         """How many facts the union of all named graphs has."""
-        return int(next(self._select(f"SELECT (COUNT(*) AS ?n) {{ {self._rows('?s ?p ?o')} }}"))["n"].value)
+        where, repeats = self._where("?s ?p ?o")
+        rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if repeats else where
+        return int(next(self._select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))["n"].value)
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
@@ -365,18 +371,18 @@ class KnowledgeGraph:
         assert isinstance(answer, ox.QuerySolutions)
         return answer
 
-    def _rows(self, pattern: str, graph: str | None = None) -> str:
-        """The SPARQL for the facts of a graph, or of all, that match a pattern of ?s ?p ?o, each once.
+    def _where(self, pattern: str, graph: str | None = None) -> tuple[str, bool]:
+        """The SPARQL for what matches a pattern in a graph, or in all; and whether it may give a row more than once.
 
         It says itself which graphs it reads, because not every server takes the dataset from the request.
         """
         iris = self._graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
         if not iris:  # an endpoint without named graphs is asked as it is
-            return pattern
+            return pattern, False
         if len(iris) == 1:
-            return f"GRAPH <{iris[0]}> {{ {pattern} }}"
+            return f"GRAPH <{iris[0]}> {{ {pattern} }}", False
         among = ", ".join(f"<{iri}>" for iri in iris)
-        return f"SELECT DISTINCT ?s ?p ?o {{ GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among})) }}"
+        return f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))", True
 
     def _adoptions(self, iris: Iterable[str]) -> list[str]:
         """What has to happen to other programs' graphs among these before facts are added to them."""
@@ -413,14 +419,22 @@ class KnowledgeGraph:
             "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
             "o": None if object_ is None else str(object_to_term(object_)),
         }
-        return to_arrays(self._facts(given, graph))
+        if self._store.near and not any(given.values()):
+            # Relation by relation: a local store looks up each term that it answers with, and this spares a third.
+            where, _ = self._where("?s ?p ?o", graph)
+            relations = [str(row["p"]) for row in self._select(f"SELECT DISTINCT ?p {{ {where} }}")]
+            return to_arrays((term, self._facts({"p": term}, graph, "?s ?o")) for term in relations)
+        return to_arrays([(None, self._facts(given, graph))])
 
-    def _facts(self, given: Mapping[str, str | None], graph: str | None) -> ox.QuerySolutions:
-        """Rows ?s ?p ?o, each once: those that have the given terms."""
+    def _facts(
+        self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o"
+    ) -> ox.QuerySolutions:
+        """The facts that have the given terms, each once."""
         terms = {name: given.get(name) for name in ("s", "p", "o")}
-        # VALUES, so that the rows have all three columns.
-        bound = "".join(f"VALUES ?{name} {{ {term} }} " for name, term in terms.items() if term)
-        return self._select(f"SELECT ?s ?p ?o {{ {self._rows(f'{bound}?s ?p ?o', graph)} }}")
+        where, repeats = self._where(" ".join(term or f"?{name}" for name, term in terms.items()), graph)
+        for name, term in terms.items():
+            columns = columns.replace(f"?{name}", f"({term} AS ?{name})" if term else f"?{name}")
+        return self._select(f"SELECT {'DISTINCT ' if repeats else ''}{columns} {{ {where} }}")
 
 
 def _seconds(timeout: float | None) -> float | None:

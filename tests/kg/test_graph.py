@@ -1,5 +1,6 @@
 """One suite over the three homes of a graph, then what only one of them can do or suffer."""
 
+import gc
 import http.server
 import os
 import re
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph, Vocabulary
 from gumption.kg import endpoint as endpoint_module
+from gumption.kg import stores as stores_module
 
 STEAM = [
     ("fire", "combinesWith", "water"),
@@ -332,6 +334,16 @@ def test_places_that_are_no_graph(tmp_path):
     assert os.listdir(tmp_path) == ["notes.txt"]
     with pytest.raises(InputError, match="goes with the http address of an endpoint"):
         KnowledgeGraph(tmp_path / "kg", update="http://127.0.0.1/update")
+
+
+def test_many_facts_are_counted_as_few_are(graph, monkeypatch):
+    monkeypatch.setattr(stores_module, "MANY", 3)
+    assert graph.add([*STEAM, STEAM[0]], graph="a") == 4
+    assert graph.add([*STEAM, *RAIN, RAIN[0]], graph="a") == 2
+    assert graph.add([*STEAM, *RAIN], graph="b") == 6
+    assert graph.graphs() == {"a": 6, "b": 6}
+    assert len(graph) == 6
+    assert gc.isenabled()
 
 
 def test_adding_to_an_endpoint_takes_several_requests(endpoint, monkeypatch):
