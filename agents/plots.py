@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
+from gumption.data.writing import whole_file
+from gumption.kg.scene import COLOURS
 
 from .statistics import Estimate, curve_band
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe-Ito without yellow, orange and sky darkened until their labels read well on white.
-_COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.2)))
 _REFERENCE_COLOUR = "#777777"
 _LABEL_WIDTH = 26
@@ -143,7 +143,7 @@ def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high
 def _looks(labels: Sequence[str]) -> dict[str, tuple[str, Any]]:
     """Colour and dash pattern of each distinct label, in order of first appearance."""
     return {
-        label: (_COLOURS[index % len(_COLOURS)], _DASHES[index // len(_COLOURS) % len(_DASHES)])
+        label: (COLOURS[index % len(COLOURS)], _DASHES[index // len(COLOURS) % len(_DASHES)])
         for index, label in enumerate(dict.fromkeys(labels))
     }
 
@@ -243,23 +243,21 @@ def _steps_text(steps: float) -> str:
 
 
 def _save(draw: Any, size: tuple[float, float], stem: Path) -> tuple[Path, Path]:
-    """Draw one figure and write it as PNG and SVG, each beside its place first and then renamed into it."""
+    """Draw one figure and write it as PNG and SVG."""
     import matplotlib
     from matplotlib.figure import Figure
     from PIL import Image
 
-    stem.parent.mkdir(parents=True, exist_ok=True)
     written = []
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
             path = stem.with_name(stem.name + suffix)
-            beside = path.with_name(f".{path.name}.{os.getpid()}")
-            figure.savefig(beside, format=suffix[1:], dpi=130, metadata=metadata)
-            if suffix == ".png":  # 256 colours are plenty here and make the file a third of its size
-                with Image.open(beside) as image:
-                    image.convert("RGB").quantize(256).save(beside, format="PNG", optimize=True)
-            os.replace(beside, path)
+            with whole_file(path) as beside:
+                figure.savefig(beside, format=suffix[1:], dpi=130, metadata=metadata)
+                if suffix == ".png":  # 256 colours are plenty here and make the file a third of its size
+                    with Image.open(beside) as image:
+                        image.convert("RGB").quantize(256).save(beside, format="PNG", optimize=True)
             written.append(path)
     return written[0], written[1]

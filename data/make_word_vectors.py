@@ -11,7 +11,6 @@ import argparse
 import gzip
 import io
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 from .errors import InputError
 from .label_words import label_words, tokens, two_parts
 from .recipe_check import read_recipes_tsv
+from .writing import whole_file
 
 DIMENSIONS = 100
 GLOVE_MEMBER = "glove.6B.100d.txt"
@@ -118,12 +118,10 @@ def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tupl
 
 def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarray]) -> None:
     """Write word2vec's binary format: a "count dimensions" line, then per word its name, a space, float32 numbers."""
-    beside = path.with_name(f".{path.name}.part")
-    with beside.open("wb") as file:
+    with whole_file(path) as beside, beside.open("wb") as file:
         file.write(f"{len(words)} {DIMENSIONS}\n".encode())
         for word in words:
             file.write(f"{word} ".encode() + vectors[word].astype("<f4").tobytes() + b"\n")
-    os.replace(beside, path)
 
 
 def make(source: Path, recipe_book: Path, out: Path) -> tuple[list[str], dict[str, list[str]]]:

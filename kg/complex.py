@@ -22,6 +22,7 @@ from .checkpoint import has_checkpoint, load_checkpoint, pick_device, save_check
 from .complex_training import Training, TrainingSettings, halves
 from .graph import KnowledgeGraph
 from .predictor import LinkPredictor
+from .products import against_all
 from .ranking import evaluate_ranking
 from .vocabulary import Triple, Vocabulary
 
@@ -143,12 +144,12 @@ class ComplEx(LinkPredictor):
 
     @torch.no_grad()
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        return _product(self.entity[subjects], self._through(relations)) @ self.entity.T
+        return against_all(_product(self.entity[subjects], self._through(relations)), self.entity)
 
     @torch.no_grad()
     def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
         backwards = self._through(relations + len(self.vocabulary.relations))
-        return _product(self.entity[objects], backwards) @ self.entity.T
+        return against_all(_product(self.entity[objects], backwards), self.entity)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.writing import write_bytes
 
 from .analysis import GraphStatistics, Neighbourhood
 from .scene import (
@@ -75,7 +76,7 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
             content = page(scene).encode()
         else:
             content = _rendered(*_neighbourhood_figure(scene), path.suffix)
-    _write(path, content)
+    write_bytes(path, content)
 
 
 def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
@@ -97,7 +98,7 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
 
     with _missing_characters(path):
         content = _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
-    _write(path, content)
+    write_bytes(path, content)
 
 
 def check_ending(path: Path, endings: tuple[str, ...]) -> None:
@@ -263,17 +264,3 @@ def _missing_characters(path: Path) -> Iterator[None]:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     if missing and path.suffix == ".png":
         warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", stacklevel=4)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the file's place, then rename; InputError where that is not possible."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        if beside.exists():
-            beside.unlink()

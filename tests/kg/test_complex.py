@@ -73,7 +73,9 @@ def test_predict_gives_the_best_answers_and_their_probabilities() -> None:
     assert everything[:3] == answers
     assert sum(probability for _, _, probability in everything) == pytest.approx(1)
     np.testing.assert_allclose(
-        [score for _, score, _ in everything], model.score([("a", "r", label) for label, _, _ in everything])
+        [score for _, score, _ in everything],
+        model.score([("a", "r", label) for label, _, _ in everything]),
+        rtol=1e-5,
     )
     assert {label for label, _, _ in model.predict(relation="q", object="a", k=2)} == {"c", "d"}
 
