@@ -1,18 +1,15 @@
 """A remote SPARQL 1.1 endpoint as a store of quads."""
 
 import http.client
-import time
-import urllib.error
-import urllib.request
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode
 
 import pyoxigraph as ox
 
 from gumption.data import InputError
 
+from .http import Address, Refused
 from .quads import Completion
 from .sparql import syntax_error
 from .updates import insertion, removal
@@ -42,9 +39,14 @@ class EndpointStore:
     stale = False
 
     def __init__(self, query_url: str, update_url: str | None = None, timeout: float | None = None) -> None:
-        self.query_url, self._credentials = _without_credentials(query_url)
-        self.update_url, own = (None, None) if update_url is None else _without_credentials(update_url)
-        self._credentials = self._credentials or own
+        try:
+            self._query = Address(query_url)
+            self._update = None if update_url is None else Address(update_url)
+        except ValueError as error:
+            raise InputError(f"{query_url!r} or {update_url!r} is no address of an endpoint: {error}") from None
+        if self._update is not None:  # the credentials of one address go for both
+            self._query.credentials = self._query.credentials or self._update.credentials
+            self._update.credentials = self._update.credentials or self._query.credentials
         self._timeout = timeout
 
     def query(
@@ -62,10 +64,10 @@ class EndpointStore:
         if dataset:
             body, kind = urlencode([("query", body), *dataset]).encode(), "application/x-www-form-urlencoded"
         try:
-            body, media = self._post(self.query_url, body, kind, _RESULTS, timeout)
-        except urllib.error.HTTPError as error:
+            body, media = self._post(self._query, body, kind, _RESULTS, timeout)
+        except Refused as error:
             raise InputError(
-                (syntax_error(sparql) if error.code == 400 else None) or _refusal(self.query_url, error)
+                (syntax_error(sparql) if error.code == 400 else None) or _refusal(self._query, error)
             ) from None
         try:
             if results := ox.QueryResultsFormat.from_media_type(media):
@@ -73,9 +75,9 @@ class EndpointStore:
             if rdf := ox.RdfFormat.from_media_type(media):
                 return ox.parse(body, rdf)
         except (SyntaxError, ValueError) as error:
-            raise InputError(f"the answer of {self.query_url} is broken: {error}") from None
+            raise InputError(f"the answer of {self._query.url} is broken: {error}") from None
         raise InputError(
-            f"{self.query_url} answered {media or 'without a content type'}, not SPARQL results: "
+            f"{self._query.url} answered {media or 'without a content type'}, not SPARQL results: "
             "is this the address of the query service?"
         )
 
@@ -109,7 +111,7 @@ class EndpointStore:
         parts = [removal(removed)] if removed else []
         parts += [insertion(added)] if added else []
         if parts or updates:
-            self._update(" ;\n".join([*parts, *updates]))
+            self._send(" ;\n".join([*parts, *updates]))
 
     def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         written = 0
@@ -126,24 +128,25 @@ class EndpointStore:
         import rdflib
         from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
-        if read_only or self.update_url is None:
-            store = SPARQLStore(self.query_url, method="POST", auth=self._credentials)
+        if read_only or self._update is None:
+            store = SPARQLStore(self._query.url, method="POST", auth=self._query.credentials)
         else:
-            store = SPARQLUpdateStore(self.query_url, self.update_url, method="POST", auth=self._credentials)
+            store = SPARQLUpdateStore(self._query.url, self._update.url, method="POST", auth=self._query.credentials)
         return rdflib.Dataset(store=store, default_union=True)
 
     def close(self) -> None:
-        """Each request has its own connection: nothing is held."""
+        for address in filter(None, (self._query, self._update)):
+            address.close()
 
-    def _update(self, sparql: str) -> None:
-        if self.update_url is None:
+    def _send(self, sparql: str) -> None:
+        if self._update is None:
             raise InputError(
-                f"{self.query_url} was opened for queries only: give KnowledgeGraph(..., update=ADDRESS) to change it"
+                f"{self._query.url} was opened for queries only: give KnowledgeGraph(..., update=ADDRESS) to change it"
             )
         try:
-            self._post(self.update_url, sparql.encode(), "application/sparql-update", "*/*")
-        except urllib.error.HTTPError as error:
-            raise InputError(_refusal(self.update_url, error)) from None
+            self._post(self._update, sparql.encode(), "application/sparql-update", "*/*")
+        except Refused as error:
+            raise InputError(_refusal(self._update, error)) from None
 
     def _batches(self, quads: Iterable[ox.Quad]) -> Iterator[list[ox.Quad]]:
         distinct = list(dict.fromkeys(quads))
@@ -151,44 +154,22 @@ class EndpointStore:
             yield distinct[start : start + self.batch]
 
     def _post(
-        self, url: str, body: bytes, content_type: str, accept: str, timeout: float | None = None
+        self, address: Address, body: bytes, content_type: str, accept: str, timeout: float | None = None
     ) -> tuple[bytes, str]:
-        """The body and media type of the answer; HTTPError where the server refuses, InputError where none answers."""
+        """The body and media type of the answer; Refused where the server refuses, InputError where none answers."""
         headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
-        if self._credentials is not None:
-            headers["Authorization"] = "Basic " + b64encode(":".join(self._credentials).encode()).decode()
         limit = timeout if timeout is not None else self._timeout
-        deadline = None if limit is None else time.monotonic() + limit
         try:
-            request = urllib.request.Request(url, data=body, headers=headers)
-            with urllib.request.urlopen(request, timeout=min(limit or TIMEOUT_S, TIMEOUT_S)) as response:
-                parts = []
-                # A server that sends a little now and then is never silent: the clock is looked at for each piece.
-                while part := response.read1(1 << 20):
-                    parts.append(part)
-                    if deadline is not None and time.monotonic() > deadline:
-                        raise TimeoutError("timed out")
-                return b"".join(parts), response.headers.get_content_type()
-        except urllib.error.HTTPError:
-            raise
+            return address.post(body, headers, min(limit or TIMEOUT_S, TIMEOUT_S), limit)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", None) or error
-            if isinstance(reason, TimeoutError) and limit is not None and limit <= TIMEOUT_S:
+            if isinstance(error, TimeoutError) and limit is not None and limit <= TIMEOUT_S:
                 raise InputError(
-                    f"the SPARQL endpoint {url} did not answer within {limit:g} seconds: ask for less, or allow more "
-                    "time"
+                    f"the SPARQL endpoint {address.url} did not answer within {limit:g} seconds: ask for less, or "
+                    "allow more time"
                 ) from None
-            raise InputError(f"the SPARQL endpoint {url} does not answer ({reason}): is it running?") from None
+            raise InputError(f"the SPARQL endpoint {address.url} does not answer ({error}): is it running?") from None
 
 
-def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    parts = urlsplit(url)
-    if parts.username is None:
-        return url, None
-    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    return bare, (unquote(parts.username), unquote(parts.password or ""))
-
-
-def _refusal(url: str, error: urllib.error.HTTPError) -> str:
-    body = " ".join(error.read(1000).decode(errors="replace").split())[:200]
-    return f"{url} refused with HTTP {error.code} {error.reason}: {body}"
+def _refusal(address: Address, error: Refused) -> str:
+    body = " ".join(error.body[:1000].decode(errors="replace").split())[:200]
+    return f"{address.url} refused with HTTP {error.code} {error.reason}: {body}"

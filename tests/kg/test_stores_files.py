@@ -153,7 +153,7 @@ def test_an_endpoint_that_fails_in_the_middle_says_what_was_written(endpoint, tm
     monkeypatch.setattr(EndpointStore, "batch", 10)
     write_many(tmp_path / "x.nt", 95)
     graph = KnowledgeGraph(f"{endpoint}/query", update=f"{endpoint}/update")
-    update, calls = graph._store._update, []
+    update, calls = graph._store._send, []
 
     def failing(text: str) -> None:
         calls.append(text)
@@ -161,7 +161,7 @@ def test_an_endpoint_that_fails_in_the_middle_says_what_was_written(endpoint, tm
             raise InputError("the SPARQL endpoint does not answer")
         update(text)
 
-    monkeypatch.setattr(graph._store, "_update", failing)
+    monkeypatch.setattr(graph._store, "_send", failing)
     message = r"does not answer \(\d+ quads of the file were written before; the same call can be made again\)"
     with pytest.raises(InputError, match=message):
         graph.load_file(tmp_path / "x.nt")

@@ -83,3 +83,57 @@ def test_a_password_is_sent_and_not_shown(auth_server):
     with pytest.raises(InputError, match=re.escape(f"{bare} refused with HTTP 401")) as refused:
         KnowledgeGraph(bare.replace("http://", "http://ann:wrong@")).query("ASK { ?s ?p ?o }")
     assert "wrong" not in str(refused.value)
+
+
+@pytest.fixture
+def forgetful_server() -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """A server that promises to keep connections, and ends each after two answers; (client's port, path) of each."""
+    asked: list[tuple[int, str]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append((self.client_address[1], self.path))
+            body = b'{"head": {"vars": ["g", "own"]}, "results": {"bindings": []}}'
+            self.send_response(200)
+            self.send_header("Content-Type", "application/sparql-results+json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = len([port for port, _ in asked if port == self.client_address[1]]) == 2
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_connections_are_kept_and_made_again_when_they_have_ended(forgetful_server):
+    address, asked = forgetful_server
+    with KnowledgeGraph(f"{address}/query") as graph:
+        for _ in range(5):
+            assert graph.graphs() == {}
+    ports = [port for port, _ in asked]
+    assert len(ports) == 5
+    assert ports[0] == ports[1] != ports[2] == ports[3] != ports[4]
+
+
+def test_the_proxy_of_the_environment_is_asked(forgetful_server, monkeypatch):
+    address, asked = forgetful_server
+    monkeypatch.setenv("http_proxy", address)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with KnowledgeGraph("http://far.invalid/query?x=1") as graph:
+        assert graph.graphs() == {}
+    assert [path for _, path in asked] == ["http://far.invalid/query?x=1"]
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:x/query", "http://[::1/query"])
+def test_an_address_that_is_none(address):
+    with pytest.raises(InputError, match=r"nonnumeric port|is no address of an endpoint: Invalid IPv6 URL"):
+        KnowledgeGraph(address).graphs()
