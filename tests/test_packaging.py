@@ -47,6 +47,9 @@ def test_the_wheel_has_the_data_and_the_licence(unpacked_wheel: Path) -> None:
         if not (unpacked_wheel / "gumption/data" / entry["file"]).is_file()
     ]
     assert not missing
+    shapes = [str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "envs").glob("*/shapes.ttl")]
+    assert shapes
+    assert [name for name in shapes if not (unpacked_wheel / "gumption" / name).is_file()] == []
     assert list(unpacked_wheel.glob("gumption-*.dist-info/licenses/LICENSE"))
 
 
