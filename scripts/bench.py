@@ -13,41 +13,63 @@ app = typer.Typer(add_completion=False)
 
 @app.command(epilog="Example: gumption bench env --recipe-book alchemy2.json --markdown bench.md")
 def bench(
-    name: Annotated[str | None, typer.Argument(help="env, train, complex or help; without it, all of them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="env, train, complex, kg or help; without it, all of them.")
+    ] = None,
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
     word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None,
     device: Annotated[str, typer.Option(help="Where training and ComplEx run: cpu or cuda.")] = "cpu",
     repeats: Annotated[int, typer.Option(min=1, help="How often each short timing is taken.")] = 5,
     total_steps: Annotated[int, typer.Option(min=1, help="Steps of the training case.")] = 3_000_000,
+    wn18rr: Annotated[
+        str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking of the case kg.")
+    ] = None,
+    triples: Annotated[int, typer.Option(min=100, help="Facts in each store of the case kg.")] = 500_000,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
 ) -> None:
-    """Measure speeds of the environment, training, link prediction and the command line.
+    """Measure speeds of the environment, training, link prediction, stores and the command line.
 
     Every figure stands beside a yardstick taken in the same run; compare machines by the ratio.
     """
+    from importlib.metadata import version
+
     from rich.console import Console
     from rich.table import Table
 
     from gumption.data.provenance import command_line, hardware, versions
     from gumption.data.writing import write_json, write_text
 
-    from .experiments.bench import CASES, BenchSettings, amount, find_cases, markdown_table, verdict
+    from .experiments.bench import CASES, find_cases
+    from .experiments.measurement import BenchSettings, amount, markdown_tables, ratio, sections, verdict
 
-    console = Console()
-    settings = BenchSettings(recipe_book, word_vectors, device, repeats, total_steps)
     measured = {}
-    for case in find_cases(name):
-        with console.status(f"measuring {case}"):
+    with Console(stderr=True).status("measuring") as status:
+        for case in find_cases(name):
+
+            def tell(text: str, case: str = case) -> None:
+                status.update(f"measuring {case}: {text}")
+
+            status.update(f"measuring {case}")
+            settings = BenchSettings(
+                recipe_book, word_vectors, device, repeats, total_steps, wn18rr=wn18rr, triples=triples, tell=tell
+            )
             measured[case] = list(CASES[case](settings))
     everything = [one for case in measured.values() for one in case]
-    table = Table("what", "median", "yardstick", "ratio", "target", "met")
-    for one in everything:
-        yardstick = f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}"
-        table.add_row(one.what, amount(one.median, one.unit), yardstick, f"{one.ratio:.3g}", one.target, verdict(one))
-    console.print(table)
+    console = Console()
+    for heading, group in sections(everything):
+        table = Table("what", "median", "yardstick", "ratio", "target", "met", title=heading or None)
+        for one in group:
+            yardstick = f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}"
+            table.add_row(one.what, amount(one.median, one.unit), yardstick, ratio(one), one.target, verdict(one))
+        console.print(table)
 
-    header = {"command": command_line(sys.argv[1:]), "versions": versions(), "hardware": hardware(device)}
+    peers = {package: version(package) for package in ("pykeen", "rdflib", "pyoxigraph")}
+    header = {
+        "command": command_line(sys.argv[1:]),
+        "versions": {**versions(), **peers},
+        "hardware": hardware(device),
+    }
     if out is not None:
         cases = {case: [one.as_json() for one in ones] for case, ones in measured.items()}
         write_json(out, {**header, "recipe_book": Path(recipe_book).name, "repeats": repeats, "cases": cases})
@@ -55,5 +77,5 @@ def bench(
         machine = ", ".join(
             f"{key} {value}" for part in (header["hardware"], header["versions"]) for key, value in part.items()
         )
-        lines = [*markdown_table(everything), "", f"Command: `{header['command']}`", "", f"Measured on: {machine}"]
+        lines = [*markdown_tables(everything), "", f"Command: `{header['command']}`", "", f"Measured on: {machine}"]
         write_text(markdown, "\n".join(lines) + "\n")

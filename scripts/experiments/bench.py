@@ -5,50 +5,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
 
 from gumption.data import InputError
 
-
-@dataclass(frozen=True)
-class BenchSettings:
-    """What the cases run on. `repeats`: how often each timing is taken, ours and the yardstick's in turn."""
-
-    recipe_book: str = "commonsense"
-    word_vectors: str | None = None
-    device: str = "cpu"
-    repeats: int = 5
-    total_steps: int = 3_000_000
-    num_envs: int = 4096
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One figure: the median and best of its repeats, the yardstick's median, their ratio (how many times better than
-    the yardstick for rates, how many times as long for durations), and whether the target is met.
-    """
-
-    what: str
-    unit: str
-    median: float
-    best: float
-    yardstick: str
-    yardstick_median: float
-    ratio: float
-    target: str = ""
-    met: bool | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        """The measurement as plain JSON, figures to six digits."""
-        return {key: _six_digits(value) for key, value in asdict(self).items()}
+from .measurement import BenchSettings, Measurement
 
 
 def env_case(settings: BenchSettings) -> Iterator[Measurement]:
@@ -127,14 +92,20 @@ def train_case(settings: BenchSettings) -> Iterator[Measurement]:
 def complex_case(settings: BenchSettings) -> Iterator[Measurement]:
     """ComplEx on the facts of the training recipes, against PyKEEN's ComplEx for as many epochs."""
     from gumption.envs.wordcraft import facts
-    from gumption.kg import ComplEx, evaluate_ranking
+    from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
+
+    from .pykeen_peer import frozen_garbage, train_pykeen
 
     triples = list(facts(settings.recipe_book, split="train"))
     started = perf_counter()
     model = ComplEx.fit(triples, seed=0, device=settings.device)
     seconds = perf_counter() - started
     mrr = evaluate_ranking(model, triples, known=[triples])["mrr"]
-    epoch = pykeen_epoch_seconds(triples)
+    vocabulary = Vocabulary.from_triples(triples)
+    ids = vocabulary.triples_to_ids(triples)
+    with frozen_garbage():
+        peer = train_pykeen(vocabulary, ids, rank=128, epochs=3, batch_size=512, clock=perf_counter)
+    epoch = median(peer.epoch_seconds)
     yield Measurement(
         f"ComplEx on {len(triples):,} training facts, {settings.device}",
         "s",
@@ -170,10 +141,18 @@ def help_case(settings: BenchSettings) -> Iterator[Measurement]:
     )
 
 
+def kg_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """Training, ranking and stores of the knowledge-graph layer, beside PyKEEN and rdflib."""
+    from .bench_kg import kg_case
+
+    return kg_case(settings)
+
+
 CASES: dict[str, Callable[[BenchSettings], Iterator[Measurement]]] = {
     "env": env_case,
     "train": train_case,
     "complex": complex_case,
+    "kg": kg_case,
     "help": help_case,
 }
 
@@ -185,29 +164,6 @@ def find_cases(name: str | None) -> list[str]:
     if name not in CASES:
         raise InputError(f"no bench case is called {name!r}; known are: {', '.join(CASES)}")
     return [name]
-
-
-def markdown_table(measurements: Sequence[Measurement]) -> list[str]:
-    """Rows of a Markdown table."""
-    lines = [
-        "| what | median | best | yardstick | ratio | target | met |",
-        "| --- | ---: | ---: | --- | ---: | --- | --- |",
-    ]
-    for one in measurements:
-        cells = [one.what, amount(one.median, one.unit), amount(one.best, one.unit)]
-        cells += [f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}", f"{one.ratio:.3g}", one.target]
-        lines.append("| " + " | ".join([*cells, verdict(one)]) + " |")
-    return lines
-
-
-def amount(value: float, unit: str) -> str:
-    """A figure with its unit: rates whole, seconds to the millisecond."""
-    return f"{value:,.0f} {unit}" if unit.endswith("/s") else f"{value:.3f} {unit}"
-
-
-def verdict(one: Measurement) -> str:
-    """Whether the target is met, in a word."""
-    return {True: "yes", False: "no", None: "-"}[one.met]
 
 
 class CartPoleRandom:
@@ -287,38 +243,6 @@ class _SingleRandom:
                     _, info = env.reset()
             steps += len(self.draws)
         return steps / passed
-
-
-def pykeen_epoch_seconds(triples: Sequence[tuple[str, str, str]], epochs: int = 2) -> float:
-    """Seconds that one epoch of PyKEEN's ComplEx takes on the CPU, same rank and batch size, without its evaluation."""
-    import gc
-
-    import numpy as np
-    from pykeen.models import ComplEx as PykeenComplEx
-    from pykeen.training import LCWATrainingLoop
-    from pykeen.triples import TriplesFactory
-    from torch.optim import Adagrad
-
-    factory = TriplesFactory.from_labeled_triples(np.array(triples, dtype=str), create_inverse_triples=True)
-    model = PykeenComplEx(triples_factory=factory, embedding_dim=128, loss="crossentropy", random_seed=0)
-    loop = LCWATrainingLoop(model=model, triples_factory=factory, optimizer=Adagrad(model.parameters(), lr=0.1))
-    gc.collect()
-    gc.freeze()  # its loop collects garbage each epoch: what is alive now need not be looked at again
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*pin_memory.*")  # it asks for it whether or not there is a GPU
-            loop.train(factory, num_epochs=1, batch_size=512, use_tqdm=False)
-            started = perf_counter()
-            loop.train(factory, num_epochs=epochs, batch_size=512, use_tqdm=False)
-            return (perf_counter() - started) / epochs
-    finally:
-        gc.unfreeze()
-
-
-def _six_digits(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _six_digits(inner) for key, inner in value.items()}
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _seconds(command: Sequence[str]) -> float:
