@@ -265,3 +265,10 @@ def test_a_disk_that_is_full(tmp_path):
     with KnowledgeGraph(tmp_path / "kg") as graph:
         assert list(graph.triples()) == STEAM
         assert graph.load_file(tmp_path / "x.nt") == 3_000
+
+
+def test_a_real_table_of_another_ending(shared_data, tmp_path):
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        assert graph.load_file(shared_data / "wn18rr" / "valid.txt", graph="valid") == 3034
+        assert graph.graphs() == {"valid": 3034}
+        assert len(graph.arrays("valid")[0].relations) == 11
