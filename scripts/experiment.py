@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,6 +67,11 @@ def experiment(
     if name is None:
         raise InputError("name an experiment, for example wordcraft-fig3; `gumption experiment --list` names them all")
     folder = out or Path("runs") / name
+    if name == "kg-scale":
+        from .experiments import scale
+
+        _tell(console, scale.run([folder, *([save] if save else [])]))
+        return
     if name in LINK_PREDICTION:
         _predict_links(console, LINK_PREDICTION[name], facts, setting, seeds, device, workers, folder, save)
         return
@@ -123,8 +129,7 @@ def _predict_links(
         console.print(f"{job.label}, seed {job.seed}: test MRR {mrr:.4f} in {seconds:.0f} s")
     results = gather(chosen, folder, device, workers)
     for place in [folder, *([save] if save is not None else [])]:
-        for path in write_report(results, place):
-            console.print(f"written: {path}", soft_wrap=True, highlight=False)
+        _tell(console, write_report(results, place))
 
 
 def _report(console: Console, folder: Path, save: Path | None, people: list[Path]) -> None:
@@ -135,6 +140,10 @@ def _report(console: Console, folder: Path, save: Path | None, people: list[Path
     if save is not None:
         written += write_report(results, save)
     console.print(_overview(results))
+    _tell(console, written)
+
+
+def _tell(console: Console, written: Iterable[Path]) -> None:
     for path in written:
         console.print(f"written: {path}", soft_wrap=True, highlight=False)
 
@@ -166,4 +175,5 @@ def _list_experiments(console: Console) -> None:
         table.add_row(one.name, one.figure, one.title, str(len(one.conditions)))
     for one in LINK_PREDICTION.values():
         table.add_row(one.name, "-", one.title, str(len(one.settings)))
+    table.add_row("kg-scale", "-", "What of a graph fits where, from bytes and rates measured here", "1")
     console.print(table)
