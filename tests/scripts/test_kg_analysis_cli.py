@@ -1,13 +1,11 @@
 """`gumption kg stats`, `draw` and `path`, as they are called."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gumption.kg import KnowledgeGraph
-from gumption.scripts import cli
 
 BOOK = """result\tingredient\tingredient
 steam\tfire\twater
@@ -20,32 +18,14 @@ pond\tlake\twater
 lake\tpond\twater
 wall\tbrick\tbrick
 """
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
-    """Runs the command line in a folder with kg.nq, the graph of BOOK; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0), out, err
-
+def gumption(gumption, tmp_path: Path):
+    """`gumption kg` in a folder with kg.nq, the graph of BOOK."""
     (tmp_path / "book.tsv").write_text(BOOK)
-    ok(run("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.nq"))
-    return run
-
-
-def ok(result: tuple[int, str, str]) -> str:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return out
+    gumption.ok("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.nq")
+    return gumption
 
 
 def cells(table: str) -> list[list[str]]:
@@ -53,7 +33,7 @@ def cells(table: str) -> list[list[str]]:
 
 
 def test_stats_leave_recipe_nodes_out_and_tell_the_depth(gumption):
-    out = ok(gumption("stats", "kg.nq", "--top", "2"))
+    out = gumption.ok("stats", "kg.nq", "--top", "2")
     assert cells(out) == [
         ["combinesWith", "17", "11", "11", "1.55", "1.55", "N-N", "100%"],
         ["componentOf", "17", "11", "9", "1.55", "1.89", "N-N", "12%"],
@@ -71,7 +51,7 @@ def test_stats_leave_recipe_nodes_out_and_tell_the_depth(gumption):
 
 
 def test_stats_as_json(gumption):
-    found = json.loads(ok(gumption("stats", "kg.nq", "--top", "1", "--json")))
+    found = json.loads(gumption.ok("stats", "kg.nq", "--top", "1", "--json"))
     assert list(found) == ["facts", "entities", "relations", "components", "degrees", "top", "recipes"]
     assert found["components"] == {"count": 1, "sizes": {"13": 1}}
     assert sum(int(degree) * count for degree, count in found["degrees"]["in"].items()) == found["facts"]
@@ -83,19 +63,19 @@ def test_stats_as_json(gumption):
         "depth": {"0": 4, "1": 3, "2": 2, "3": 2},
         "unreachable": ["lake", "pond"],
     }
-    given = json.loads(ok(gumption("stats", "kg.nq", "--basic", "water", "--basic", "lake", "--json")))
+    given = json.loads(gumption.ok("stats", "kg.nq", "--basic", "water", "--basic", "lake", "--json"))
     assert given["recipes"]["basic"] == ["lake", "water"]
     assert given["recipes"]["depth"] == {"0": 2, "1": 1}
 
 
 def test_stats_of_one_graph_of_a_graph_without_recipes_and_with_an_inverse(gumption, tmp_path):
-    nodes = json.loads(ok(gumption("stats", "kg.nq#wordcraft/all/recipes", "--json")))
+    nodes = json.loads(gumption.ok("stats", "kg.nq#wordcraft/all/recipes", "--json"))
     assert [row["relation"] for row in nodes["relations"]] == ["hasIngredient", "hasProduct"]
     assert nodes["recipes"]["things"] == 13
     graph = KnowledgeGraph()
     graph.add([("ann", "parentOf", "cid"), ("cid", "childOf", "ann"), ("[red]x[/red]", "childOf", "bob")])
     graph.save(tmp_path / "family.nq")
-    out = ok(gumption("stats", "family.nq"))
+    out = gumption.ok("stats", "family.nq")
     assert cells(out)[1] == ["parentOf", "1", "1", "1", "1.00", "1.00", "1-1", "0%"]
     assert cells(out)[2:4] == [["childOf", "parentOf", "50%"], ["parentOf", "childOf", "100%"]]
     assert "[red]x[/red]" in out
@@ -105,18 +85,18 @@ def test_stats_of_one_graph_of_a_graph_without_recipes_and_with_an_inverse(gumpt
 def test_a_folder_is_read_while_another_has_it_open(gumption, tmp_path):
     with KnowledgeGraph(tmp_path / "graph") as held:
         held.add([("fire", "componentOf", "steam")])
-        found = json.loads(ok(gumption("path", "graph", "--from", "steam", "--to", "fire", "--json")))
+        found = json.loads(gumption.ok("path", "graph", "--from", "steam", "--to", "fire", "--json"))
     assert found["steps"] == [[["fire", "componentOf", "steam"]]]
 
 
 def test_stats_draw_a_picture(gumption, tmp_path):
-    ok(gumption("stats", "kg.nq", "--plot", "plots/s.png", "--json"))
+    gumption.ok("stats", "kg.nq", "--plot", "plots/s.png", "--json")
     assert (tmp_path / "plots/s.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "html"])
 def test_draw(gumption, tmp_path, ending):
-    out = ok(gumption("draw", "kg.nq", "--around", "steam", "--hops", "1", "--out", f"steam.{ending}"))
+    out = gumption.ok("draw", "kg.nq", "--around", "steam", "--hops", "1", "--out", f"steam.{ending}")
     assert out == f"5 entities and 10 facts drawn to steam.{ending}\n"
     if ending != "png":
         text = (tmp_path / f"steam.{ending}").read_text(encoding="utf-8")
@@ -125,15 +105,15 @@ def test_draw(gumption, tmp_path, ending):
 
 
 def test_draw_tells_what_it_left_out(gumption):
-    out = ok(gumption("draw", "kg.nq", "--around", "fire", "--hops", "2", "--max-nodes", "4", "--out", "x.svg"))
+    out = gumption.ok("draw", "kg.nq", "--around", "fire", "--hops", "2", "--max-nodes", "4", "--out", "x.svg")
     assert out.startswith("4 entities and ")
     assert out.endswith("drawn to x.svg, 9 more entities left out (--max-nodes)\n")
-    nodes = ok(gumption("draw", "kg.nq#wordcraft/all/recipes", "--around", "recipe:fire+water", "--out", "x.svg"))
+    nodes = gumption.ok("draw", "kg.nq#wordcraft/all/recipes", "--around", "recipe:fire+water", "--out", "x.svg")
     assert nodes == "4 entities and 3 facts drawn to x.svg\n"
 
 
 def test_path_to_a_goal(gumption):
-    out = ok(gumption("path", "kg.nq", "--goal", "acid rain"))
+    out = gumption.ok("path", "kg.nq", "--goal", "acid rain")
     assert cells(out) == [
         ["1", "air + fire", "smoke", "1"],
         ["2", "fire + water", "steam", "1"],
@@ -141,12 +121,12 @@ def test_path_to_a_goal(gumption):
         ["4", "cloud + smoke", "acid rain", "3"],
     ]
     assert "4 combinations; no way is shorter" in out
-    found = json.loads(ok(gumption("path", "kg.nq", "--goal", "wall", "--json")))
+    found = json.loads(gumption.ok("path", "kg.nq", "--goal", "wall", "--json"))
     assert found["minimal"] is True
     assert found["steps"][-1] == {"ingredients": ["brick", "brick"], "product": "wall", "generation": 3}
-    given = json.loads(ok(gumption("path", "kg.nq", "--goal", "wall", "--basic", "brick", "--quick", "--json")))
+    given = json.loads(gumption.ok("path", "kg.nq", "--goal", "wall", "--basic", "brick", "--quick", "--json"))
     assert [step["product"] for step in given["steps"]] == ["wall"]
-    assert ok(gumption("path", "kg.nq", "--goal", "fire")) == "fire is a basic entity: there is nothing to combine\n"
+    assert gumption.ok("path", "kg.nq", "--goal", "fire") == "fire is a basic entity: there is nothing to combine\n"
 
 
 def test_a_quick_path_says_what_is_not_proven(gumption, tmp_path):
@@ -159,12 +139,12 @@ def test_a_quick_path_says_what_is_not_proven(gumption, tmp_path):
         node = f"recipe {number}"
         graph.add([(node, "hasIngredient", a), (node, "hasIngredient", b), (node, "hasProduct", c)])
     graph.save(tmp_path / "shared.nq")
-    quick = ok(gumption("path", "shared.nq", "--goal", "goal", "--quick"))
+    quick = gumption.ok("path", "shared.nq", "--goal", "goal", "--quick")
     assert "11 combinations; any way has at least 5" in quick
 
 
 def test_path_between_entities(gumption):
-    out = ok(gumption("path", "kg.nq", "--from", "wall", "--to", "acid rain"))
+    out = gumption.ok("path", "kg.nq", "--from", "wall", "--to", "acid rain")
     assert cells(out) == [
         ["1", "wall", "<-componentOf--", "brick"],
         ["2", "brick", "<-componentOf--", "fire"],
@@ -172,14 +152,14 @@ def test_path_between_entities(gumption):
         ["4", "smoke", "--componentOf->", "acid rain"],
     ]
     assert "4 steps" in out
-    found = json.loads(ok(gumption("path", "kg.nq", "--from", "fire", "--to", "steam", "--json")))
+    found = json.loads(gumption.ok("path", "kg.nq", "--from", "fire", "--to", "steam", "--json"))
     assert found == {"from": "fire", "to": "steam", "steps": [[["fire", "componentOf", "steam"]]]}
-    assert ok(gumption("path", "kg.nq", "--from", "fire", "--to", "fire")) == "fire is where the path begins and ends\n"
+    assert gumption.ok("path", "kg.nq", "--from", "fire", "--to", "fire") == "fire is where the path begins and ends\n"
 
 
 @pytest.mark.parametrize("command", ["stats", "draw", "path"])
 def test_the_help_ends_with_an_example(gumption, command):
-    assert f"Example: gumption kg {command} runs/kg.nq" in ok(gumption(command, "--help"))
+    assert f"Example: gumption kg {command} runs/kg.nq" in gumption.ok(command, "--help")
 
 
 @pytest.mark.parametrize(

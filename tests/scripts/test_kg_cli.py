@@ -1,14 +1,12 @@
 """`gumption kg`, as it is called: arguments in, text and exit code out."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gumption.envs.wordcraft import facts, recipe_facts
 from gumption.kg import KnowledgeGraph
-from gumption.scripts import cli
 
 BOOK = """result\tingredient\tingredient
 steam\tfire\twater
@@ -22,24 +20,6 @@ stone\tair\tlava
 dust\tair\tearth
 glass\tfire\tdust
 """
-Cli = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
-    """Runs the command line in an empty folder; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0), out, err
-
-    return run
 
 
 @pytest.fixture
@@ -51,17 +31,11 @@ def graph_file(tmp_path: Path) -> str:
     return "kg.nq"
 
 
-def ok(result: tuple[int, str, str]) -> str:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return out
-
-
 def test_build_states_each_part_in_its_own_graph(gumption, tmp_path):
     (tmp_path / "book.tsv").write_text(BOOK)
-    out = ok(
-        gumption("build", "wordcraft", "--out", "runs/kg.nq", "--recipe-book", "book.tsv", "--split", "train",
-                 "--split", "test", "--train-ratio", "0.7", "--split-seed", "3", "--json")
+    out = gumption.ok(
+        "build", "wordcraft", "--out", "runs/kg.nq", "--recipe-book", "book.tsv", "--split", "train",
+        "--split", "test", "--train-ratio", "0.7", "--split-seed", "3", "--json",
     )  # fmt: skip
     graph = KnowledgeGraph.load(tmp_path / "runs/kg.nq")
     assert json.loads(out) == {"out": "runs/kg.nq", "graphs": graph.graphs()}
@@ -75,37 +49,37 @@ def test_build_states_each_part_in_its_own_graph(gumption, tmp_path):
 
 def test_build_into_a_folder(gumption, tmp_path):
     (tmp_path / "book.tsv").write_text(BOOK)
-    table = ok(gumption("build", "wordcraft", "--out", "runs/kg", "--recipe-book", "book.tsv"))
+    table = gumption.ok("build", "wordcraft", "--out", "runs/kg", "--recipe-book", "book.tsv")
     assert "wordcraft/all/recipes" in table
     assert "written to runs/kg" in table
     asked = ("SELECT ?x { ?x gum:componentOf ?goal }", "--bind", "goal=acid rain", "--json")
-    assert json.loads(ok(gumption("query", "runs/kg", *asked))) == [{"x": "cloud"}, {"x": "smoke"}]
+    assert json.loads(gumption.ok("query", "runs/kg", *asked)) == [{"x": "cloud"}, {"x": "smoke"}]
 
 
 def test_query_answers_as_a_table_or_as_json(gumption, graph_file):
     select = "SELECT ?x ?g { GRAPH ?g { ?x gum:componentOf ?goal } }"
-    table = ok(gumption("query", graph_file, select))
+    table = gumption.ok("query", graph_file, select)
     assert "cloud" in table
     assert "wordcraft/test" in table
     assert "3 rows" in table
-    rows = ok(
-        gumption("query", graph_file, select, "--bind", "goal=acid rain", "--bind", "?g=wordcraft/train", "--json")
+    rows = gumption.ok(
+        "query", graph_file, select, "--bind", "goal=acid rain", "--bind", "?g=wordcraft/train", "--json"
     )
     assert json.loads(rows) == [{"x": "cloud", "g": "wordcraft/train"}]
-    assert ok(gumption("query", graph_file, "ASK { ent:fire gum:componentOf ent:steam }")) == "yes\n"
-    assert ok(gumption("query", graph_file, "ASK { ent:steam gum:componentOf ent:fire }")) == "no\n"
-    assert ok(gumption("query", graph_file, "ASK { ?s ?p ?o }", "--json")) == "true\n"
-    assert ok(gumption("query", graph_file, "SELECT ?x { ?x gum:none ?y }")) == "nothing found\n"
+    assert gumption.ok("query", graph_file, "ASK { ent:fire gum:componentOf ent:steam }") == "yes\n"
+    assert gumption.ok("query", graph_file, "ASK { ent:steam gum:componentOf ent:fire }") == "no\n"
+    assert gumption.ok("query", graph_file, "ASK { ?s ?p ?o }", "--json") == "true\n"
+    assert gumption.ok("query", graph_file, "SELECT ?x { ?x gum:none ?y }") == "nothing found\n"
     construct = "CONSTRUCT { ?y gum:madeOf ?x } WHERE { ?x gum:componentOf ?y }"
-    table = ok(gumption("query", graph_file, construct))
+    table = gumption.ok("query", graph_file, construct)
     assert "3 facts" in table
     assert "[red]mud[/red]" in table
-    assert ["steam", "madeOf", "fire"] in json.loads(ok(gumption("query", graph_file, construct, "--json")))
+    assert ["steam", "madeOf", "fire"] in json.loads(gumption.ok("query", graph_file, construct, "--json"))
 
 
 def test_export_one_graph_or_all(gumption, graph_file, tmp_path):
-    assert ok(gumption("export", graph_file, "--out", "all.tsv")) == "3 facts written to all.tsv\n"
-    out = ok(gumption("export", f"{graph_file}#wordcraft/test", "--out", "test.trig"))
+    assert gumption.ok("export", graph_file, "--out", "all.tsv") == "3 facts written to all.tsv\n"
+    out = gumption.ok("export", f"{graph_file}#wordcraft/test", "--out", "test.trig")
     assert out == "1 fact written to test.trig\n"
     assert (tmp_path / "all.tsv").read_text().splitlines()[0] == "earth\tcomponentOf\t[red]mud[/red]\twordcraft/test"
     assert KnowledgeGraph.load(tmp_path / "test.trig").graphs() == {"wordcraft/test": 1}
@@ -113,33 +87,33 @@ def test_export_one_graph_or_all(gumption, graph_file, tmp_path):
 
 def test_fit_predict_evaluate(gumption, tmp_path):
     (tmp_path / "book.tsv").write_text(BOOK)
-    ok(gumption("build", "wordcraft", "--out", "kg.nq", "--recipe-book", "book.tsv"))
+    gumption.ok("build", "wordcraft", "--out", "kg.nq", "--recipe-book", "book.tsv")
     settings = ("--rank", "16", "--epochs", "60", "--batch-size", "32", "--learning-rate", "0.2", "--n3", "0.001")
-    out = ok(gumption("fit", "kg.nq", "--out", "model", *settings, "--no-reciprocal", "--seed", "1", "--device", "cpu"))
+    out = gumption.ok("fit", "kg.nq", "--out", "model", *settings, "--no-reciprocal", "--seed", "1", "--device", "cpu")
     assert out.startswith("fitted on wordcraft/all: 40 facts")
     assert out.endswith("written to model\n")
     asked = ("predict", "model", "--subject", "fire", "--relation", "componentOf", "-k", "3")
-    found = json.loads(ok(gumption(*asked, "--json")))
+    found = json.loads(gumption.ok(*asked, "--json"))
     assert len(found) == 3
     assert set(found[0]) == {"label", "score", "probability"}
     assert found[0]["label"] in {"steam", "brick", "smoke", "lava", "glass"}
-    assert found[0]["label"] in ok(gumption(*asked))
-    subjects = json.loads(ok(gumption("predict", "model", "--object", "mud", "--relation", "componentOf", "--json")))
+    assert found[0]["label"] in gumption.ok(*asked)
+    subjects = json.loads(gumption.ok("predict", "model", "--object", "mud", "--relation", "componentOf", "--json"))
     assert {row["label"] for row in subjects[:2]} == {"earth", "water"}
     test = ("--test", "kg.nq#wordcraft/all")
-    figures = json.loads(ok(gumption("evaluate", "model", *test, "--known", "kg.nq", "--json")))
+    figures = json.loads(gumption.ok("evaluate", "model", *test, "--known", "kg.nq", "--json"))
     assert figures["facts"] == len(list(facts(tmp_path / "book.tsv", split="all")))
     assert figures["mrr"] > 0.8
-    assert "hits@10" in ok(gumption("evaluate", "model", *test))
+    assert "hits@10" in gumption.ok("evaluate", "model", *test)
 
 
 def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
     for name in ("one", "two", "other"):
         seed = "5" if name == "other" else "4"
         settings = ("--epochs", "2", "--rank", "4", "--seed", seed, "--device", "cpu")
-        ok(gumption("fit", f"{graph_file}#wordcraft/train", "--out", name, *settings))
+        gumption.ok("fit", f"{graph_file}#wordcraft/train", "--out", name, *settings)
     scores = [
-        ok(gumption("predict", name, "--subject", "fire", "--relation", "componentOf", "--json"))
+        gumption.ok("predict", name, "--subject", "fire", "--relation", "componentOf", "--json")
         for name in ("one", "two", "other")
     ]
     assert scores[0] == scores[1]

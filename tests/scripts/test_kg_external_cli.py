@@ -1,16 +1,12 @@
 """`gumption kg import` and `gumption kg link`, as they are called."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gumption.kg import KnowledgeGraph
 from gumption.kg.conceptnet import ABOUT
-from gumption.scripts import cli
-
-Cli = Callable[..., tuple[int, str, str]]
 
 DETAILS = json.dumps({"weight": 2.0, "license": "cc:by/4.0"})
 ASSERTIONS = f"""a\t/r/IsA\t/c/en/ice_cream\t/c/en/dessert\t{DETAILS}
@@ -22,29 +18,12 @@ BOOK = "result\tingredient\tingredient\ntrainyard\tice cream\twolves\nxyzzy\ttra
 
 
 @pytest.fixture
-def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
-    """Runs the command line in a folder with the files above; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+def gumption(gumption, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """`gumption kg` in a folder with the files above."""
     monkeypatch.setenv("GUMPTION_DATA_DIR", str(tmp_path / "cache"))
     for name, text in (("assertions.csv", ASSERTIONS), ("part.tsv", TAB), ("book.tsv", BOOK)):
         (tmp_path / name).write_text(text, encoding="utf-8")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0), out, err
-
-    return run
-
-
-def ok(result: tuple[int, str, str]) -> str:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return out
+    return gumption
 
 
 def cells(table: str) -> list[list[str]]:
@@ -52,8 +31,8 @@ def cells(table: str) -> list[list[str]]:
 
 
 def test_import_conceptnet_into_a_file_keeps_what_was_in_it(gumption, tmp_path):
-    ok(gumption("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.nq"))
-    out = ok(gumption("import", "conceptnet", "assertions.csv", "--out", "kg.nq"))
+    gumption.ok("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.nq")
+    out = gumption.ok("import", "conceptnet", "assertions.csv", "--out", "kg.nq")
     assert cells(out) == [
         ["conceptnet", "lines read", "3"],
         ["", "dropped: not in en", "1"],
@@ -68,7 +47,7 @@ def test_import_conceptnet_into_a_folder_with_every_option(gumption, tmp_path):
     options = ["--graph", "cn", "--language", "all", "--relations", "IsA", "--min-weight", "1", "--senses"]
     with (tmp_path / "assertions.csv").open("a") as file:
         file.write("broken\n")
-    out = ok(gumption("import", "conceptnet", "assertions.csv", "--out", "g", *options, "--skip-bad", "1", "--json"))
+    out = gumption.ok("import", "conceptnet", "assertions.csv", "--out", "g", *options, "--skip-bad", "1", "--json")
     dropped = {"another relation": 1, "malformed": 1}
     assert json.loads(out) == [{"graph": "cn", "lines": 4, "kept": 2, "dropped": dropped, "new": 2}]
     with KnowledgeGraph(tmp_path / "g") as graph:
@@ -97,7 +76,7 @@ def test_import_atomic2020(gumption, tmp_path):
     for name in ("train.tsv", "dev.tsv"):
         (tmp_path / name).write_text("bread\tObjectUse\ttoast\nbread\tHasProperty\tsoft\nbread\tObjectUse\tnone\n")
     options = ["--graph", "at", "--relations", "ObjectUse"]
-    out = ok(gumption("import", "atomic2020", "train.tsv", "dev.tsv", "--out", "kg.tsv", *options))
+    out = gumption.ok("import", "atomic2020", "train.tsv", "dev.tsv", "--out", "kg.tsv", *options)
     assert [row for row in cells(out) if row[0]] == [["at/train", "lines read", "3"], ["at/dev", "lines read", "3"]]
     assert KnowledgeGraph.load(tmp_path / "kg.tsv").graphs() == {"at/dev": 1, "at/train": 1}
 
@@ -109,7 +88,7 @@ def test_import_wordnet_says_what_it_needs(gumption):
 
 
 def test_link_shows_how_many_found_a_partner(gumption):
-    out = ok(gumption("link", "wordcraft", "part.tsv", "--recipe-book", "book.tsv"))
+    out = gumption.ok("link", "wordcraft", "part.tsv", "--recipe-book", "book.tsv")
     assert cells(out) == [
         ["exact", "1", "25.0%", "ice cream"],
         ["lemma", "1", "25.0%", "wolves -> wolf"],
@@ -121,10 +100,10 @@ def test_link_shows_how_many_found_a_partner(gumption):
 
 
 def test_link_the_graphs_of_one_store(gumption, tmp_path):
-    ok(gumption("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "g"))
-    ok(gumption("import", "conceptnet", "assertions.csv", "--out", "g"))
+    gumption.ok("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "g")
+    gumption.ok("import", "conceptnet", "assertions.csv", "--out", "g")
     options = ["--methods", "exact", "--methods", "lemma", "--out", "g", "--json"]
-    answer = json.loads(ok(gumption("link", "wordcraft/all", "conceptnet", *options)))
+    answer = json.loads(gumption.ok("link", "wordcraft/all", "conceptnet", *options))
     assert answer["targets"] == 4
     assert answer["coverage"] == {"exact": 1, "lemma": 0, "compound": 0, "nearest": 0, "none": 3}
     assert answer["links"][0] == {"label": "ice cream", "target": "ice cream", "method": "exact", "score": 1.0}
@@ -142,16 +121,16 @@ def test_the_name_conceptnet_is_the_fetched_file(gumption, tmp_path):
     assert "gumption data fetch conceptnet" in err
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "conceptnet-assertions-5.7.0.csv.gz").write_text(ASSERTIONS)
-    out = ok(gumption("link", "wordcraft", "conceptnet", "--recipe-book", "book.tsv", "--methods", "exact"))
+    out = gumption.ok("link", "wordcraft", "conceptnet", "--recipe-book", "book.tsv", "--methods", "exact")
     assert "among the 4 of conceptnet" in " ".join(out.split())
 
 
 def test_link_two_graphs_in_files(gumption):
-    ok(gumption("import", "conceptnet", "assertions.csv", "--out", "cn.nq", "--graph", "cn"))
-    ok(gumption("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.tsv"))
+    gumption.ok("import", "conceptnet", "assertions.csv", "--out", "cn.nq", "--graph", "cn")
+    gumption.ok("build", "wordcraft", "--recipe-book", "book.tsv", "--out", "kg.tsv")
     for targets in ("cn.nq", "cn.nq#cn"):
-        ok(gumption("link", "kg.tsv", targets, "--out", "links.nq", "--graph", "mine"))
-        assert "among the 4 of" in " ".join(ok(gumption("link", "kg.tsv#wordcraft/all", targets)).split())
+        gumption.ok("link", "kg.tsv", targets, "--out", "links.nq", "--graph", "mine")
+        assert "among the 4 of" in " ".join(gumption.ok("link", "kg.tsv#wordcraft/all", targets).split())
     links = KnowledgeGraph.load("links.nq")
     assert links.graphs() == {"mine": 1}
     assert links.annotations("mine")["attribution"] == ABOUT["attribution"]

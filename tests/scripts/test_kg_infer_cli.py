@@ -1,62 +1,40 @@
 """`gumption kg infer` and `mine`, as they are called."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules import read_rules, symmetric, transitive, write_rules
-from gumption.scripts import cli
-
-Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
-    """Runs the command line in a folder with a graph and rules; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+def gumption(gumption):
+    """`gumption kg` in a folder with a graph and rules."""
     graph = KnowledgeGraph()
     graph.add([("fire", "near", "water"), ("water", "near", "[red]mud[/red]")], graph="w")
     graph.save("kg.nq")
     write_rules("rules.json", [symmetric("near"), transitive("near")])
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0), out, err
-
-    return run
-
-
-def ok(result: tuple[int, str, str]) -> str:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return out
+    return gumption
 
 
 RULES = ("--rules", "rules.json")
 
 
 def test_infer_from_a_file_to_a_file(gumption, tmp_path):
-    table = ok(gumption("infer", "kg.nq#w", *RULES, "--out", "out.nq"))
+    table = gumption.ok("infer", "kg.nq#w", *RULES, "--out", "out.nq")
     assert "symmetric(near)" in table
     assert "written to the graph w/inferred; computed anew: first run" in table
     graph = KnowledgeGraph.load(tmp_path / "out.nq")
     assert graph.graphs() == {"w": 2, "w/inferred": 7}
     graph.add([("[red]mud[/red]", "near", "clay")], graph="w")
     graph.save(tmp_path / "out.nq")
-    again = json.loads(ok(gumption("infer", "out.nq#w", *RULES, "--out", "out.nq", "--json")))
+    again = json.loads(gumption.ok("infer", "out.nq#w", *RULES, "--out", "out.nq", "--json"))
     assert {key: again[key] for key in ("into", "stated", "entailed", "added", "removed", "recomputed")} == {
         "into": "w/inferred", "stated": 3, "entailed": 13, "added": 6, "removed": 0, "recomputed": None,
     }  # fmt: skip
     assert sum(again["by_rule"].values()) == 6
-    assert "only new facts were followed" in ok(gumption("infer", "out.nq#w", *RULES, "--out", "out.nq"))
+    assert "only new facts were followed" in gumption.ok("infer", "out.nq#w", *RULES, "--out", "out.nq")
     assert KnowledgeGraph.load(tmp_path / "kg.nq").graphs() == {"w": 2}
 
 
@@ -64,7 +42,7 @@ def test_infer_in_a_folder_into_a_named_graph_with_provenance(gumption, tmp_path
     with KnowledgeGraph(tmp_path / "kg") as graph:
         graph.add([("a", "near", "b")], graph="one")
         graph.add([("b", "near", "c")], graph="two")
-    answer = json.loads(ok(gumption("infer", "kg", *RULES, "--into", "more", "--provenance", "--json")))
+    answer = json.loads(gumption.ok("infer", "kg", *RULES, "--into", "more", "--provenance", "--json"))
     assert (answer["into"], answer["stated"], answer["entailed"]) == ("more", 2, 7)
     with KnowledgeGraph(tmp_path / "kg") as graph:
         assert set(graph.graphs()) == {"one", "two", "more", "more/provenance"}
@@ -72,7 +50,7 @@ def test_infer_in_a_folder_into_a_named_graph_with_provenance(gumption, tmp_path
 
 def test_explain_writes_nothing(gumption, tmp_path):
     fact = ("[red]mud[/red]", "near", "fire")
-    text = ok(gumption("infer", "kg.nq#w", *RULES, "--explain", *fact))
+    text = gumption.ok("infer", "kg.nq#w", *RULES, "--explain", *fact)
     assert text.splitlines() == [
         "  1. water near [red]mud[/red]   [stated]",
         "  2. [red]mud[/red] near water   [symmetric(near) from 1]",
@@ -80,7 +58,7 @@ def test_explain_writes_nothing(gumption, tmp_path):
         "  4. water near fire   [symmetric(near) from 3]",
         "  5. [red]mud[/red] near fire   [transitive(near) from 2, 4]",
     ]
-    steps = json.loads(ok(gumption("infer", "kg.nq", *RULES, "--explain", *fact, "--json")))["steps"]
+    steps = json.loads(gumption.ok("infer", "kg.nq", *RULES, "--explain", *fact, "--json"))["steps"]
     assert steps[-1] == {"fact": list(fact), "rule": "transitive(near)", "premises": [1, 3]}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kg.nq", "rules.json"]
 
@@ -91,7 +69,7 @@ def test_mine_then_infer(gumption, tmp_path):
     graph.add([(f"{k}0", "within", f"{k}2") for k in "abc"], graph="g")
     graph.save(tmp_path / "parts.nq")
     settings = ("--min-support", "3", "--min-confidence", "0.7", "--min-head-coverage", "1")
-    rows = json.loads(ok(gumption("mine", "parts.nq", *settings, "--out", "mined.json", "--json")))
+    rows = json.loads(gumption.ok("mine", "parts.nq", *settings, "--out", "mined.json", "--json"))
     assert rows == [
         {
             "rule": "within(x, y) <= partOf(x, z) & partOf(z, y)",
@@ -99,12 +77,12 @@ def test_mine_then_infer(gumption, tmp_path):
         }
     ]  # fmt: skip
     assert [str(rule) for rule in read_rules(tmp_path / "mined.json")] == [rows[0]["rule"]]
-    table = ok(gumption("mine", "parts.nq#g", *settings, "--out", "mined.json"))
+    table = gumption.ok("mine", "parts.nq#g", *settings, "--out", "mined.json")
     assert "within(x, y) <= partOf(x, z) & partOf(z, y)" in table
     assert "0.750" in table
     assert "1 of 1 rules, all written to mined.json" in table
-    assert "1 of 3 rules" in ok(gumption("mine", "parts.nq", "--min-support", "3", "--top", "1"))
-    out = ok(gumption("infer", "parts.nq#g", "--rules", "mined.json", "--out", "parts.nq", "--json"))
+    assert "1 of 3 rules" in gumption.ok("mine", "parts.nq", "--min-support", "3", "--top", "1")
+    out = gumption.ok("infer", "parts.nq#g", "--rules", "mined.json", "--out", "parts.nq", "--json")
     assert json.loads(out)["added"] == 1
 
 

@@ -1,15 +1,12 @@
 """`gumption kg predict`, `evaluate`, `calibrate` and the bridge to PyKEEN, as they are called."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gumption.kg import KnowledgeGraph
-from gumption.scripts import cli
 
-Cli = Callable[..., tuple[int, str, str]]
 ANIMALS = ["ant", "bee", "cat", "dog", "elk"]
 FACTS = [(a, "after", b) for n, a in enumerate(ANIMALS) for b in ANIMALS[:n]]
 HELD_OUT = [("elk", "after", "ant"), ("dog", "after", "bee"), ("cat", "after", "ant")]
@@ -33,55 +30,37 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def gumption(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, one_thread: None
-) -> Cli:
-    """Runs the command line where the graph and the model are; exit code, stdout, stderr."""
+def gumption(gumption, monkeypatch: pytest.MonkeyPatch, folder: Path, one_thread: None):
+    """`gumption kg` where the graph and the model are."""
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return (code if isinstance(code, int) else 0), out, err
-
-    return run
-
-
-def ok(result: tuple[int, str, str]) -> str:
-    code, out, err = result
-    assert (code, err) == (0, "")
-    return out
+    return gumption
 
 
 ASKED = ("predict", "model", "--subject", "elk", "--relation", "after")
 
 
-def test_predict_marks_or_leaves_out_what_is_known(gumption: Cli) -> None:
-    plain = json.loads(ok(gumption(*ASKED, "--json")))
+def test_predict_marks_or_leaves_out_what_is_known(gumption) -> None:
+    plain = json.loads(gumption.ok(*ASKED, "--json"))
     assert [set(row) for row in plain] == [{"label", "score", "probability"}] * 5
     known = {o for s, p, o in TRAIN if (s, p) == ("elk", "after")}
-    rows = json.loads(ok(gumption(*ASKED, "--graph", "kg.nq#train", "--json")))
+    rows = json.loads(gumption.ok(*ASKED, "--graph", "kg.nq#train", "--json"))
     assert [row["label"] for row in rows] == [row["label"] for row in plain]
     assert {row["label"] for row in rows if row["known"]} == known
     assert all((row["probability"] is None) == row["known"] for row in rows)
     assert sum(row["probability"] or 0 for row in rows) == pytest.approx(1)
-    fresh = json.loads(ok(gumption(*ASKED, "--graph", "kg.nq#train", "--exclude-known", "--json")))
+    fresh = json.loads(gumption.ok(*ASKED, "--graph", "kg.nq#train", "--exclude-known", "--json"))
     assert fresh == [row for row in rows if not row["known"]]
-    more = json.loads(ok(gumption(*ASKED, "--graph", "kg.nq#train", "--graph", "kg.nq#test", "--json")))
+    more = json.loads(gumption.ok(*ASKED, "--graph", "kg.nq#train", "--graph", "kg.nq#test", "--json"))
     assert {row["label"] for row in more if row["known"]} == known | {"ant"}
-    table = ok(gumption(*ASKED, "--graph", "kg.nq#train", "-k", "2"))
+    table = gumption.ok(*ASKED, "--graph", "kg.nq#train", "-k", "2")
     assert "known" in table
     assert "among answers that are not known, not calibrated" in table
-    assert "softmax over all entities" in ok(gumption(*ASKED))
+    assert "softmax over all entities" in gumption.ok(*ASKED)
 
 
-def test_predict_says_why(gumption: Cli) -> None:
+def test_predict_says_why(gumption) -> None:
     asked = ("predict", "model", "--object", "ant", "--relation", "after", "--graph", "kg.nq#train", "--why")
-    rows = json.loads(ok(gumption(*asked, "--json")))
+    rows = json.loads(gumption.ok(*asked, "--json"))
     reasons = next(row["why"] for row in rows if row["label"] == "elk")
     assert set(reasons) == {"nearest", "paths"}
     facts = {tuple(each["fact"]) for each in reasons["nearest"]}
@@ -91,56 +70,56 @@ def test_predict_says_why(gumption: Cli) -> None:
     assert reasons["paths"]
     for path in reasons["paths"]:
         assert {tuple(fact) for fact in path} <= set(TRAIN)
-    table = ok(gumption(*asked, "-k", "1"))
+    table = gumption.ok(*asked, "-k", "1")
     assert " like " in table
     assert "via " in table
 
 
-def test_calibrate_is_kept_with_the_model_and_used(gumption: Cli, folder: Path) -> None:
+def test_calibrate_is_kept_with_the_model_and_used(gumption, folder: Path) -> None:
     asked = ("predict", "calibrated", *ASKED[2:], "--graph", "kg.nq#train", "--json")
-    before = json.loads(ok(gumption(*asked)))
+    before = json.loads(gumption.ok(*asked))
     fit = ("calibrate", "calibrated", "--held-out", "kg.nq#test", "--known", "kg.nq#train")
     code, _, err = gumption(*fit)
     assert code == 2
     assert "unknown entity 'fox'" in err
-    report = json.loads(ok(gumption(*fit, "--skip-unknown", "--json")))
+    report = json.loads(gumption.ok(*fit, "--skip-unknown", "--json"))
     assert report["skipped"] == 1
     assert report["after"]["likelihood"] > report["before"]["likelihood"]
     assert report["before"]["predictions"] == 2 * len(HELD_OUT)
-    after = json.loads(ok(gumption(*asked)))
+    after = json.loads(gumption.ok(*asked))
     assert [row["label"] for row in after] == [row["label"] for row in before]
     assert [row["probability"] for row in after] != [row["probability"] for row in before]
-    table = ok(gumption("predict", "calibrated", *ASKED[2:], "--graph", "kg.nq#train"))
+    table = gumption.ok("predict", "calibrated", *ASKED[2:], "--graph", "kg.nq#train")
     assert "calibrated on 6 held-out answers" in table
-    table = ok(gumption(*fit, "--skip-unknown"))
+    table = gumption.ok(*fit, "--skip-unknown")
     assert "likelihood" in table
     assert "kept in calibrated, 1 with unknown labels left out" in table
 
 
-def test_evaluate_tells_sides_and_relations(gumption: Cli) -> None:
+def test_evaluate_tells_sides_and_relations(gumption) -> None:
     asked = ("evaluate", "model", "--test", "kg.nq#test", "--known", "kg.nq#train")
     code, _, err = gumption(*asked)
     assert code == 2
     assert "unknown entity 'fox'" in err
-    found = json.loads(ok(gumption(*asked, "--skip-unknown", "--json")))
+    found = json.loads(gumption.ok(*asked, "--skip-unknown", "--json"))
     assert (found["facts"], found["skipped"]) == (len(HELD_OUT), 1)
     sides = found["by_side"]
     assert found["mrr"] == pytest.approx((sides["object"]["mrr"] + sides["subject"]["mrr"]) / 2)
     assert list(found["by_relation"]) == ["after"]
     assert found["by_relation"]["after"]["mrr"] == pytest.approx(found["mrr"])
-    train = json.loads(ok(gumption("evaluate", "model", "--test", "kg.nq#train", "--memory", "1", "--json")))
+    train = json.loads(gumption.ok("evaluate", "model", "--test", "kg.nq#train", "--memory", "1", "--json"))
     assert set(train["by_relation"]) == {"after", "likes"}
-    table = ok(gumption(*asked, "--skip-unknown"))
+    table = gumption.ok(*asked, "--skip-unknown")
     for text in ("objects", "subjects", "both", "after", "3 test facts, 1 with unknown labels left out"):
         assert text in table
 
 
-def test_to_pykeen_and_back(gumption: Cli, folder: Path) -> None:
-    assert ok(gumption("export-pykeen", "model", "--out", "pykeen", "--graph", "kg.nq#train")) == "written to pykeen\n"
-    out = ok(gumption("import-pykeen", "pykeen", "--out", "back"))
+def test_to_pykeen_and_back(gumption, folder: Path) -> None:
+    assert gumption.ok("export-pykeen", "model", "--out", "pykeen", "--graph", "kg.nq#train") == "written to pykeen\n"
+    out = gumption.ok("import-pykeen", "pykeen", "--out", "back")
     assert out.startswith("ComplEx of Vocabulary(5 entities and 2 relations")
     assert {path.suffix for path in (folder / "back").iterdir()} == {".json", ".safetensors"}
-    ours, theirs = (json.loads(ok(gumption("predict", model, *ASKED[2:], "--json"))) for model in ("model", "back"))
+    ours, theirs = (json.loads(gumption.ok("predict", model, *ASKED[2:], "--json")) for model in ("model", "back"))
     assert [row["label"] for row in ours] == [row["label"] for row in theirs]
     assert [row["score"] for row in ours] == pytest.approx([row["score"] for row in theirs], abs=1e-5)
 
@@ -167,7 +146,7 @@ def test_to_pykeen_and_back(gumption: Cli, folder: Path) -> None:
         (("export-pykeen", "model", "--out", "x", "--graph", "fox.tsv"), "unknown entity 'fox'"),
     ],
 )
-def test_bad_input_is_told_and_nothing_is_written(gumption: Cli, folder: Path, arguments: tuple, message: str) -> None:
+def test_bad_input_is_told_and_nothing_is_written(gumption, folder: Path, arguments: tuple, message: str) -> None:
     KnowledgeGraph().save(folder / "empty.nq")
     (folder / "fox.tsv").write_text("fox\tafter\tant\n")
     before = sorted(path.name for path in folder.iterdir())

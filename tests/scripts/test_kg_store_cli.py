@@ -2,34 +2,15 @@
 
 import json
 import socket
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gumption.kg import KnowledgeGraph
-from gumption.scripts import cli
 
-Cli = Callable[..., tuple[int, str, str]]
 BOOK = "result\tingredient\tingredient\nsteam\tfire\twater\nmud\tearth\twater\n"
-
-
-@pytest.fixture
-def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Cli:
-    """Runs `gumption kg` in an empty folder; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gumption", "kg", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return (ended.value.code if isinstance(ended.value.code, int) else 0), out, err
-
-    return run
 
 
 @pytest.fixture
