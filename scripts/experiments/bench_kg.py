@@ -28,7 +28,7 @@ RANKING = f"Filtered ranking of WN18RR's test facts, both sides: CPU time, one t
 def kg_case(settings: BenchSettings) -> Iterator[Measurement]:
     """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
     with one_thread():
-        for sets in list(fact_sets(settings)):
+        for sets in fact_sets(settings):
             with frozen_garbage():
                 yield from training_rows(settings, sets)
         if settings.wn18rr is None:
