@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, RECIPES, Update, changed_graph, is_address, open_graph
+from .sources import FILES, Update, binary_graphs, changed_graph, is_address, open_graph
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -186,7 +186,6 @@ def _entities(
 ) -> tuple[list[str], dict[str, str]]:
     """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
     from gumption.data import InputError
-    from gumption.kg.weights import WEIGHTS
 
     if source in store.graphs():
         return list(store.arrays(source)[0].entities), store.annotations(source)
@@ -209,7 +208,7 @@ def _entities(
         )
     graph, name = open_graph(source, read_only=True)
     with graph:
-        names = [name] if name else [each for each in graph.graphs() if not each.endswith((RECIPES, WEIGHTS))]
+        names = [name] if name else binary_graphs(graph)
         entities = {entity for each in names for entity in graph.arrays(each)[0].entities}
         said = [graph.annotations(each) for each in names]
         keys = sorted({key for each in said for key in each})

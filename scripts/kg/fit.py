@@ -54,7 +54,7 @@ def fit(
         raise InputError(f"{out} exists already: choose a new folder for the model")
     if state.exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
-    graph, name = open_graph(source)
+    graph, name = open_graph(source, read_only=True)
     with graph:
         name = name or only_graph(graph, source)
         vocabulary, ids = graph.arrays(name)

@@ -1,12 +1,15 @@
 """`gumption kg predict`, `evaluate` and `calibrate`: ask a fitted link predictor, and see how right it is."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .output import Json, count, print_json, print_table
 from .sources import read_facts
+
+if TYPE_CHECKING:
+    from gumption.kg.predictor import LinkPredictor
 
 app = typer.Typer()
 
@@ -31,6 +34,10 @@ def predict(
         list[str] | None, typer.Option(help="What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.")
     ] = None,
     exclude_known: Annotated[bool, typer.Option("--exclude-known", help="Leave out what --graph knows.")] = False,
+    words: Annotated[
+        str | None,
+        typer.Option(help="Vectors for a label that a model fitted with words has not met: a file, or `shipped`."),
+    ] = None,
     why: Annotated[bool, typer.Option("--why", help="The nearest facts of --graph behind each answer.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -50,6 +57,8 @@ def predict(
     from gumption.kg import Calibration, load_predictor
 
     predictor = load_predictor(model)
+    if words is not None:
+        predictor = _extended(predictor, subject or object_ or "", words)
     question: dict[str, Any] = {"subject": subject, "relation": relation, "object": object_, "k": k}
     calibration = Calibration.load(model, predictor) if graph else None
     best = predictor.predict(**question)
@@ -195,3 +204,15 @@ def _meaning(graph: bool, calibration: Any) -> str:
 
 def _decimals(part: dict[str, Any], names: Any) -> list[str]:
     return [f"{part[name]:.4f}" if isinstance(part[name], float) else str(part[name]) for name in names]
+
+
+def _extended(predictor: "LinkPredictor", label: str, words: str) -> "LinkPredictor":
+    """The model with one more entity, known by its word vector, where it does not have it yet."""
+    from gumption.data import InputError
+    from gumption.kg import ComplEx, WordVectors
+
+    if not isinstance(predictor, ComplEx):
+        raise InputError("--words is for a model that `gumption kg fit --words` made")
+    if label in predictor.vocabulary.entities:
+        return predictor
+    return predictor.extended([label], WordVectors.load(None if words == "shipped" else words))

@@ -12,7 +12,10 @@ from .output import working
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes, which no link predictor is trained on
+RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes
+# Graphs that say something about the facts of another one, which no link predictor is trained on. The last two names
+# are those of gumption.kg.weights and gumption.kg.inference.
+ASIDE = (RECIPES, "/weights", "/provenance")
 
 FILES = ".nt, .nq, .ttl, .trig, .tsv or .txt file, also with .gz"
 Source = Annotated[
@@ -70,7 +73,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
-    """The facts of the named graph; without a name of all graphs but recipe nodes, where `only` one is allowed."""
+    """The facts of the named graph; without a name of all graphs but those ASIDE, where `only` one is allowed."""
     graph, name = open_graph(source, read_only=True)
     with graph:
         if name is None and only:
@@ -81,7 +84,7 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
-    return [name for name in graph.graphs() if not name.endswith(RECIPES)]
+    return [name for name in graph.graphs() if not name.endswith(ASIDE)]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
