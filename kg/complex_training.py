@@ -211,8 +211,9 @@ class _Gradient:
         query = _times(start, through)
         low = query.to(self.low.dtype)
         logits = training.logits(low, self.low)
-        known = None if training.answers is None else training.answers.index_select(0, part.query)
-        if known is not None:
+        known, true = None, torch.zeros(())
+        if training.answers is not None:
+            known = training.answers.index_select(0, part.query)
             true = known.view(-1) @ logits.view(-1).float()
         # exp(z - m), in place; where it need not be a probability, it is divided by its sum in the narrow matrices.
         largest = held.max(logits.amax(1, keepdim=True))

@@ -54,8 +54,12 @@ class Queries:
             for low in range(start, stop, most):
                 high = min(low + most, stop)
                 facts = slice(int(ends[low]), int(ends[high]))
-                asked = (column[low:high] for column in (query, anchor, kind, count))
-                parts.append(QueryPart(*asked, row[facts] - low, answer[facts]))
+                chosen = slice(low, high)
+                parts.append(
+                    QueryPart(
+                        query[chosen], anchor[chosen], kind[chosen], count[chosen], row[facts] - low, answer[facts]
+                    )
+                )
             yield int(ends[stop] - ends[start]), parts
 
 
