@@ -54,12 +54,13 @@ def train_pykeen(
     rank: int,
     epochs: int,
     batch_size: int,
+    learning_rate: float = 0.1,
     seed: int = 0,
     n3: float | None = None,
     symmetric: bool = False,
     clock: Callable[[], float] = process_time,
 ) -> PeerRun:
-    """Train PyKEEN's ComplEx on the CPU with cross entropy and Adagrad(0.1).
+    """Train PyKEEN's ComplEx on the CPU with cross entropy and Adagrad.
 
     :param ids: (n, 3) int64 facts in the vocabulary.
     :param epochs: at least 2; the first is not timed, because the data loader is made in it.
@@ -83,7 +84,7 @@ def train_pykeen(
             triples_factory=factory, embedding_dim=rank, loss="crossentropy", random_seed=seed, **chosen
         )
         kind = SymmetricLCWATrainingLoop if symmetric else LCWATrainingLoop
-        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=learning_rate)
         loop = kind(model=model, triples_factory=factory, optimizer=optimizer)
         ends = _Ends(clock)
         with frozen_garbage():

@@ -58,9 +58,10 @@ def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, reciprocal):
     vocabulary, parts = ids
     fitted = ComplEx.fit(
         sets.train, rank=bench_training.RANK, epochs=3, batch_size=bench_training.BATCH_SIZE, n3=0.02, seed=4,
-        reciprocal=reciprocal, vocabulary=vocabulary, device="cpu",
+        learning_rate=0.3, reciprocal=reciprocal, vocabulary=vocabulary, device="cpu",
     )  # fmt: skip
-    timed = bench_training.train_ours(vocabulary, parts["train"], epochs=3, seed=4, n3=0.02, reciprocal=reciprocal)
+    choice = bench_training.Choice(0.3, 0.02)
+    timed = bench_training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, reciprocal=reciprocal)
     assert isinstance(timed.predictor, ComplEx)
     assert torch.equal(timed.predictor.entity, fitted.entity)
     assert torch.equal(timed.predictor.relation, fitted.relation)
@@ -73,16 +74,16 @@ def test_pykeen_trains_as_it_is_told(ids, one_thread, frozen):
     told = {"rank": 5, "epochs": 2, "batch_size": 512, "clock": lambda: next(ticks)}
     own, tuned, symmetric = (
         pykeen_peer.train_pykeen(vocabulary, parts["train"], **told, **other)
-        for other in ({}, {"n3": 0.02}, {"n3": 0.02, "symmetric": True})
+        for other in ({}, {"n3": 0.02, "learning_rate": 0.3}, {"n3": 0.02, "symmetric": True})
     )
     assert [run.epoch_seconds for run in (own, tuned, symmetric)] == [[1]] * 3
     assert [run.predictor.model.use_inverse_triples for run in (own, tuned, symmetric)] == [True, True, False]
     rows = [run.predictor.model.entity_representations[0] for run in (own, tuned)]
     assert [type(row.regularizer).__name__ for row in rows] == ["LpRegularizer", "PowerSumRegularizer"]
     assert float(rows[1].regularizer.weight) == pytest.approx(0.02)
-    # Two steps of Adagrad move a number by 0.2 at most.
+    # Adagrad's first step is as long as its learning rate, the second no longer.
     assert rows[0](indices=None).abs().median() > 0.8
-    assert rows[1](indices=None).abs().max() < 0.2 * 2**0.5 + 0.01
+    assert 0.3 < rows[1](indices=None).abs().max() < 0.6 * 2**0.5 + 0.01
 
 
 def test_garbage_is_frozen_for_a_while():
@@ -103,19 +104,27 @@ def test_training_rows(sets, one_thread, frozen):
     check([lcwa, symmetric])
     assert lcwa.details["seeds"] == [1, 2]
     assert len(lcwa.details["test_mrr"]) == len(lcwa.details["test_mrr_pykeen"]) == 2
-    assert lcwa.what == f"Few, test MRR {np.mean(lcwa.details['test_mrr']):.4f}"
+    assert lcwa.what.endswith(f"test MRR {np.mean(lcwa.details['test_mrr']):.4f}")
     assert lcwa.yardstick.endswith(f"test MRR {np.mean(lcwa.details['test_mrr_pykeen']):.4f}")
-    tries = lcwa.details["mrr_by_n3"]
-    assert list(tries) == ["0.005", "0.01", "0.02", "0.05"]
-    assert lcwa.details["n3"] == float(max(tries, key=tries.get))
-    tries = lcwa.details["mrr_by_n3_pykeen"]
-    assert list(tries) == ["its own settings", "0.005", "0.01", "0.02", "0.05"]
-    best = max(tries, key=tries.get)
-    assert (lcwa.details["n3_pykeen"] or 0) == (0 if best == "its own settings" else float(best))
-    no_worse = np.mean(lcwa.details["test_mrr"]) >= np.mean(lcwa.details["test_mrr_pykeen"])
+    tries, theirs = lcwa.details["mrr_tried"], lcwa.details["mrr_tried_pykeen"]
+    assert list(tries) == [f"rate {rate}, N3 {n3}" for rate in (0.1, 0.2) for n3 in (0.01, 0.02, 0.05)]
+    assert list(theirs) == ["rate 0.1, own settings", *tries]
+    assert lcwa.details["settings"] == max(tries, key=tries.get)
+    assert lcwa.details["settings_pykeen"] == max(theirs, key=theirs.get)
+    assert lcwa.what.startswith(f"Few, {lcwa.details['settings']}, ")
+    assert lcwa.details["settings_pykeen"] in lcwa.yardstick
+    no_worse = bench_training.at_least(lcwa.details["test_mrr"], lcwa.details["test_mrr_pykeen"])
     assert lcwa.met == (lcwa.ratio <= 0.1 and no_worse)
     assert symmetric.met == (symmetric.ratio <= 0.02)
     assert len(heard) == 4
+
+
+def test_an_mrr_may_be_lower_by_the_noise_of_its_seeds():
+    theirs = [0.90, 0.92, 0.94]  # standard error 0.01155, of the difference 0.01633
+    assert bench_training.at_least([0.885, 0.905, 0.925], theirs)
+    assert not bench_training.at_least([0.883, 0.903, 0.923], theirs)
+    assert bench_training.at_least([0.9], [0.9])
+    assert not bench_training.at_least([0.8999], [0.9])
 
 
 def test_a_faster_epoch_with_a_lower_mrr_misses_the_target():
