@@ -53,15 +53,15 @@ def test_the_sets_are_those_that_pykeen_ships_and_the_recipe_book(small_book):
     assert not set(recipes.train) & set(recipes.test)
 
 
-@pytest.mark.parametrize("reciprocal", [True, False])
-def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, reciprocal):
+@pytest.mark.parametrize("told", [{}, {"reciprocal": False}, {"precision": "bfloat16"}])
+def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, told):
     vocabulary, parts = ids
     fitted = ComplEx.fit(
         sets.train, rank=bench_training.RANK, epochs=3, batch_size=bench_training.BATCH_SIZE, n3=0.02, seed=4,
-        learning_rate=0.3, reciprocal=reciprocal, vocabulary=vocabulary, device="cpu",
+        learning_rate=0.3, vocabulary=vocabulary, device="cpu", **told,
     )  # fmt: skip
     choice = bench_training.Choice(0.3, 0.02)
-    timed = bench_training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, reciprocal=reciprocal)
+    timed = bench_training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, **told)
     assert isinstance(timed.predictor, ComplEx)
     assert torch.equal(timed.predictor.entity, fitted.entity)
     assert torch.equal(timed.predictor.relation, fitted.relation)
@@ -100,8 +100,11 @@ def test_garbage_is_frozen_for_a_while():
 def test_training_rows(sets, one_thread, frozen):
     heard = []
     settings = BenchSettings(repeats=2, epochs=4, tell=heard.append)
-    lcwa, symmetric = bench_training.training_rows(settings, sets)
-    check([lcwa, symmetric])
+    lcwa, narrow, symmetric = bench_training.training_rows(settings, sets)
+    check([lcwa, narrow, symmetric])
+    assert "bfloat16" in narrow.what
+    assert "bfloat16" not in lcwa.what
+    assert (narrow.yardstick, narrow.yardstick_median) == (lcwa.yardstick, lcwa.yardstick_median)
     assert lcwa.details["seeds"] == [1, 2]
     assert len(lcwa.details["test_mrr"]) == len(lcwa.details["test_mrr_pykeen"]) == 2
     assert lcwa.what.endswith(f"test MRR {np.mean(lcwa.details['test_mrr']):.4f}")
