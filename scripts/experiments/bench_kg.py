@@ -27,14 +27,15 @@ RANKING = f"Filtered ranking of WN18RR's test facts, both sides: CPU time, one t
 
 def kg_case(settings: BenchSettings) -> Iterator[Measurement]:
     """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
+    ranked = None if settings.wn18rr is None else read_parts(Path(settings.wn18rr))  # a wrong folder is told at once
     with one_thread():
         for sets in fact_sets(settings):
             with frozen_garbage():
                 yield from training_rows(settings, sets)
-        if settings.wn18rr is None:
+        if ranked is None:
             print("bench kg: ranking is not measured: give --wn18rr FOLDER", file=sys.stderr)
         else:
-            yield from ranking_rows(settings, *read_parts(Path(settings.wn18rr)))
+            yield from ranking_rows(settings, *ranked)
     yield from store_rows(settings)
 
 
