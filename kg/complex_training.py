@@ -18,7 +18,7 @@ and dQ are added up over the processes: O(B * rank) numbers a step, where gradie
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,14 @@ import torch
 from gumption.data import InputError
 
 from .entity_slice import EntitySlice
+from .products import against_all
 from .queries import Queries, QueryPart
 
 INIT_SCALE = 1e-3
 LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
 PRECISIONS = ("float32", "tf32", "bfloat16")
 WORD_MODES = ("add", "gate")
+LOG2_E = 1 / log(2)
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,8 @@ class Training:
         )
         self.shuffle = np.random.Generator(np.random.PCG64(settings.seed))
         self.epoch = 0
-        # The answers are taken from the softmax as a matrix where that is less work than as rows of embeddings.
-        entries, rows = len(self.queries) * entities, 2 * self.queries.facts * width
-        as_matrix = self.slice.alone and entries <= 4 * rows and 4 * entries <= LOGITS_BYTES
-        self.answers = self.queries.matrix(entities).to(device) if as_matrix else None
+        # Answers are taken off the entries of dZ where a pass over it is less work than rows of embeddings for each.
+        self.by_entry = self.slice.alone and len(self.queries) * entities <= 8 * self.queries.facts * width
         self._logits: torch.Tensor | None = None
 
     def run_epoch(self) -> float:
@@ -162,7 +162,9 @@ class Training:
         return projection * (1 - self.parameters["gate"].sigmoid()) if "gate" in self.parameters else projection
 
     def logits(self, query: torch.Tensor, entity: torch.Tensor) -> torch.Tensor:
-        """(B, slice of N) scores, in memory that the next call takes again."""
+        """(B, slice of N) scores; in low precision in memory that the next call takes again."""
+        if query.dtype == torch.float32:
+            return against_all(query, entity)
         if self._logits is None or self._logits.numel() < len(query) * len(entity):
             self._logits = torch.empty(len(query) * len(entity), dtype=query.dtype, device=self.device)
         out = self._logits[: len(query) * len(entity)].view(len(query), len(entity))
@@ -199,6 +201,9 @@ class _Gradient:
             self.kept = kept.to(training.device)[:, None]
         self.entity = compose(parameters, words, self.kept)
         self.low = self.entity.bfloat16() if training.settings.precision == "bfloat16" else self.entity
+        # (2 * rank, N) laid out for `against_all`, which a library on the CPU wants in rows.
+        columns = self.low.T
+        self.low_columns = columns.contiguous() if columns.dtype == torch.float32 else columns
         self.d_entity = torch.empty(0, device=training.device)  # the first product is its first value
         self.d_relation = torch.zeros_like(parameters["relation"])
         self.asked = self.d_relation.new_zeros(len(self.d_relation))  # the weight of the facts of each relation
@@ -210,26 +215,26 @@ class _Gradient:
         start, through = held.rows(self.entity, part.anchor), self._through(part.kind)
         query = _times(start, through)
         low = query.to(self.low.dtype)
-        logits = training.logits(low, self.low)
-        known, true = None, torch.zeros(())
-        if training.answers is not None:
-            known = training.answers.index_select(0, part.query)
-            true = known.view(-1) @ logits.view(-1).float()
+        logits = training.logits((query * LOG2_E).to(self.low.dtype), self.low)  # in bits: exp2 is faster than exp
+        if training.by_entry:
+            entry = part.row * len(self.entity) + part.answer
+            true = logits.view(-1).index_select(0, entry).float().sum() / LOG2_E
         # exp(z - m), in place; where it need not be a probability, it is divided by its sum in the narrow matrices.
         largest = held.max(logits.amax(1, keepdim=True))
-        p = logits.sub_(largest).exp_()
+        p = logits.sub_(largest).exp2_()
         total = held.sum(p.sum(1, keepdim=True, dtype=torch.float32))
-        loss = part.count @ (total.log() + largest)[:, 0]
-        if known is not None:
-            p.mul_(count / total).sub_(known, alpha=weight)
+        loss = part.count @ (total.log() + largest / LOG2_E)[:, 0]
+        if training.by_entry:
+            p.mul_(count / total).view(-1).index_add_(0, entry, p.new_full((len(entry),), -weight))
             self._add_product(p, low)
-            d_query = (p @ self.low).float()
+            d_query = against_all(p, self.low_columns).float()
             if settings.n3:  # each entity's norm as often as it is an answer or asked about
-                times = known.sum(0).mul_(weight).index_add_(0, part.anchor, count[:, 0])
+                times = torch.bincount(part.answer, minlength=len(self.entity)).float().mul_(weight)
+                times.index_add_(0, part.anchor, count[:, 0])
                 self.d_entity.addcmul_(times[:, None], _cubes(self.entity), value=3 * settings.n3)
         else:
             self._add_product(p, (query * (count / total)).to(low.dtype))
-            d_query = held.sum((p @ self.low).float() * (count / total))
+            d_query = held.sum(against_all(p, self.low_columns).float() * (count / total))
             answers, asked = held.rows(self.entity, part.answer), query.index_select(0, part.row)
             true = (asked * answers).sum()
             d_query.index_add_(0, part.row, answers, alpha=-weight)
@@ -240,7 +245,7 @@ class _Gradient:
         d_start, d_through = _times(d_query, _conj(through)), _times(d_query, _conj(start))
         if settings.n3:
             self.asked.index_add_(0, part.kind % len(self.asked), count[:, 0])
-            if known is None:
+            if not training.by_entry:
                 d_start += 3 * settings.n3 * count * _cubes(start)
         held.add(self.d_entity, part.anchor, d_start)
         self._add_through(part.kind, d_through)
@@ -249,7 +254,7 @@ class _Gradient:
         return loss - true
 
     def _add_product(self, d_logits: torch.Tensor, query: torch.Tensor) -> None:
-        product = d_logits.T @ query
+        product = against_all(d_logits.T, query.T)
         self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
 
     def _through(self, kind: torch.Tensor) -> torch.Tensor:

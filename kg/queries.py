@@ -26,12 +26,6 @@ class Queries:
         self.anchor, self.kind, self.answer = rows[first, 0], rows[first, 1], rows[:, 2].copy()
         self.first = np.append(first, len(rows))
 
-    def matrix(self, entities: int) -> torch.Tensor:
-        """(queries, entities) float32, 1 where the entity is an answer."""
-        answers = torch.zeros(len(self), entities)
-        answers[np.repeat(np.arange(len(self)), np.diff(self.first)), self.answer] = 1.0
-        return answers
-
     def __len__(self) -> int:
         return len(self.anchor)
 
@@ -46,8 +40,8 @@ class Queries:
         within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
         answers = self.answer[np.repeat(self.first[:-1][order], counts) + within]
         rows = np.repeat(np.arange(len(order)), counts)
-        columns = [order, self.anchor[order], self.kind[order], counts.astype(np.float32), rows, answers]
-        query, anchor, kind, count, row, answer = (torch.from_numpy(column).to(device) for column in columns)
+        columns = [self.anchor[order], self.kind[order], counts.astype(np.float32), rows, answers]
+        anchor, kind, count, row, answer = (torch.from_numpy(column).to(device) for column in columns)
         for start in range(0, len(order), size):
             stop = min(start + size, len(order))
             parts = []
@@ -55,19 +49,14 @@ class Queries:
                 high = min(low + most, stop)
                 facts = slice(int(ends[low]), int(ends[high]))
                 chosen = slice(low, high)
-                parts.append(
-                    QueryPart(
-                        query[chosen], anchor[chosen], kind[chosen], count[chosen], row[facts] - low, answer[facts]
-                    )
-                )
+                parts.append(QueryPart(anchor[chosen], kind[chosen], count[chosen], row[facts] - low, answer[facts]))
             yield int(ends[stop] - ends[start]), parts
 
 
 @dataclass(frozen=True)
 class QueryPart:
-    """B queries and their n answers: query, anchor, kind (B,) int64, count (B,) float32; row, answer (n,) int64."""
+    """B queries and their n answers: anchor, kind (B,) int64, count (B,) float32; row, answer (n,) int64."""
 
-    query: torch.Tensor
     anchor: torch.Tensor
     kind: torch.Tensor
     count: torch.Tensor

@@ -19,7 +19,7 @@ from gumption.data import InputError
 COMMANDS = {
     "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
     "data": ("data", "List the data that ships and fetch the full sets by name."),
-    "kg": ("kg", "Build, query, fit, predict, evaluate and export graphs."),
+    "kg": ("kg", "Build, query, link and draw graphs; fit link predictors and ask them."),
     "train": ("train", "Train an agent on a world."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "play": ("play", "Play a world yourself in the terminal."),

@@ -22,7 +22,7 @@ from .measurement import BenchSettings, Measurement
 from .pykeen_peer import shipped_facts, train_pykeen
 
 RANK, BATCH_SIZE = 100, 256
-LEARNING_RATES, N3_WEIGHTS = (0.1, 0.2), (1e-2, 2e-2, 5e-2)  # tried for both
+LEARNING_RATES, N3_WEIGHTS = (0.1, 0.2, 0.4), (1e-2, 2e-2, 5e-2)  # tried for both
 SYMMETRIC_EPOCHS = 2  # of which one is timed
 LCWA_TIMES, SYMMETRIC_TIMES = 10, 50
 SECTION = f"Training ComplEx: CPU time of one epoch, one thread, rank {RANK}, batches of {BATCH_SIZE}"

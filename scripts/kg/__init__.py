@@ -7,7 +7,7 @@ from . import analysis, build, external, fit, infer, predict, pykeen_bridge, sto
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Build, query, fit, predict, evaluate and export graphs.",
+    help="Build, load, query, link and draw graphs; fit link predictors on them and ask these.",
 )
 app.add_typer(build.app, name="build")
 app.add_typer(store.app)
