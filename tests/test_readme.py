@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gumption.scripts.cli import COMMANDS
+from gumption.scripts.experiments import link_prediction
 from gumption.scripts.experiments.report import headline
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -69,7 +70,18 @@ def test_the_tables_are_those_of_the_saved_results() -> None:
         assert table == headline(saved)
 
 
-def test_the_speeds_are_those_of_the_saved_bench() -> None:
+def test_the_speeds_are_those_of_the_saved_benches() -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    [shown] = re.findall(r"<!-- bench -->\n(.*?)<!-- end -->", readme, re.DOTALL)
-    assert shown == (RESULTS / "bench" / "bench.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"<!-- bench: ([\w-]+) -->\n(.*?)<!-- end -->", readme, re.DOTALL))
+    assert list(shown) == ["bench", "bench-kg"]
+    for name, table in shown.items():
+        assert table == (RESULTS / name / "bench.md").read_text(encoding="utf-8")
+
+
+def test_the_figures_of_link_prediction_are_the_saved_ones() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    [(name, shown)] = re.findall(r"<!-- link prediction: ([\w-]+) -->\n(.*?)<!-- end -->", readme, re.DOTALL)
+    saved = json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8"))
+    assert shown == link_prediction.headline(saved)
+    [scale] = re.findall(r"<!-- kg-scale -->\n(.*?)<!-- end -->", readme, re.DOTALL)
+    assert scale == (RESULTS / "kg-scale" / "table.md").read_text(encoding="utf-8")

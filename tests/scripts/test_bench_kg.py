@@ -110,7 +110,7 @@ def test_training_rows(sets, one_thread, frozen):
     assert lcwa.what.endswith(f"test MRR {np.mean(lcwa.details['test_mrr']):.4f}")
     assert lcwa.yardstick.endswith(f"test MRR {np.mean(lcwa.details['test_mrr_pykeen']):.4f}")
     tries, theirs = lcwa.details["mrr_tried"], lcwa.details["mrr_tried_pykeen"]
-    assert list(tries) == [f"rate {rate}, N3 {n3}" for rate in (0.1, 0.2) for n3 in (0.01, 0.02, 0.05)]
+    assert list(tries) == [f"rate {rate}, N3 {n3}" for rate in (0.1, 0.2, 0.4) for n3 in (0.01, 0.02, 0.05)]
     assert list(theirs) == ["rate 0.1, own settings", *tries]
     assert lcwa.details["settings"] == max(tries, key=tries.get)
     assert lcwa.details["settings_pykeen"] == max(theirs, key=theirs.get)
