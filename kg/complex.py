@@ -88,6 +88,7 @@ class ComplEx(LinkPredictor):
         graph: str | None = None,
         vocabulary: Vocabulary | None = None,
         relation_weight: float = 0.0,
+        weighting: str = "fact",
         precision: str = "float32",
         valid_every: int = 10,
         patience: int | None = None,
@@ -110,6 +111,9 @@ class ComplEx(LinkPredictor):
         :param graph: the named graph to train on, where a KnowledgeGraph is given; None for all.
         :param vocabulary: the labels to learn, where they are more than those of the facts.
         :param relation_weight: weight of the auxiliary objective, predicting the relation (Chen et al., 2021).
+        :param weighting: what counts the same: each "fact" (Lacroix et al., 2018), or each "query" with all its answers
+            (KvsAll training with labels that sum to 1; Dettmers et al., 2018, Ruffinelli et al., 2020), which helps
+            where some queries have very many answers.
         :param precision: of the products with all entities: "float32", "tf32" (on a GPU that has it) or "bfloat16".
         :param patience: stop after so many looks at `valid` without a better MRR; None never stops.
         :param words: word vectors. An entity is then a free embedding with a projection of its word's vector, and one
@@ -124,8 +128,8 @@ class ComplEx(LinkPredictor):
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
         settings = TrainingSettings(
-            rank, epochs, batch_size, learning_rate, n3, reciprocal, relation_weight, precision, valid_every, patience,
-            word_mode, word_dropout, seed,
+            rank, epochs, batch_size, learning_rate, n3, reciprocal, relation_weight, weighting, precision,
+            valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
         vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
         if valid is not None and not len(vocabulary.triples_to_ids(valid)):

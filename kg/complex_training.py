@@ -31,9 +31,11 @@ from .products import against_all
 from .queries import Queries, QueryPart
 
 INIT_SCALE = 1e-3
+BY_ENTRY = 4  # entries of dZ that are handled in the time of one of an answer's embedding
 LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
 PRECISIONS = ("float32", "tf32", "bfloat16")
 WORD_MODES = ("add", "gate")
+WEIGHTINGS = ("fact", "query")
 LOG2_E = 1 / log(2)
 
 
@@ -51,6 +53,7 @@ class TrainingSettings:
     n3: float = 1e-2
     reciprocal: bool = True
     relation_weight: float = 0.0
+    weighting: str = "fact"
     precision: str = "float32"
     valid_every: int = 10
     patience: int | None = None
@@ -76,10 +79,13 @@ class TrainingSettings:
                 raise InputError(f"{name} is {weight}; it is a number of at least 0")
         if not 0 <= self.word_dropout < 1:
             raise InputError(f"word_dropout is {self.word_dropout}; it is at least 0 and below 1")
-        if self.precision not in PRECISIONS:
-            raise InputError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}")
-        if self.word_mode not in WORD_MODES:
-            raise InputError(f"word_mode is {self.word_mode!r}; it is one of {', '.join(WORD_MODES)}")
+        for name, choice, choices in (
+            ("weighting", self.weighting, WEIGHTINGS),
+            ("precision", self.precision, PRECISIONS),
+            ("word_mode", self.word_mode, WORD_MODES),
+        ):
+            if choice not in choices:
+                raise InputError(f"{name} is {choice!r}; it is one of {', '.join(choices)}")
 
 
 class Training:
@@ -102,7 +108,7 @@ class Training:
         words: np.ndarray | None = None,
     ) -> None:
         self.settings, self.device, self.relations = settings, device, relations
-        self.queries = Queries(ids, relations)
+        self.queries = Queries(ids, relations, settings.weighting == "query")
         self.slice = EntitySlice(entities)
         width = 2 * settings.rank
         generator = torch.Generator().manual_seed(settings.seed)  # on the CPU, so that every device starts alike
@@ -131,26 +137,27 @@ class Training:
         self.shuffle = np.random.Generator(np.random.PCG64(settings.seed))
         self.epoch = 0
         # Answers are taken off the entries of dZ where a pass over it is less work than rows of embeddings for each.
-        self.by_entry = self.slice.alone and len(self.queries) * entities <= 8 * self.queries.facts * width
+        rows = 2 * self.queries.facts * width
+        self.by_entry = self.slice.alone and len(self.queries) * entities <= BY_ENTRY * rows
         self._logits: torch.Tensor | None = None
 
     def run_epoch(self) -> float:
-        """One pass over all queries; the mean loss over facts and sides, the 3-norm not counted."""
+        """One pass over all queries; their mean loss by what weighs the same, the 3-norm not counted."""
         settings = self.settings
         most = max(1, LOGITS_BYTES // (4 * max(1, self.slice.high - self.slice.low)))
         total = torch.zeros((), device=self.device)
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if settings.precision == "tf32" else "highest")
         try:
-            for facts, parts in self.queries.epoch(self.shuffle, settings.batch_size, self.device, most):
+            for weight, parts in self.queries.epoch(self.shuffle, settings.batch_size, self.device, most):
                 gradient = _Gradient(self)
                 for part in parts:
-                    total += gradient.add(part, 1.0 / facts)
+                    total += gradient.add(part, 1.0 / weight)
                 gradient.apply()
         finally:
             torch.set_float32_matmul_precision(before)
         self.epoch += 1
-        return float(total) / (2 * self.queries.facts)
+        return float(total) / (len(self.queries) if self.queries.by_query else 2 * self.queries.facts)
 
     def entity_slice(self) -> torch.Tensor:
         """(slice of N, 2 * rank) embeddings of the entities held here, as they score."""
@@ -208,54 +215,53 @@ class _Gradient:
         self.d_relation = torch.zeros_like(parameters["relation"])
         self.asked = self.d_relation.new_zeros(len(self.d_relation))  # the weight of the facts of each relation
 
-    def add(self, part: QueryPart, weight: float) -> torch.Tensor:
-        """Take in some queries, each fact with this weight; the sum of their losses, a scalar on the device."""
+    def add(self, part: QueryPart, scale: float) -> torch.Tensor:
+        """Take in some queries, their weights times `scale`; the weighted sum of their losses, on the device."""
         training, settings = self.training, self.training.settings
-        held, count = training.slice, part.count[:, None] * weight
+        held, weight, of_query = training.slice, part.weight * scale, part.total[:, None] * scale
         start, through = held.rows(self.entity, part.anchor), self._through(part.kind)
         query = _times(start, through)
-        low = query.to(self.low.dtype)
         logits = training.logits((query * LOG2_E).to(self.low.dtype), self.low)  # in bits: exp2 is faster than exp
         if training.by_entry:
             entry = part.row * len(self.entity) + part.answer
-            true = logits.view(-1).index_select(0, entry).float().sum() / LOG2_E
-        # exp(z - m), in place; where it need not be a probability, it is divided by its sum in the narrow matrices.
-        largest = held.max(logits.amax(1, keepdim=True))
+            true = part.weight @ logits.view(-1).index_select(0, entry).float() / LOG2_E
+        # exp(z - m), in place; what makes it a weighted probability is left to the narrow matrices.
+        # torch finds the largest bfloat16 of a row in twice the time that it takes by way of float32.
+        wide = logits.float() if training.by_entry else logits
+        largest = held.max(wide.amax(1, keepdim=True)).to(logits.dtype)
         p = logits.sub_(largest).exp2_()
         total = held.sum(p.sum(1, keepdim=True, dtype=torch.float32))
-        loss = part.count @ (total.log() + largest / LOG2_E)[:, 0]
+        share = of_query / total
+        loss = part.total @ (total.log() + largest / LOG2_E)[:, 0]
         if training.by_entry:
-            p.mul_(count / total).view(-1).index_add_(0, entry, p.new_full((len(entry),), -weight))
-            self._add_product(p, low)
-            d_query = against_all(p, self.low_columns).float()
-            if settings.n3:  # each entity's norm as often as it is an answer or asked about
-                times = torch.bincount(part.answer, minlength=len(self.entity)).float().mul_(weight)
-                times.index_add_(0, part.anchor, count[:, 0])
+            p.view(-1).index_add_(0, entry, -(weight / share[:, 0].index_select(0, part.row)).to(p.dtype))
+        product = against_all(p.T, (query * share).to(p.dtype).T)
+        self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
+        d_query = held.sum(against_all(p, self.low_columns).float() * share)
+        if training.by_entry:
+            if settings.n3:  # each entity's norm by the weight of where it is an answer or asked about
+                times = weight.new_zeros(len(self.entity))
+                times.index_add_(0, torch.cat([part.answer, part.anchor]), torch.cat([weight, of_query[:, 0]]))
                 self.d_entity.addcmul_(times[:, None], _cubes(self.entity), value=3 * settings.n3)
         else:
-            self._add_product(p, (query * (count / total)).to(low.dtype))
-            d_query = held.sum(against_all(p, self.low_columns).float() * (count / total))
             answers, asked = held.rows(self.entity, part.answer), query.index_select(0, part.row)
-            true = (asked * answers).sum()
-            d_query.index_add_(0, part.row, answers, alpha=-weight)
-            d_answers = asked * -weight
+            true = part.weight @ (asked * answers).sum(1)
+            by_answer = -weight[:, None]
+            d_query.index_add_(0, part.row, answers * by_answer)
+            d_answers = asked * by_answer
             if settings.n3:
-                d_answers += 3 * settings.n3 * weight * _cubes(answers)
+                d_answers -= 3 * settings.n3 * by_answer * _cubes(answers)
             held.add(self.d_entity, part.answer, d_answers)
         d_start, d_through = _times(d_query, _conj(through)), _times(d_query, _conj(start))
         if settings.n3:
-            self.asked.index_add_(0, part.kind % len(self.asked), count[:, 0])
+            self.asked.index_add_(0, part.kind % len(self.asked), of_query[:, 0])
             if not training.by_entry:
-                d_start += 3 * settings.n3 * count * _cubes(start)
+                d_start += 3 * settings.n3 * of_query * _cubes(start)
         held.add(self.d_entity, part.anchor, d_start)
         self._add_through(part.kind, d_through)
         if settings.relation_weight:
-            self._add_relation_prediction(start, part, settings.relation_weight * weight)
+            self._add_relation_prediction(start, part, settings.relation_weight * weight[:, None])
         return loss - true
-
-    def _add_product(self, d_logits: torch.Tensor, query: torch.Tensor) -> None:
-        product = against_all(d_logits.T, query.T)
-        self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
 
     def _through(self, kind: torch.Tensor) -> torch.Tensor:
         """(B, 2 * rank) embeddings of kinds of query; without reciprocal relations R + p is the conjugate of p."""
@@ -273,7 +279,7 @@ class _Gradient:
             gradient = torch.where(backward[:, None], _conj(gradient), gradient)
         self.d_relation.index_add_(0, kind, gradient)
 
-    def _add_relation_prediction(self, start: torch.Tensor, part: QueryPart, weight: float) -> None:
+    def _add_relation_prediction(self, start: torch.Tensor, part: QueryPart, weight: torch.Tensor) -> None:
         """-weight * log softmax_p z(s, p, o) for each fact, where z is the product of w_p with conj(e_s) * e_o; over
         all kinds of query, or, without reciprocal relations, over the R relations and for each fact once."""
         held = self.training.slice
@@ -283,7 +289,7 @@ class _Gradient:
         pair = _times(_conj(subject), object_)
         p = (pair @ relation.T).softmax(1) * weight
         forward = kind < len(relation)
-        p.scatter_add_(1, (kind * forward)[:, None], torch.full_like(p[:, :1], -weight))
+        p.scatter_add_(1, (kind * forward)[:, None], -weight)
         p *= forward[:, None]
         self.d_relation += p.T @ pair
         d_pair = p @ relation

@@ -7,9 +7,8 @@ because they are in the names. A blank node of a file becomes an IRI, the same o
 """
 
 import gzip
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -17,6 +16,7 @@ from typing import IO, BinaryIO
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.writing import whole_file
 
 from .about import About, about_quads, sidecar, sidecar_text
 from .quads import Completion, Quads
@@ -105,19 +105,10 @@ def _escape(label: str) -> str:
 @contextmanager
 def _whole(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
     """A file to write that appears at `path` when it is complete, or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as out:
-            if gzipped:
-                # Neither name nor time in the header: the same facts give the same bytes.
-                with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
-                    yield packed  # pyright: ignore[reportReturnType]
-            else:
-                yield out
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):  # there may be none
-            beside.unlink()
+    with whole_file(path) as beside, beside.open("wb") as out:
+        if gzipped:
+            # Neither name nor time in the header: the same facts give the same bytes.
+            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
+                yield packed  # pyright: ignore[reportReturnType]
+        else:
+            yield out

@@ -80,10 +80,7 @@ class _Counts:
 
 def write_mined(path: str | PathLike[str], mined: Sequence[MinedRule]) -> None:
     """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete."""
-    try:
-        write_json(Path(path), {"rules": [each.to_json() for each in mined]})
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    write_json(Path(path), {"rules": [each.to_json() for each in mined]})
 
 
 def mine_rules(

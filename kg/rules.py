@@ -160,10 +160,7 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
 
 def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
     """Write rules to a JSON file that `read_rules` gives back; it appears when it is complete."""
-    try:
-        write_json(Path(path), rules_to_json(rules))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    write_json(Path(path), rules_to_json(rules))
 
 
 def rules_from_json(content: Any) -> tuple[Rule, ...]:

@@ -27,6 +27,7 @@ def fit(
     n3: Annotated[float, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
     reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
     relation_weight: Annotated[float, typer.Option(help="Weight of predicting the relation beside the entity.")] = 0.0,
+    weighting: Annotated[str, typer.Option(help="What weighs the same: each fact, or each query.")] = "fact",
     valid: Annotated[str | None, typer.Option(help="Facts to stop by, GRAPH or GRAPH#NAME; the best is kept.")] = None,
     valid_every: Annotated[int, typer.Option(help="Epochs between two looks at --valid.")] = 10,
     patience: Annotated[int | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
@@ -69,8 +70,9 @@ def fit(
     vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
     settings: dict[str, Any] = {
         "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-        "reciprocal": reciprocal, "relation_weight": relation_weight, "valid": held_out, "valid_every": valid_every,
-        "patience": patience, "words": vectors, "word_mode": word_mode, "precision": precision, "seed": seed,
+        "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting, "valid": held_out,
+        "valid_every": valid_every, "patience": patience, "words": vectors, "word_mode": word_mode,
+        "precision": precision, "seed": seed,
     }  # fmt: skip
     started = perf_counter()
     with processes(device) as (where, first):

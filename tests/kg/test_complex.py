@@ -1,5 +1,6 @@
 """ComplEx: its score and its objective as the papers write them, what it can learn, and what it refuses."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_predict_gives_the_best_answers_and_their_probabilities() -> None:
 
 
 def naive_objective(
-    entity: torch.Tensor, relation: torch.Tensor, n3: float, reciprocal: bool, relation_weight: float
+    entity: torch.Tensor, relation: torch.Tensor, n3: float, reciprocal: bool, relation_weight: float, weighting: str
 ) -> torch.Tensor:
     """Fact by fact and direction by direction: cross entropy over all entities, and the cubes of the three moduli.
 
@@ -92,35 +93,42 @@ def naive_objective(
     relation's cross entropy is that of Chen et al. (2021), equation 2; reciprocal facts are facts like any other there.
     """
     e, r = complex_rows(entity), complex_rows(relation)
+    facts = Vocabulary.from_triples(SMALL).triples_to_ids(SMALL).tolist()
+    asked = Counter((s, p) for s, p, _ in facts), Counter((p, o) for _, p, o in facts)
     losses = []
-    for s, p, o in Vocabulary.from_triples(SMALL).triples_to_ids(SMALL).tolist():
+    for s, p, o in facts:
         back = r[2 + p] if reciprocal else r[p]
         objects = (e[s] * r[p] * e.conj()).sum(1).real
         subjects = (e[o] * back * e.conj()).sum(1).real if reciprocal else (e * back * e[o].conj()).sum(1).real
-        losses.append(objects.logsumexp(0) - objects[o] + subjects.logsumexp(0) - subjects[s])
-        losses.extend(n3 * row.abs().pow(3).sum() for row in (e[s], r[p], e[o], e[o], back, e[s]))
-        for a, kind, b in [(s, p, o), (o, 2 + p, s)][: 1 + reciprocal]:
+        share = (1 / asked[0][s, p], 1 / asked[1][p, o]) if weighting == "query" else (1, 1)
+        losses.append(share[0] * (objects.logsumexp(0) - objects[o]) + share[1] * (subjects.logsumexp(0) - subjects[s]))
+        losses.extend(share[0] * n3 * row.abs().pow(3).sum() for row in (e[s], r[p], e[o]))
+        losses.extend(share[1] * n3 * row.abs().pow(3).sum() for row in (e[o], back, e[s]))
+        for weight, (a, kind, b) in zip(share, [(s, p, o), (o, 2 + p, s)][: 1 + reciprocal], strict=False):
             relations = (e[a] * r * e[b].conj()).sum(1).real
-            losses.append(relation_weight * (relations.logsumexp(0) - relations[kind]))
-    return torch.stack(losses).sum() / (2 * len(SMALL))
+            losses.append(weight * relation_weight * (relations.logsumexp(0) - relations[kind]))
+    return torch.stack(losses).sum() / (sum(map(len, asked)) if weighting == "query" else 2 * len(SMALL))
 
 
 @pytest.mark.parametrize("reciprocal", [True, False])
 @pytest.mark.parametrize(("n3", "relation_weight"), [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.02, 0.5)])
-@pytest.mark.parametrize("answers", ["matrix", "rows", "rows in parts"])
+@pytest.mark.parametrize("weighting", ["fact", "query"])
+@pytest.mark.parametrize("answers", ["entries", "rows", "rows in parts"])
 def test_training_follows_the_gradient_of_the_objective_of_single_facts(
-    reciprocal: bool, n3: float, relation_weight: float, answers: str, monkeypatch: pytest.MonkeyPatch
+    reciprocal: bool, n3: float, relation_weight: float, weighting: str, answers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if answers != "matrix":  # what a large graph meets
-        monkeypatch.setattr(complex_training, "LOGITS_BYTES", 1 if answers == "rows in parts" else 1 << 7)
+    if answers != "entries":  # what a large graph meets
+        monkeypatch.setattr(complex_training, "BY_ENTRY", 0)
+    if answers == "rows in parts":
+        monkeypatch.setattr(complex_training, "LOGITS_BYTES", 1)
     settings: dict[str, Any] = {"rank": 3, "batch_size": 100, "n3": n3, "reciprocal": reciprocal, "device": "cpu"}
-    settings["relation_weight"] = relation_weight
+    settings |= {"relation_weight": relation_weight, "weighting": weighting}
     start = ComplEx.fit(SMALL, epochs=1, learning_rate=1e-30, **settings)  # a step too small to change anything
     entity, relation = (rows.double().requires_grad_() for rows in (start.entity, start.relation))
     optimiser = torch.optim.Adagrad([entity, relation], lr=0.1)
     for _ in range(8):
         optimiser.zero_grad()
-        naive_objective(entity, relation, n3, reciprocal, relation_weight).backward()
+        naive_objective(entity, relation, n3, reciprocal, relation_weight, weighting).backward()
         optimiser.step()
     model = ComplEx.fit([*SMALL, *SMALL[:3]], epochs=8, learning_rate=0.1, **settings)  # a repeated fact counts once
     torch.testing.assert_close(model.entity.double(), entity.detach(), rtol=0, atol=2e-5)
@@ -200,6 +208,7 @@ def test_learns_that_one_relation_is_symmetric_and_another_is_not(reciprocal: bo
         ("reciprocal", False),
         ("seed", 1),
         ("relation_weight", 0.5),
+        ("weighting", "query"),
         ("precision", "bfloat16"),
         ("vocabulary", Vocabulary.from_triples(SMALL).extended([("z", "r", "z")])),
     ],
@@ -294,6 +303,7 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
         ({"precision": "half"}, "precision is 'half'; it is one of float32, tf32, bfloat16"),
         ({"valid_every": 0}, "valid_every is 0"),
         ({"patience": 0}, "patience is 0"),
+        ({"weighting": "answer"}, "weighting is 'answer'; it is one of fact, query"),
         ({"word_mode": "sum"}, "word_mode is 'sum'; it is one of add, gate"),
         ({"word_dropout": 1.0}, r"word_dropout is 1\.0"),
         ({"device": "nonsense"}, "device 'nonsense' cannot be used"),

@@ -60,7 +60,7 @@ def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, told):
         sets.train, rank=bench_training.RANK, epochs=3, batch_size=bench_training.BATCH_SIZE, n3=0.02, seed=4,
         learning_rate=0.3, vocabulary=vocabulary, device="cpu", **told,
     )  # fmt: skip
-    choice = bench_training.Choice(0.3, 0.02)
+    choice = bench_training.Choice(0.3, 0.02, "fact")
     timed = bench_training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, **told)
     assert isinstance(timed.predictor, ComplEx)
     assert torch.equal(timed.predictor.entity, fitted.entity)
@@ -110,8 +110,9 @@ def test_training_rows(sets, one_thread, frozen):
     assert lcwa.what.endswith(f"test MRR {np.mean(lcwa.details['test_mrr']):.4f}")
     assert lcwa.yardstick.endswith(f"test MRR {np.mean(lcwa.details['test_mrr_pykeen']):.4f}")
     tries, theirs = lcwa.details["mrr_tried"], lcwa.details["mrr_tried_pykeen"]
-    assert list(tries) == [f"rate {rate}, N3 {n3}" for rate in (0.1, 0.2, 0.4) for n3 in (0.01, 0.02, 0.05)]
-    assert list(theirs) == ["rate 0.1, own settings", *tries]
+    both = [f"rate {rate}, N3 {n3}" for rate in (0.1, 0.2, 0.4) for n3 in (0.01, 0.02, 0.05)]
+    assert list(tries) == [*both, *(f"{one}, by fact" for one in both)]
+    assert list(theirs) == ["rate 0.1, own settings", *both]
     assert lcwa.details["settings"] == max(tries, key=tries.get)
     assert lcwa.details["settings_pykeen"] == max(theirs, key=theirs.get)
     assert lcwa.what.startswith(f"Few, {lcwa.details['settings']}, ")
