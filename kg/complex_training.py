@@ -222,8 +222,8 @@ class _Gradient:
         start, through = held.rows(self.entity, part.anchor), self._through(part.kind)
         query = _times(start, through)
         logits = training.logits((query * LOG2_E).to(self.low.dtype), self.low)  # in bits: exp2 is faster than exp
+        entry, true = part.row * len(self.entity) + part.answer, torch.zeros(())
         if training.by_entry:
-            entry = part.row * len(self.entity) + part.answer
             true = part.weight @ logits.view(-1).index_select(0, entry).float() / LOG2_E
         # exp(z - m), in place; what makes it a weighted probability is left to the narrow matrices.
         # torch finds the largest bfloat16 of a row in twice the time that it takes by way of float32.
