@@ -135,13 +135,10 @@ def check_free(run_dir: Path, config: TrainConfig, resume: bool) -> None:
 
 def begin(run_dir: Path, config: TrainConfig, split: Split, manifest: dict[str, Any]) -> None:
     """Write what a run directory has before the first metrics."""
-    try:
-        write_json(run_dir / CONFIG, config.to_json())
-        if config.split.endswith(".json"):
-            split.save(run_dir / SPLIT)
-        write_json(run_dir / MANIFEST, manifest)
-    except OSError as error:
-        raise InputError(f"{run_dir}: cannot be written ({error.strerror}); choose another place") from None
+    write_json(run_dir / CONFIG, config.to_json())
+    if config.split.endswith(".json"):
+        split.save(run_dir / SPLIT)
+    write_json(run_dir / MANIFEST, manifest)
 
 
 def _read_config(run_dir: Path, **changes: Any) -> TrainConfig:

@@ -227,7 +227,7 @@ class _Run:
     def keep_in(self, folder: str | os.PathLike[str], seconds: float) -> None:
         """Write the state there from now on; go on from the one that is there."""
         self.folder, self.seconds = folder, seconds
-        if not has_checkpoint(folder):
+        if not self.training.slice.agreed(float(has_checkpoint(folder))):
             return
         tensors, meta = load_checkpoint(folder, STATE)
         if meta["facts"] != self.facts:
@@ -313,9 +313,11 @@ class _Run:
         tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
         found = {"history": self.history, "best_mrr": self.best_mrr, "stale": self.stale}
         meta = {"kind": STATE, "facts": self.facts, "settings": self._comparable(), **state, **found}
-        if self.training.slice.first:
+        held = self.training.slice
+        if held.first:
             assert self.folder is not None
             save_checkpoint(self.folder, tensors, meta)
+        held.agreed(0.0)  # no process goes on before the state is there
 
     def _comparable(self) -> dict[str, Any]:
         """What must be the same to go on: all settings but the number of epochs and the patience."""

@@ -119,7 +119,7 @@ def test_a_folder_of_something_else_is_refused(configure, tmp_path: Path) -> Non
             with pytest.raises(InputError, match=f"{name} exists and is not a run; choose another name"):
                 train(configure(**SMALL), tmp_path / name, resume=resume)
     assert everything(tmp_path) == {"file": b"x", "thesis/chapter.txt": b"years of work"}
-    with pytest.raises(InputError, match=r"file/run: cannot be written \(Not a directory\)"):
+    with pytest.raises(InputError, match=r"cannot write .*file/run/config\.json: Not a directory"):
         train(configure(**SMALL), tmp_path / "file" / "run")
     with pytest.raises(InputError, match="nothing to resume without a run directory"):
         train(configure(**SMALL), resume=True)
