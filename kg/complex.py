@@ -132,9 +132,10 @@ class ComplEx(LinkPredictor):
             valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
         vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
-        if valid is not None and not len(vocabulary.triples_to_ids(valid)):
+        looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
+        if looked_at is not None and not len(looked_at):
             raise InputError("there are no test facts to rank in `valid`; leave it out or give some")
-        run = _Run(vocabulary, ids, settings, valid, words, pick_device(device))
+        run = _Run(vocabulary, ids, settings, looked_at, words, pick_device(device))
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_seconds)
         return run.train(progress)
@@ -198,12 +199,13 @@ class _Run:
         vocabulary: Vocabulary,
         ids: np.ndarray,
         settings: TrainingSettings,
-        valid: Sequence[Triple] | None,
+        valid: np.ndarray | None,
         words: "WordVectors | None",
         device: torch.device,
     ) -> None:
-        self.vocabulary, self.settings, self.valid = vocabulary, settings, valid
+        self.vocabulary, self.settings = vocabulary, settings
         self.known = vocabulary, ids
+        self.valid = None if valid is None else (vocabulary, valid)
         self.learned = np.arange(len(vocabulary.entities))
         self.vectors: np.ndarray | None = None
         fingerprint = hashlib.sha256(vocabulary.hash.encode() + np.unique(ids, axis=0).tobytes())
@@ -320,8 +322,11 @@ class _Run:
         held.agreed(0.0)  # no process goes on before the state is there
 
     def _comparable(self) -> dict[str, Any]:
-        """What must be the same to go on: all settings but the number of epochs and the patience."""
-        return {name: value for name, value in asdict(self.settings).items() if name not in ("epochs", "patience")}
+        """What must be the same to go on: all settings but the number of epochs and the patience, and what is looked
+        at, because the best so far is best by that."""
+        same = {name: value for name, value in asdict(self.settings).items() if name not in ("epochs", "patience")}
+        valid = None if self.valid is None else hashlib.sha256(np.unique(self.valid[1], axis=0).tobytes()).hexdigest()
+        return {**same, "valid": valid}
 
 
 def _arrays(

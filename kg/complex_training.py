@@ -208,9 +208,6 @@ class _Gradient:
             self.kept = kept.to(training.device)[:, None]
         self.entity = compose(parameters, words, self.kept)
         self.low = self.entity.bfloat16() if training.settings.precision == "bfloat16" else self.entity
-        # (2 * rank, N) laid out for `against_all`, which a library on the CPU wants in rows.
-        columns = self.low.T
-        self.low_columns = columns.contiguous() if columns.dtype == torch.float32 else columns
         self.d_entity = torch.empty(0, device=training.device)  # the first product is its first value
         self.d_relation = torch.zeros_like(parameters["relation"])
         self.asked = self.d_relation.new_zeros(len(self.d_relation))  # the weight of the facts of each relation
@@ -237,7 +234,7 @@ class _Gradient:
             p.view(-1).index_add_(0, entry, -(weight / share[:, 0].index_select(0, part.row)).to(p.dtype))
         product = against_all(p.T, (query * share).to(p.dtype).T)
         self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
-        d_query = held.sum(against_all(p, self.low_columns).float() * share)
+        d_query = held.sum(against_all(p, self.low.T).float() * share)
         if training.by_entry:
             if settings.n3:  # each entity's norm by the weight of where it is an answer or asked about
                 times = weight.new_zeros(len(self.entity))

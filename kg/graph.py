@@ -19,7 +19,7 @@ from .files import DEFAULT_GRAPH, file_format, write_facts
 from .quads import Completion, Quads, checked_quads, uncollected
 from .reading import FactFile
 from .sparql import bind, is_update, keywords, label_terms, mentions_labels
-from .stores import LocalStore, Store
+from .stores import LocalStore, Store, undone_if_new
 from .transaction import Transaction
 from .updates import adoption, renewal
 from .vocabulary import (
@@ -101,12 +101,13 @@ class KnowledgeGraph:
         With `read_only`, nothing can be added after that.
         """
         file_format(Path(path))  # before a folder is made
-        loaded = cls(location, update=update, timeout=timeout)
-        try:
-            loaded.load_file(path, graph, skip_bad=skip_bad)
-        except InputError:
-            loaded.close()
-            raise
+        with undone_if_new(Path(location or ".")):
+            loaded = cls(location, update=update, timeout=timeout)
+            try:
+                loaded.load_file(path, graph, skip_bad=skip_bad)
+            except InputError:
+                loaded.close()
+                raise
         loaded._read_only = read_only
         return loaded
 

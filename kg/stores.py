@@ -7,6 +7,7 @@ Each fact is stored twice: in its named graph, and in the graph UNION. SPARQL sa
 once, but Oxigraph repeats a fact for each graph that has it (0.5.13), which would falsify counts and joins.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,18 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files, processes and connections."""
         ...
+
+
+@contextmanager
+def undone_if_new(folder: Path) -> Iterator[None]:
+    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it."""
+    new = not folder.exists()
+    try:
+        yield
+    except InputError:
+        if new and (folder / "CURRENT").exists() and not len(ox.Store.read_only(str(folder.resolve()))):
+            shutil.rmtree(folder)
+        raise
 
 
 class LocalStore:

@@ -12,15 +12,14 @@ from time import process_time
 import numpy as np
 import torch
 
-from gumption.data import InputError
-from gumption.kg import KnowledgeGraph, Vocabulary, evaluate_ranking
+from gumption.kg import Vocabulary, evaluate_ranking
 
 from .bench_stores import store_rows
 from .bench_training import fact_sets, training_rows
 from .measurement import BenchSettings, Measurement
+from .parts import PARTS, read_parts
 from .pykeen_peer import OurScores, as_ours, frozen_garbage, pykeen_mrr, random_pykeen
 
-PARTS = ("train", "valid", "test")
 RANK, RANKING_TIMES, SAME_MRR = 100, 10, 1e-6
 RANKING = f"Filtered ranking of WN18RR's test facts, both sides: CPU time, one thread, rank {RANK}, random embeddings"
 
@@ -48,21 +47,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
-    """The ids of the facts in train.txt, valid.txt and test.txt, (n, 3) int64 each.
-
-    :raises InputError: a file that is missing or broken.
-    """
-    for part in PARTS:
-        if not (folder / f"{part}.txt").is_file():
-            raise InputError(f"{folder} has no {part}.txt: give the folder of train.txt, valid.txt and test.txt")
-    graph = KnowledgeGraph()
-    for part in PARTS:
-        graph.load_file(folder / f"{part}.txt", graph=part)
-    vocabulary, _ = graph.arrays()
-    return vocabulary, {part: vocabulary.triples_to_ids(graph.triples(graph=part)) for part in PARTS}
 
 
 def ranking_rows(settings: BenchSettings, vocabulary: Vocabulary, ids: dict[str, np.ndarray]) -> Iterator[Measurement]:

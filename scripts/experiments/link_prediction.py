@@ -17,8 +17,8 @@ from gumption.data.provenance import command_line, hardware, versions
 from gumption.data.writing import write_json, write_text
 
 from .jobs import FINAL, Job, read_json, run_jobs, slug
+from .parts import check_parts, read_parts
 
-PARTS = ("train", "valid", "test")
 RESULTS = "results.json"
 TABLE = "table.md"
 
@@ -73,9 +73,7 @@ def run(
     """
     if unknown := [label for label in labels if label not in experiment.settings]:
         raise InputError(f"{experiment.name} has no setting {unknown[0]!r}; it has {', '.join(experiment.settings)}")
-    for part in PARTS:
-        if not (facts / f"{part}.txt").is_file():
-            raise InputError(f"{facts} has no {part}.txt: give the folder of {experiment.name} with --facts")
+    check_parts(facts, f"{experiment.name} with --facts")
     jobs = [
         Job(label, seed, "train", {**experiment.settings[label].fit, "facts": str(facts), "device": device},
             out / slug(label) / f"seed-{seed}")
@@ -87,29 +85,25 @@ def run(
 
 def fit_and_rank(job: Job, progress: bool) -> None:
     """Train and rank one run; its final.json is the last thing written."""
-    from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary
+    from gumption.kg import ComplEx
     from gumption.kg.ranking import filtered_ranks
 
     settings = dict(job.settings)
     folder, device = Path(settings.pop("facts")), settings.pop("device")
-    parts = {}
-    for part in PARTS:
-        graph = KnowledgeGraph()
-        graph.load_file(folder / f"{part}.txt")
-        parts[part] = list(graph.triples())
-    vocabulary = Vocabulary.from_triples(fact for part in parts.values() for fact in part)
+    vocabulary, ids = read_parts(folder)
     state = job.directory / "training"
     whole = not state.exists()  # a resumed run cannot tell how long it took
     wall, cpu = perf_counter(), process_time()
+    train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
     model = ComplEx.fit(
-        parts["train"], vocabulary=vocabulary, valid=parts["valid"], seed=job.seed, device=device, checkpoint=state,
+        train, vocabulary=vocabulary, valid=valid, seed=job.seed, device=device, checkpoint=state,
         progress=progress, **settings,
     )  # fmt: skip
     wall, cpu = perf_counter() - wall, process_time() - cpu
     model.save(job.directory / "model")
-    ranks = filtered_ranks(model, parts["test"], known=list(parts.values()))
+    ranks = filtered_ranks(model, (vocabulary, ids["test"]), known=[(vocabulary, part) for part in ids.values()])
     final = {
-        "facts": {part: len(rows) for part, rows in parts.items()},
+        "facts": {part: len(rows) for part, rows in ids.items()},
         "facts_sha256": model.origin["facts"],
         "test": ranks.figures(),
         "by_side": ranks.by_side(),

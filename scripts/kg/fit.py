@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import count
-from .sources import Source, only_graph, open_graph, read_facts
+from .sources import Source, new_folder, only_graph, open_graph, read_facts
 
 app = typer.Typer()
 
@@ -51,8 +51,7 @@ def fit(
     from gumption.data import InputError
 
     state = out.with_name(f"{out.name}.training")
-    if out.exists():
-        raise InputError(f"{out} exists already: choose a new folder for the model")
+    new_folder(out)
     if state.exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
     graph, name = open_graph(source, read_only=True)

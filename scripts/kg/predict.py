@@ -9,6 +9,7 @@ from .output import Json, count, print_json, print_table
 from .sources import read_facts
 
 if TYPE_CHECKING:
+    from gumption.kg.fact_ids import Facts
     from gumption.kg.predictor import LinkPredictor
 
 app = typer.Typer()
@@ -112,13 +113,10 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Filtered ranking of test facts: mean reciprocal rank and hits, overall, by side and by relation."""
-    facts = read_facts(test, only=True)
-    others = [read_facts(source, only=False) for source in known or ()]
+    predictor, facts, others, skipped = _held_out(model, test, known, skip_unknown)
 
-    from gumption.kg import filtered_ranks, load_predictor
+    from gumption.kg import filtered_ranks
 
-    predictor = load_predictor(model)
-    facts, skipped = _askable(predictor, facts) if skip_unknown else (facts, 0)
     budget = None if memory is None else memory << 20
     ranks = filtered_ranks(predictor, facts, known=others, memory=budget, progress=True)
     overall, sides, relations = ranks.figures(), ranks.by_side(), ranks.by_relation()
@@ -146,17 +144,14 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model."""
-    facts = read_facts(held_out, only=True)
-    others = [read_facts(source, only=False) for source in known or ()]
+    predictor, facts, others, skipped = _held_out(model, held_out, known, skip_unknown)
 
     from dataclasses import asdict
 
     from rich.console import Console
 
-    from gumption.kg import Calibration, load_predictor
+    from gumption.kg import Calibration
 
-    predictor = load_predictor(model)
-    facts, skipped = _askable(predictor, facts) if skip_unknown else (facts, 0)
     with Console(stderr=True).status("fitting temperatures"):
         calibration = Calibration.fit(predictor, facts, others)
     calibration.save(model, predictor)
@@ -169,11 +164,21 @@ def calibrate(
     print(f"kept in {model}{_left_out(skipped)}")
 
 
-def _askable(predictor: Any, facts: list[Any]) -> tuple[list[Any], int]:
-    """The facts all of whose labels the predictor knows, and how many others there are."""
-    entities, relations = set(predictor.vocabulary.entities), set(predictor.vocabulary.relations)
-    found = [(s, p, o) for s, p, o in facts if s in entities and p in relations and o in entities]
-    return found, len(facts) - len(found)
+def _held_out(
+    model: Path, source: str, known: list[str] | None, skip_unknown: bool
+) -> "tuple[LinkPredictor, Facts, list[Facts], int]":
+    """The predictor, the facts it is held against, those known besides, and how many were left out."""
+    facts = read_facts(source, only=True)
+    others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
+
+    from gumption.kg import load_predictor
+    from gumption.kg.fact_ids import to_ids
+
+    predictor = load_predictor(model)
+    if not skip_unknown:
+        return predictor, facts, others, 0
+    ids = to_ids(predictor.vocabulary, facts, skip=True)
+    return predictor, (predictor.vocabulary, ids), others, len(facts) - len(ids)
 
 
 def _left_out(skipped: int) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .sources import read_facts
+from .sources import new_folder, read_facts
 
 app = typer.Typer()
 
@@ -16,10 +16,7 @@ def import_pykeen(
     out: Annotated[Path, typer.Option(help="A new folder for the model.")],
 ) -> None:
     """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed."""
-    from gumption.data import InputError
-
-    if out.exists():
-        raise InputError(f"{out} exists already: choose a new folder for the model")
+    new_folder(out)
 
     from gumption.kg import load_pykeen
 
@@ -38,10 +35,7 @@ def export_pykeen(
     graph: Annotated[str | None, typer.Option(help="Facts for training_triples: GRAPH#NAME, or GRAPH.")] = None,
 ) -> None:
     """Write a fitted ComplEx as a folder that PyKEEN opens, with the same scores."""
-    from gumption.data import InputError
-
-    if out.exists():
-        raise InputError(f"{out} exists already: choose a new folder")
+    new_folder(out)
     facts = [] if graph is None else read_facts(graph, only=True)
 
     from gumption.kg import ComplEx

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
 RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes
-# Graphs that say something about the facts of another one, which no link predictor is trained on. The last two names
-# are those of gumption.kg.weights and gumption.kg.inference.
-ASIDE = (RECIPES, "/weights", "/provenance")
 
 FILES = ".nt, .nq, .ttl, .trig, .tsv or .txt file, also with .gz"
 Source = Annotated[
@@ -55,10 +52,11 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     """
     from gumption.kg import KnowledgeGraph
     from gumption.kg.files import file_format
+    from gumption.kg.stores import undone_if_new
 
     file = Path(place)
     if is_address(place) or file.is_dir() or not file.suffix:
-        with KnowledgeGraph(place, update=update) as graph:
+        with undone_if_new(file), KnowledgeGraph(place, update=update) as graph:
             yield graph
         return
     file_format(file)
@@ -73,7 +71,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
-    """The facts of the named graph; without a name of all graphs but those ASIDE, where `only` one is allowed."""
+    """The facts of the named graph; without a name of all `binary_graphs`, where `only` one is allowed."""
     graph, name = open_graph(source, read_only=True)
     with graph:
         if name is None and only:
@@ -84,7 +82,11 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
-    return [name for name in graph.graphs() if not name.endswith(ASIDE)]
+    """Those that link predictors are trained on: not those that say something about the facts of another."""
+    from gumption.kg.fact_arrays import PROVENANCE
+    from gumption.kg.weights import WEIGHTS
+
+    return [name for name in graph.graphs() if not name.endswith((RECIPES, WEIGHTS, PROVENANCE))]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
@@ -96,6 +98,14 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
     if not names:
         raise InputError(f"{source} has no facts")
     raise InputError(f"{source} has several graphs ({', '.join(names)}): name one, as in {source}#{names[0]}")
+
+
+def new_folder(out: Path) -> None:
+    """InputError where there is something already."""
+    from gumption.data import InputError
+
+    if out.exists():
+        raise InputError(f"{out} exists already: choose a new folder for the model")
 
 
 def is_address(place: str) -> bool:

@@ -104,6 +104,8 @@ def test_a_state_of_something_else_is_refused(tmp_path: Path) -> None:
         ComplEx.fit(facts()[1:], epochs=2, checkpoint=state, **SETTINGS)
     with pytest.raises(InputError, match=r"with other settings: rank 16 there, 8 here, seed 0 there, 1 here"):
         ComplEx.fit(facts(), epochs=2, checkpoint=state, **{**SETTINGS, "rank": 8, "seed": 1})
+    with pytest.raises(InputError, match=r"with other settings: valid None there, '[0-9a-f]{64}' here"):
+        ComplEx.fit(facts(), epochs=2, checkpoint=state, valid=VALID, **SETTINGS)
     assert (state / "checkpoint.json").read_bytes() == before
     tensors, meta = load_checkpoint(state, STATE)
     tensors["sum.entity"][0, 0] = torch.nan

@@ -8,9 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 
 BOOK = "result\tingredient\tingredient\nsteam\tfire\twater\nmud\tearth\twater\n"
+
+
+def test_a_bad_file_leaves_no_new_folder(gumption, tmp_path):
+    (tmp_path / "bad.tsv").write_text("fire\tmeets\n")
+    (tmp_path / "good.tsv").write_text("fire\tmeets\twater\n")
+    code, _, err = gumption("load", "new", "bad.tsv")
+    assert code == 2
+    assert "bad.tsv:1: expected subject, relation, object" in err
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(InputError, match=r"bad\.tsv:1"):
+        KnowledgeGraph.load(tmp_path / "bad.tsv", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    gumption.ok("load", "old", "good.tsv")
+    assert gumption("load", "old", "bad.tsv")[0] == 2
+    with KnowledgeGraph(tmp_path / "old") as graph:
+        assert list(graph.triples()) == [("fire", "meets", "water")]
 
 
 @pytest.fixture
