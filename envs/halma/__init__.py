@@ -1,0 +1,25 @@
+"""HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
+
+from .generator import count_optimal_paths, path_of_rank, rank_of_path, sample_maze, sample_mazes, sample_path
+from .maze import Digit, Maze, panel_digits, panel_row
+from .mazes import Mazes, one_hot
+from .oracle import Move, OracleTrials, check_unambiguous, oracle_trials
+
+__all__ = [
+    "Digit",
+    "Maze",
+    "Mazes",
+    "Move",
+    "OracleTrials",
+    "check_unambiguous",
+    "count_optimal_paths",
+    "one_hot",
+    "oracle_trials",
+    "panel_digits",
+    "panel_row",
+    "path_of_rank",
+    "rank_of_path",
+    "sample_maze",
+    "sample_mazes",
+    "sample_path",
+]

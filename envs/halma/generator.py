@@ -1,0 +1,164 @@
+"""Mazes at random: an optimal path drawn uniformly from all there are, then deceptive branches (paper, A.2)."""
+
+from collections.abc import Iterable, Set
+from functools import cache
+from itertools import accumulate
+from math import comb
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .maze import SIDE, STEPS, Cell, Edge, Maze
+
+REACH = SIDE - 1  # the goal lies at most so far from the start, along either axis
+MAX_REDRAWS = 200  # of one branch; in a box without room it is given up
+
+
+@cache
+def _offsets() -> tuple[list[tuple[int, int]], list[int]]:
+    """Every offset of the goal, and how many paths there are up to and with each."""
+    offsets = [(dx, dy) for dx in range(-REACH, REACH + 1) for dy in range(-REACH, REACH + 1) if dx or dy]
+    return offsets, list(accumulate(comb(abs(dx) + abs(dy), abs(dx)) for dx, dy in offsets))
+
+
+def count_optimal_paths() -> int:
+    """How many optimal paths there are: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
+
+    >>> count_optimal_paths()
+    738980
+    """
+    return _offsets()[1][-1]
+
+
+def path_of_rank(rank: int) -> list[Cell]:
+    """The optimal path with a number from 0 to `count_optimal_paths()` - 1, as cells from (0, 0) to the goal.
+
+    Paths are in the order of their offsets (dx, dy), and with the same offset in the order of their moves, those along
+    x before those along y.
+
+    :raises InputError: no such number.
+    """
+    from bisect import bisect_right
+
+    offsets, upto = _offsets()
+    if not 0 <= rank < upto[-1]:
+        raise InputError(f"rank is {rank}; optimal paths have ranks from 0 to {upto[-1] - 1}")
+    which = bisect_right(upto, rank)
+    dx, dy = offsets[which]
+    left = rank - (upto[which - 1] if which else 0)
+    x_moves, y_moves = abs(dx), abs(dy)
+    x_step, y_step = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
+    path = [(0, 0)]
+    while x_moves or y_moves:
+        x, y = path[-1]
+        along_x = comb(x_moves + y_moves - 1, y_moves) if x_moves else 0  # paths that begin so
+        if left < along_x:
+            path.append((x + x_step, y))
+            x_moves -= 1
+        else:
+            left -= along_x
+            path.append((x, y + y_step))
+            y_moves -= 1
+    return path
+
+
+def rank_of_path(path: list[Cell]) -> int:
+    """The number of an optimal path; the inverse of `path_of_rank`, wherever the path starts.
+
+    :raises InputError: no optimal path.
+    """
+    offsets, upto = _offsets()
+    goal = (path[-1][0] - path[0][0], path[-1][1] - path[0][1]) if path else (0, 0)
+    if goal not in offsets or len(path) - 1 != abs(goal[0]) + abs(goal[1]):
+        raise InputError("no optimal path: each move lowers the distance to the goal by 1, at most 9 along either axis")
+    which = offsets.index(goal)
+    rank = upto[which - 1] if which else 0
+    x_moves, y_moves = abs(goal[0]), abs(goal[1])
+    for (x, y), (x2, y2) in zip(path, path[1:], strict=False):
+        if abs(x2 - x) + abs(y2 - y) != 1:
+            raise InputError(f"no path: {(x, y)} and {(x2, y2)} are no neighbours")
+        if x2 != x:
+            x_moves -= 1
+        else:
+            rank += comb(x_moves + y_moves - 1, y_moves) if x_moves else 0
+            y_moves -= 1
+    return rank
+
+
+def sample_path(rng: np.random.Generator) -> list[Cell]:
+    """One of all optimal paths, each as likely as the others, from (0, 0)."""
+    return path_of_rank(int(rng.integers(count_optimal_paths())))
+
+
+def grow_branches(
+    rng: np.random.Generator,
+    edges: Iterable[Edge],
+    mean_depth: float,
+    mean_branches: float,
+    closed: Set[Cell] = frozenset(),
+) -> list[Edge]:
+    """The edges of a tree with deceptive branches added.
+
+    A branch is a self-avoiding walk over free cells from a cell of the tree. Decision: there are Poisson(mean_branches)
+    of them, each 1 + Poisson(mean_depth - 1) cells deep and drawn anew when it does not fit into the box of the maze,
+    which is placed at random around the tree.
+
+    :param edges: of the tree so far; at least one.
+    :param closed: cells that no branch starts from or enters.
+    """
+    edges = list(edges)
+    taken = {cell for edge in edges for cell in edge}
+    low = [int(rng.integers(max(c[axis] for c in taken) - REACH, min(c[axis] for c in taken) + 1)) for axis in (0, 1)]
+    roots = sorted(taken - closed)
+    if not roots:
+        return edges
+
+    def walk() -> list[Cell] | None:
+        depth = 1 + int(rng.poisson(mean_depth - 1))
+        cells = [roots[int(rng.integers(len(roots)))]]
+        for _ in range(depth):
+            x, y = cells[-1]
+            free = [
+                (x + dx, y + dy)
+                for dx, dy in STEPS
+                if 0 <= x + dx - low[0] < SIDE
+                and 0 <= y + dy - low[1] < SIDE
+                and (x + dx, y + dy) not in taken
+                and (x + dx, y + dy) not in closed
+                and (x + dx, y + dy) not in cells
+            ]
+            if not free:
+                return None
+            cells.append(free[int(rng.integers(len(free)))])
+        return cells
+
+    for _ in range(int(rng.poisson(mean_branches))):
+        for _ in range(MAX_REDRAWS):
+            if (cells := walk()) is not None:
+                edges += [(min(a, b), max(a, b)) for a, b in zip(cells, cells[1:], strict=False)]
+                taken.update(cells)
+                roots += cells[1:]
+                break
+    return edges
+
+
+def sample_maze(rng: np.random.Generator, mean_depth: float = 2, mean_branches: float = 5) -> Maze:
+    """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5.
+
+    :raises InputError: a mean depth below 1 or a negative mean number of branches.
+    """
+    if not (mean_depth >= 1 and mean_branches >= 0):
+        raise InputError(f"mean_depth is {mean_depth}, mean_branches {mean_branches}; at least 1 and 0")
+    path = sample_path(rng)
+    edges = [(min(a, b), max(a, b)) for a, b in zip(path, path[1:], strict=False)]
+    return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches))
+
+
+def sample_mazes(count: int, seed: int, mean_depth: float = 2, mean_branches: float = 5) -> list[Maze]:
+    """So many different mazes; the same seed gives the same ones, and the first of a longer list."""
+    rng = np.random.default_rng(seed)
+    found: dict[Maze, None] = {}
+    while len(found) < count:
+        found[sample_maze(rng, mean_depth, mean_branches)] = None
+    return list(found)

@@ -1,0 +1,193 @@
+"""Many mazes as arrays: every panel worked out once, so that a step of many environments is a few gathers."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.writing import write_text
+
+from .maze import SIDE, STEPS, Cell, Maze
+from .oracle import option_capacity, straight_runs
+
+CELLS = SIDE * SIDE
+OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's index, by direction: -10, 1, 10, -1
+COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
+
+
+class Mazes(Sequence[Maze]):
+    """M mazes and the panels of all their cells.
+
+    The index of a cell is (x - x0) * 10 + (y - y0), with the lowest x and y of its maze.
+
+    :ivar corner: (M, 2) int64, x0 and y0 of each maze.
+    :ivar inside: (M, 100) bool, the indices that are cells.
+    :ivar rows: (M, 100, 11) int8, the panel row of each cell (see `panel_row`), zeros outside.
+    :ivar start, goal: (M,) int64 indices.
+    """
+
+    def __init__(self, mazes: Iterable[Maze]) -> None:
+        """:raises InputError: no maze at all."""
+        self.mazes = list(mazes)
+        if not self.mazes:
+            raise InputError("no mazes; give at least one")
+        count = len(self.mazes)
+        self.corner = np.array([np.min(maze.cells, axis=0) for maze in self.mazes])
+        sizes = [len(maze.edges) for maze in self.mazes]
+        owner = np.repeat(np.arange(count), sizes)
+        ends = np.array([edge for maze in self.mazes for edge in maze.edges])  # (E, 2, 2): lower end first
+        lower, upper = ((ends[:, i] - self.corner[owner]) @ (SIDE, 1) for i in (0, 1))
+        along_x = ends[:, 0, 0] != ends[:, 1, 0]
+        open_ = np.zeros((count, CELLS, 4), dtype=bool)
+        open_[owner, lower, np.where(along_x, 2, 1)] = True
+        open_[owner, upper, np.where(along_x, 0, 3)] = True
+        self.inside = open_.any(2)
+        ends_of = np.array([(maze.start, maze.goal) for maze in self.mazes]) - self.corner[:, None]
+        self.start, self.goal = (ends_of @ (SIDE, 1)).T
+        self.rows = self._panels(open_)
+
+    def _panels(self, open_: np.ndarray) -> np.ndarray:
+        count = len(self.mazes)
+        each = np.arange(count)
+        rows = np.zeros((count, CELLS, 11), dtype=np.int8)
+        degree = open_.sum(2)
+        crossing = degree >= 3
+        grid = rows.reshape(count, SIDE, SIDE, 11)
+        passage, meeting = open_.reshape(count, SIDE, SIDE, 4), crossing.reshape(count, SIDE, SIDE)
+        for d, (dx, dy) in enumerate(STEPS):
+            axis, forward = (1, dx > 0) if dx else (2, dy > 0)
+            lines, doors = np.moveaxis(grid, axis, 0), np.moveaxis(passage, axis, 0)
+            meetings = np.moveaxis(meeting, axis, 0)
+            order = range(SIDE - 2, -1, -1) if forward else range(1, SIDE)
+            for i in order:  # away from the border: the next cell's distances are known already
+                ahead = i + 1 if forward else i - 1
+                door = doors[i, ..., d]
+                to_crossing, to_wall = lines[ahead, ..., d], lines[ahead, ..., 4 + d]
+                further = np.where(to_crossing > 0, to_crossing + 1, 0)
+                lines[i, ..., d] = door * np.where(meetings[ahead], 1, further)
+                lines[i, ..., 4 + d] = door * (to_wall + 1)
+        place = np.arange(CELLS)
+        rows[..., 8] = (self.goal // SIDE)[:, None] - place // SIDE
+        rows[..., 9] = (self.goal % SIDE)[:, None] - place % SIDE
+        hinted = crossing.copy()
+        hinted[each, self.start] = degree[each, self.start] >= 2
+        hinted[each, self.goal] = False
+        rows[..., 10] = np.where(hinted, 1 + self._towards_goal(open_), 0)
+        rows[~self.inside] = 0
+        return rows
+
+    def _towards_goal(self, open_: np.ndarray) -> np.ndarray:
+        """(M, 100) int64: the direction of the next cell on the way to the goal, found outwards from the goal."""
+        each = np.arange(len(self.mazes))
+        known = np.zeros(open_.shape[:2], dtype=bool)
+        known[each, self.goal] = True
+        towards = np.zeros(open_.shape[:2], dtype=np.int64)
+        front = (each, self.goal)
+        while len(front[0]):
+            maze, cell = [], []
+            for d in range(4):
+                passable = open_[front[0], front[1], d]
+                m, c = front[0][passable], front[1][passable] + OFFSETS[d]
+                new = ~known[m, c]
+                m, c = m[new], c[new]
+                known[m, c] = True
+                towards[m, c] = (d + 2) % 4
+                maze.append(m)
+                cell.append(c)
+            front = (np.concatenate(maze), np.concatenate(cell))
+        return towards
+
+    def __len__(self) -> int:
+        return len(self.mazes)
+
+    def __getitem__(self, m: Any) -> Any:
+        return self.mazes[m]
+
+    def __iter__(self) -> Iterator[Maze]:
+        return iter(self.mazes)
+
+    def cell(self, m: int, index: int) -> Cell:
+        """The cell of maze m with an index."""
+        return int(self.corner[m, 0] + index // SIDE), int(self.corner[m, 1] + index % SIDE)
+
+    def index(self, m: int, cell: Cell) -> int:
+        """The index of a cell of maze m.
+
+        :raises InputError: the maze has no such cell.
+        """
+        x, y = cell[0] - int(self.corner[m, 0]), cell[1] - int(self.corner[m, 1])
+        if not (0 <= x < SIDE and 0 <= y < SIDE and self.inside[m, x * SIDE + y]):
+            raise InputError(f"maze {m} has no cell {tuple(cell)}")
+        return x * SIDE + y
+
+    @cached_property
+    def _stops(self) -> list[list[int]]:
+        """Lengths of the stretches between the oracle's stops on its first trial: crossings, corners and the goal."""
+        stretches = []
+        for maze in self.mazes:
+            place, lengths = 0, []
+            for _, run in straight_runs(maze):
+                since = 0
+                for _ in range(run):
+                    place, since = place + 1, since + 1
+                    if maze.optimal_path[place] in maze.crossings:
+                        lengths.append(since)
+                        since = 0
+                if since:
+                    lengths.append(since)
+            stretches.append(lengths)
+        return stretches
+
+    def exploring(self, max_opt_len: int) -> np.ndarray:
+        """(M,) int64: moves of the oracle's first trial, in closed form."""
+        capacity = option_capacity(max_opt_len)
+        return np.array([sum(-(-length // capacity) for length in lengths) for lengths in self._stops])
+
+    def planned(self, max_opt_len: int) -> np.ndarray:
+        """(M,) int64: moves of each later trial of the oracle, in closed form."""
+        capacity = option_capacity(max_opt_len)
+        return np.array([sum(-(-length // capacity) for _, length in straight_runs(maze)) for maze in self.mazes])
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON Lines, a maze a line."""
+        write_text(Path(path), "".join(json.dumps(maze.to_json()) + "\n" for maze in self.mazes))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Mazes":
+        """The mazes of such a file.
+
+        :raises InputError: no such file, or a line that is no maze.
+        """
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: cannot be read ({error})") from None
+        mazes = []
+        for number, line in enumerate(lines, 1):
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{path}:{number}: not valid JSON ({error})") from None
+            mazes.append(Maze.from_json(value, f"{path}:{number}"))
+        if not mazes:
+            raise InputError(f"{path}: no mazes in it")
+        return cls(mazes)
+
+
+def one_hot(rows: np.ndarray) -> np.ndarray:
+    """Symbolic observations (..., 11, 19) uint8 of panel rows (..., 11): column value + 9, the hint in columns 0 to 3.
+
+    A value that is not shown is a zero, in column 9; without a hint row 10 is all zeros (paper, F.1).
+    """
+    codes = rows.astype(np.intp)
+    codes[..., :10] += ZERO
+    codes[..., 10] += COLUMNS
+    return _ONE_HOT.take(codes, axis=0)
+
+
+# By code: 19 values, then no hint, then the four shapes.
+_ONE_HOT = np.concatenate([np.eye(COLUMNS), np.zeros((1, COLUMNS)), np.eye(4, COLUMNS)]).astype(np.uint8)
