@@ -149,8 +149,8 @@ def test_unknown_names_get_near_ones() -> None:
         path("alchemy2")
 
 
-@pytest.mark.parametrize("name", ["conceptnet", "atomic2020", "wordnet"])
-def test_the_commonsense_graphs_are_fetched_from_their_public_homes(name: str, cache: Path) -> None:
+@pytest.mark.parametrize("name", ["conceptnet", "atomic2020", "wordnet", "mnist"])
+def test_the_large_sets_are_fetched_from_their_public_homes(name: str, cache: Path) -> None:
     entry = manifest.fetchable()[name]
     assert all(url.startswith("https://") and url.endswith(f"/{entry.file}") for url in entry.urls)
     with pytest.raises(InputError, match="put the file here: ") as caught:

@@ -1,0 +1,59 @@
+"""MNIST's handwritten digits: the small part that ships with gumption, and the full set once it is fetched."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from .download import fetch
+from .errors import InputError
+from .manifest import shipped, verify
+
+Part = Literal["train", "test"]
+PARTS: tuple[Part, ...] = ("train", "test")
+SIDE = 28  # pixels
+
+
+def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Images and labels of one part; an image is in one part only, and so is who wrote it.
+
+    The part that ships has 200 train and 100 test images of each digit, sorted by digit. The full set, 60,000 and
+    10,000 in its own order, is what `gumption data fetch mnist` brings; it is fetched here too unless that is there.
+
+    :returns: images (n, 28, 28) uint8, 0 is paper and 255 ink; labels (n,) uint8, 0 to 9.
+    :raises InputError: another part; a file that is missing and cannot be fetched, or has other content than the
+        manifest says.
+    """
+    if part not in PARTS:
+        raise InputError(f"part is {part!r}; it can be {' or '.join(PARTS)}")
+    if full:
+        return read_npz(fetch("mnist"), *(f"{kind}_{part}" for kind in "xy"))
+    entry = shipped()["mnist-subset"]
+    verify(entry)
+    return read_npz(entry.path, f"{part}_images", f"{part}_labels")
+
+
+def read_npz(path: Path, images_name: str, labels_name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of an .npz file, checked as `check_digits` does; InputError too when it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            images, labels = arrays[images_name], arrays[labels_name]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path}: cannot read {images_name} and {labels_name} ({error})") from None
+    return check_digits(path, images, labels)
+
+
+def check_digits(path: Path, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The arrays themselves; InputError unless they are (n, 28, 28) uint8 images with (n,) uint8 labels 0 to 9."""
+    if (
+        images.dtype != np.uint8
+        or labels.dtype != np.uint8
+        or images.shape != (len(labels), SIDE, SIDE)
+        or labels.ndim != 1
+        or not len(labels)
+        or labels.max() > 9
+    ):
+        raise InputError(f"{path}: images {images.shape} and labels {labels.shape} are no digits of {SIDE}x{SIDE} px")
+    return images, labels
