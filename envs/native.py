@@ -13,11 +13,13 @@ from gumption.data import InputError
 
 RENDER_MODES = ["ansi", "rgb_array"]
 Arrays = dict[str, np.ndarray]
+Observation = Arrays | np.ndarray
 
 
-class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
+class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
-    NotImplementedError here; actions are integers, one per environment, and what is no integer arrives as -1.
+    NotImplementedError here; actions are integers, or vectors of integers, one per environment, and what is no integer
+    arrives as -1.
     """
 
     def __init__(
@@ -37,13 +39,14 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         self.single_action_space = action_space
         self.observation_space = batch_space(observation_space, num_envs)
         self.action_space = batch_space(action_space, num_envs)
+        self._action_shape = (num_envs, *(action_space.shape or ()))
         self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
         self._started = False
 
     # ---- what a world implements
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One step of all environments but the idle ones; actions (B,) int64, idle (B,) bool."""
+        """One step of all environments but the idle ones; actions (B, ...) int64, idle (B,) bool."""
         raise NotImplementedError
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -57,11 +60,11 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
     def forget_drawn(self) -> None:
         """Drop episodes drawn ahead: the generator was seeded."""
 
-    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Put the state that reset options describe into the columns, like `renew`."""
         raise NotImplementedError
 
-    def observe(self) -> Arrays:
+    def observe(self) -> Observation:
         """A fresh observation of every environment, (B, ...)."""
         raise NotImplementedError
 
@@ -79,9 +82,7 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
 
     # ---- Gymnasium
 
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Arrays, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these."""
         super().reset(seed=seed)
         options = dict(options or {})
@@ -94,25 +95,25 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         if seed is not None:
             self.forget_drawn()
         if options:
-            self.set_up(columns, options)
+            self.set_up(columns, options, self.np_random)
         else:
             self.renew(columns, self.np_random)
         self._over[columns] = False
         self._started = self._started or mask is None
         return self.observe(), self._infos()
 
-    def step(self, actions: Any) -> tuple[Arrays, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """:raises InputError: not one action per environment.
         :raises ResetNeeded: before the first reset; with autoreset disabled, after an episode that ended.
         """
         if not self._started:
             raise ResetNeeded("call reset before step")
-        slots = as_slots(actions, self.num_envs)
+        chosen = as_integers(actions, self._action_shape)
         waiting = self._over.any()
         if waiting and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded("an episode has ended: reset it, e.g. reset(options={'reset_mask': terminations})")
         resting = self._over if waiting else None
-        self.advance(slots, resting)
+        self.advance(chosen, resting)
         reward, terminated, truncated = (part.copy() for part in self.results())
         if resting is not None:
             self.renew(np.flatnonzero(resting), self.np_random)
@@ -133,7 +134,7 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
         observation, values = self.observe(), self.info_arrays()
         last = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
-            last[i] = {name: array[i] for name, array in observation.items()}
+            last[i] = _row(observation, i)
         infos = values | {f"_{name}": ended for name in values}
         return {"final_obs": last, "_final_obs": ended, "final_info": infos, "_final_info": ended}
 
@@ -147,14 +148,14 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
     def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One step without observations and infos; an episode that ends is followed at once by the next.
 
-        :param actions: (B,) integers.
+        :param actions: (B, ...) integers.
         :returns: reward (B,) float32, done (B,) bool, success (B,) bool, of the episodes before they were renewed.
         """
         self.start()
         if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
-        self.advance(as_slots(actions, self.num_envs))
+        self.advance(as_integers(actions, self._action_shape))
         reward, terminated, truncated = self.results()
         results = reward.copy(), terminated | truncated, self.success.copy()
         ended = np.flatnonzero(results[1])
@@ -174,7 +175,7 @@ class NativeVectorEnv(VectorEnv[Arrays, np.ndarray, np.ndarray]):
             self._started = True
 
 
-class NativeEnv(gym.Env[Arrays, np.integer]):
+class NativeEnv(gym.Env[Any, Any]):
     """A single environment: a batch of one without its batch axis. Stepping after the end raises ResetNeeded."""
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": 2}  # noqa: RUF012  (Gymnasium's own form)
@@ -184,27 +185,27 @@ class NativeEnv(gym.Env[Arrays, np.integer]):
         self.render_mode = batch.render_mode
         self.observation_space = batch.single_observation_space
         self.action_space = batch.single_action_space
-        self._slot = np.zeros(1, dtype=np.int64)
+        self._action = np.zeros((1, *(self.action_space.shape or ())), dtype=np.int64)
         self._column = np.zeros(1, dtype=np.int64)
         self._over = True
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
             self.batch.forget_drawn()
         if options:
-            self.batch.set_up(self._column, options)
+            self.batch.set_up(self._column, options, self.np_random)
         else:
             self.batch.renew(self._column, self.np_random)
         self._over = False
         return self._observe(), self.batch.describe(0)
 
-    def step(self, action: Any) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """:raises ResetNeeded: when the episode has ended or none was begun."""
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
-        self._slot[0] = as_slot(action)
-        self.batch.advance(self._slot)
+        self._action[0] = as_slot(action) if self._action.ndim == 1 else as_vector(action, self._action.shape[1:])
+        self.batch.advance(self._action)
         reward, terminated, truncated = (part.item() for part in self.batch.results())
         self._over = terminated or truncated
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
@@ -213,8 +214,14 @@ class NativeEnv(gym.Env[Arrays, np.integer]):
         """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
 
-    def _observe(self) -> Arrays:
-        return {name: array[0] for name, array in self.batch.observe().items()}
+    def _observe(self) -> Any:
+        return _row(self.batch.observe(), 0)
+
+
+def _row(observation: Observation, i: int) -> Any:
+    if isinstance(observation, dict):
+        return {name: array[i] for name, array in observation.items()}
+    return observation[i]
 
 
 def check_batch(num_envs: int, render_mode: str | None) -> None:
@@ -225,17 +232,28 @@ def check_batch(num_envs: int, render_mode: str | None) -> None:
         raise InputError(f"render_mode is {render_mode!r}; it can be {', '.join(RENDER_MODES)} or None")
 
 
-def as_slots(actions: Any, num_envs: int) -> np.ndarray:
-    """(B,) int64 slots; whatever is not an integer becomes -1, which worlds refuse.
+def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Actions (B, ...) int64; whatever is not an integer becomes -1, which worlds refuse.
 
     :raises InputError: not one action per environment.
     """
-    slots = np.asarray(actions)
-    if slots.shape != (num_envs,):
-        raise InputError(f"actions have shape {slots.shape}, expected ({num_envs},): one slot per environment")
-    if slots.dtype.kind not in "iu":
-        return np.full(num_envs, -1, dtype=np.int64)
-    return np.ascontiguousarray(slots, dtype=np.int64)
+    chosen = np.asarray(actions)
+    if chosen.shape != shape:
+        raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
+    if chosen.dtype.kind not in "iu":
+        return np.full(shape, -1, dtype=np.int64)
+    return np.ascontiguousarray(chosen, dtype=np.int64)
+
+
+def as_vector(action: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The action of a single environment whose actions are vectors; whatever is not integers becomes -1.
+
+    :raises InputError: a vector of another length.
+    """
+    chosen = np.asarray(action)
+    if chosen.shape != shape:
+        raise InputError(f"the action has shape {chosen.shape}, expected {shape}")
+    return chosen.astype(np.int64) if chosen.dtype.kind in "iu" else np.full(shape, -1, dtype=np.int64)
 
 
 def as_slot(action: Any) -> int:

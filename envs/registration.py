@@ -17,3 +17,9 @@ def register_all() -> None:
         vector_entry_point="gumption.envs.wordcraft.little_alchemy:LittleAlchemyVectorEnv",
         disable_env_checker=True,
     )
+    gym.register(
+        id="gumption/HALMA-v0",
+        entry_point="gumption.envs.halma.env:HALMAEnv",
+        vector_entry_point="gumption.envs.halma.env:HALMAVectorEnv",
+        disable_env_checker=True,
+    )

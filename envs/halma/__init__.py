@@ -1,5 +1,6 @@
 """HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
 
+from .env import HALMAEnv, HALMAVectorEnv
 from .generator import count_optimal_paths, path_of_rank, rank_of_path, sample_maze, sample_mazes, sample_path
 from .maze import Digit, Maze, panel_digits, panel_row
 from .mazes import Mazes, one_hot
@@ -7,6 +8,8 @@ from .oracle import Move, OracleTrials, check_unambiguous, oracle_trials
 
 __all__ = [
     "Digit",
+    "HALMAEnv",
+    "HALMAVectorEnv",
     "Maze",
     "Mazes",
     "Move",

@@ -81,7 +81,9 @@ class Maze:
         for axis in (0, 1):
             values = [cell[axis] for cell in self.cells]
             if max(values) - min(values) >= SIDE:
-                raise InputError(f"the cells are {max(values) - min(values) + 1} wide; a maze fits into {SIDE} x {SIDE}")
+                raise InputError(
+                    f"the cells are {max(values) - min(values) + 1} wide; a maze fits into {SIDE} x {SIDE}"
+                )
         path = self.optimal_path
         if len(path) - 1 != abs(path[-1][0] - path[0][0]) + abs(path[-1][1] - path[0][1]):
             at = next(b for a, b in zip(path, path[1:], strict=False) if self._distance(b) > self._distance(a))
@@ -177,7 +179,9 @@ class Maze:
         except InputError as error:
             raise InputError(f"{before}{error}") from None
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{before}not a maze: start, goal and edges of four whole numbers each ({error})") from None
+            raise InputError(
+                f"{before}not a maze: start, goal and edges of four whole numbers each ({error})"
+            ) from None
         if value.get("hints", maze.to_json()["hints"]) != maze.to_json()["hints"]:
             raise InputError(f"{before}the hints are not those of this maze")
         return maze

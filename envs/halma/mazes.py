@@ -1,5 +1,6 @@
 """Many mazes as arrays: every panel worked out once, so that a step of many environments is a few gathers."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -151,6 +152,11 @@ class Mazes(Sequence[Maze]):
         """(M,) int64: moves of each later trial of the oracle, in closed form."""
         capacity = option_capacity(max_opt_len)
         return np.array([sum(-(-length // capacity) for _, length in straight_runs(maze)) for maze in self.mazes])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the mazes, in their order."""
+        return hashlib.sha256("".join(maze.fingerprint for maze in self.mazes).encode()).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write JSON Lines, a maze a line."""

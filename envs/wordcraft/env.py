@@ -107,7 +107,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def forget_drawn(self) -> None:
         self.engine.forget_drawn()
 
-    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         self.world.set_up(self.engine, columns, options)
 
     def observe(self) -> Arrays:

@@ -102,7 +102,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         self._begin(columns, self.basic, self._all)
 
-    def set_up(self, columns: np.ndarray, options: Mapping[str, Any]) -> None:
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Start with {"discovered": names} besides the basic entities.
 
         :raises InputError: another option, no list, or an unknown entity.

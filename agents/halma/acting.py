@@ -1,0 +1,113 @@
+"""What an agent is told before it acts, and the two agents that learn nothing."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gumption.envs.halma import oracle_trials
+from gumption.envs.halma.env import HALMAVectorEnv, Outcome
+from gumption.envs.halma.maze import DIRECTIONS
+from gumption.envs.halma.measures import Measures, Tally
+
+
+class Percept(NamedTuple):
+    """What B agents perceive, each in its environment.
+
+    :ivar observation: (B, 11, 19) or (B, 128, 128, 3) uint8.
+    :ivar action: (B, 1 + T) int64, the previous option, zeros when an episode begins; `reward` (B,) float32, what it
+        brought.
+    :ivar reached, trial_over: (B,) bool: the previous option ended on the goal; it ended a trial.
+    :ivar first: (B,) bool: an episode begins.
+    """
+
+    observation: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    reached: np.ndarray
+    trial_over: np.ndarray
+    first: np.ndarray
+
+
+class Actor(Protocol):
+    """Whoever chooses options. It keeps what it remembers of each environment, and forgets it where `first` is set."""
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        """Options (B, 1 + T) int64."""
+        ...
+
+
+def first_percept(env: HALMAVectorEnv) -> Percept:
+    """The percept of episodes that begin."""
+    size = env.num_envs
+    no = np.zeros(size, dtype=bool)
+    options = np.zeros((size, 1 + env.max_opt_len), dtype=np.int64)
+    return Percept(env.observe(), options, np.zeros(size, dtype=np.float32), no, no, ~no)
+
+
+def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> Percept:
+    """The percept after a move; where it ended an episode, that of the next one's beginning."""
+    on = ~outcome.done
+    return Percept(
+        env.observe(),
+        options * on[:, None],
+        outcome.reward * on,
+        outcome.reached & on,
+        outcome.trial_over & on,
+        outcome.done,
+    )
+
+
+def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0) -> Measures:
+    """One episode in each of the given mazes.
+
+    :param env: with as many environments as mazes.
+    :param mazes: (B,) indices into `env.mazes`.
+    :param seed: of the agent's choices, and of what the environment draws.
+    """
+    rng = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    env.set_mazes(mazes)
+    tally, percept = Tally(env), first_percept(env)
+    while not tally.over.all():
+        options = actor.act(percept, rng)
+        outcome = env.move(options)
+        tally.add(outcome)
+        percept = next_percept(env, options, outcome)
+    return tally.measures()
+
+
+class RandomActor:
+    """Options drawn uniformly."""
+
+    def __init__(self, max_opt_len: int) -> None:
+        self.max_opt_len = max_opt_len
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        return rng.integers(4, size=(len(percept.first), 1 + self.max_opt_len))
+
+
+class OracleActor:
+    """The oracle of section 3.3, as the yardstick: it sees the maze, and moves as an agent with full understanding would.
+
+    :param env: whose state it reads.
+    """
+
+    def __init__(self, env: HALMAVectorEnv) -> None:
+        self.env = env
+        trials = [oracle_trials(maze, env.max_opt_len) for maze in env.mazes]
+        longest = max(len(trial) for pair in trials for trial in pair)
+        # By maze, trial (first or later) and step: an option.
+        self.options = np.zeros((len(trials), 2, longest, 1 + env.max_opt_len), dtype=np.int64)
+        for m, pair in enumerate(trials):
+            for later, trial in enumerate(pair):
+                for step, (direction, length) in enumerate(trial):
+                    self.options[m, later, step] = [DIRECTIONS.index(direction), *primitives(length, env.max_opt_len)]
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        env = self.env
+        return self.options[env.maze_index, np.minimum(env.trial, 1), env.trial_steps]
+
+
+def primitives(length: int, max_opt_len: int) -> list[int]:
+    """A length in as few primitives as possible, filled up with zeros."""
+    return [min(3, max(0, length - 3 * i)) for i in range(max_opt_len)]
