@@ -1,0 +1,194 @@
+"""Which pairs of digits each diagnostic test asks for, worked out from an agent's knowledge bases (paper, 3.4 and D).
+
+Everything is boolean algebra over tables (10, 10, 4): greater digit d1, lesser digit d2, type (direction).
+
+Decision: what is asked once and never again is a pair together with its type, (d1, d2, type). Were it the two digits
+alone, ST-2 and AfT-3 could ask nothing at all: ST-2 asks for (5, 3, up) because 5 and 3 were seen with another type,
+and with that other type ST-1 asks for them. Decision: such a triple belongs to the first test whose definition it
+meets, whether or not that test draws it, so that what a test asks depends neither on a seed nor on how many mazes are
+made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .maze import DIRECTIONS
+
+if TYPE_CHECKING:
+    from .knowledge_base import KnowledgeBases
+
+TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the order in which they choose
+GREATER = np.tri(10, k=-1, dtype=bool)  # (d1, d2) with d1 > d2
+GREATER[:, 0] = False  # a zero is never shown
+PAIRS = int(GREATER.sum())
+
+
+class Pair(NamedTuple):
+    """What a test maze asks about: a wall d1 away and a crossing d2 away, both in the direction `type`."""
+
+    d1: int
+    d2: int
+    type: str
+
+
+class Evidence(NamedTuple):
+    """What an agent knows, as booleans: visit counts that reach the threshold.
+
+    :ivar semantics, causality: (10, 10, 4), KB_S and KB_C.
+    :ivar understood: (10, 4), the digits of KB_A by type.
+    """
+
+    semantics: np.ndarray
+    causality: np.ndarray
+    understood: np.ndarray
+
+    @classmethod
+    def of(cls, knowledge: KnowledgeBases) -> Evidence:
+        """The pairs d1 > d2 and the digits that were met often enough."""
+        enough = knowledge.threshold
+        shown = GREATER[:, :, None]
+        return cls(
+            (knowledge.semantics >= enough) & shown,
+            (knowledge.causality >= enough) & shown,
+            knowledge.affordance >= enough,
+        )
+
+    @property
+    def affordance_same(self) -> np.ndarray:
+        """(10, 10, 4): pairs of KB_A whose digits are both understood in this type."""
+        return self.understood[:, None] & self.understood[None] & GREATER[:, :, None]
+
+    @property
+    def affordance_any(self) -> np.ndarray:
+        """(10, 10): pairs of KB_A, whatever the types in which the digits are understood."""
+        digit = self.understood.any(1)
+        return digit[:, None] & digit[None] & GREATER
+
+    @property
+    def known(self) -> np.ndarray:
+        """(10, 10): pairs that the agent has evidence of with some type.
+
+        The paper's KB_ST holds what ST-2 asks, so no pair that is in KB_S with all four types. Decision: for AnT such a
+        pair is known all the same. Otherwise AnT would ask for exactly those pairs that were seen most.
+        """
+        return self.semantics.any(2) | self.causality.any(2) | self.affordance_any
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What each test asks.
+
+    :ivar queries: (10, 10, 4) bool by test, in the order of TESTS; no two overlap.
+    :ivar reasons: why there is nothing to ask, by test, for those where it is so.
+    :ivar counts: sizes of the knowledge bases: pairs with any type and pairs with types, and understood digits.
+    """
+
+    queries: dict[str, np.ndarray]
+    reasons: dict[str, str]
+    counts: dict[str, int]
+
+    def pairs(self, test: str) -> list[Pair]:
+        """The pairs of a test, sorted by d1, d2 and type."""
+        return [Pair(int(d1), int(d2), DIRECTIONS[t]) for d1, d2, t in np.argwhere(self.queries[test])]
+
+
+def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
+    """Choose what each test asks for (paper, 3.4 and D; the table in section 2 of the specification)."""
+    evidence = Evidence.of(knowledge)
+    met = definitions(evidence)
+    belongs = np.zeros((10, 10, 4), dtype=bool)
+    queries: dict[str, np.ndarray] = {}
+    reasons: dict[str, str] = {}
+    for test in TESTS:
+        queries[test] = met[test] & ~belongs
+        belongs |= queries[test]
+        if not queries[test].any():
+            owners = [earlier for earlier in queries if (queries[earlier] & met[test]).any()]
+            reasons[test] = _why_none(test, evidence, int(met[test].sum()), owners)
+    return Diagnosis(queries, reasons, _counts(evidence))
+
+
+def definitions(evidence: Evidence) -> dict[str, np.ndarray]:
+    """(10, 10, 4) bool by test: the triples that meet its definition, before each is given to the first such test."""
+    s, c, a = evidence.semantics, evidence.causality, evidence.affordance_same
+    unseen = GREATER[:, :, None] & ~s.any(2, keepdims=True)  # in KB_S with no type at all
+    return {
+        "ST-1": s,
+        "ST-2": ~s & s.any(2, keepdims=True),
+        "AfT-1": unseen & c,
+        "AfT-2": unseen & a,
+        "AfT-3": unseen & ~c & c.any(2, keepdims=True),
+        "AfT-4": unseen & ~a & evidence.affordance_any[:, :, None],
+        "AnT": np.repeat(_transitive(evidence.known)[:, :, None], 4, axis=2),
+    }
+
+
+def _transitive(known: np.ndarray) -> np.ndarray:
+    """(10, 10): pairs d1 > d3 that are not known but follow from known d1 > d2 and d2 > d3.
+
+    None where no known pair follows from two others: then nothing was there to learn transitivity from.
+    """
+    chains = known @ known  # a product of booleans: some digit lies between
+    return chains & ~known & (known & chains).any()
+
+
+def _counts(evidence: Evidence) -> dict[str, int]:
+    s, c = evidence.semantics, evidence.causality
+    return {
+        "pairs in KB_S": int(s.any(2).sum()),
+        "pairs with types in KB_S": int(s.sum()),
+        "pairs in KB_C": int(c.any(2).sum()),
+        "pairs with types in KB_C": int(c.sum()),
+        "pairs in KB_A": int(evidence.affordance_any.sum()),
+        "pairs with types in KB_A": int(evidence.affordance_same.sum()),
+        "digits understood": int(evidence.understood.any(1).sum()),
+        "digits with types understood": int(evidence.understood.sum()),
+        "pairs known": int(evidence.known.sum()),
+    }
+
+
+def _why_none(test: str, evidence: Evidence, met: int, owners: list[str]) -> str:
+    """Why a test has nothing to ask, in words with counts.
+
+    :param met: how many triples meet its definition, all of which belong to the tests `owners`.
+    """
+    seen = evidence.semantics.any(2)
+    n_seen, unseen = int(seen.sum()), GREATER & ~seen
+    if test == "ST-1" or (test == "ST-2" and not n_seen):
+        return f"of {PAIRS} pairs none is in KB_S"
+    if test == "ST-2":
+        return f"of {PAIRS} pairs {n_seen} are in KB_S, each of them with all four types"
+    if test == "AnT":
+        return _why_no_analogy(evidence.known)
+    if n_seen == PAIRS:
+        return f"all {PAIRS} pairs are in KB_S"
+    begin = f"of {PAIRS} pairs {n_seen} are in KB_S; of the other {PAIRS - n_seen} "
+    if met:
+        return f"{begin}{met} with their types would do, but they belong to {' and '.join(owners)}"
+    name, pairs = (
+        ("KB_C", evidence.causality.any(2)) if test in ("AfT-1", "AfT-3") else ("KB_A", evidence.affordance_any)
+    )
+    inside = int((pairs & unseen).sum())
+    if not inside:
+        return f"{begin}none is in {name}"
+    told = {
+        "AfT-2": "none with both digits understood in one type",
+        "AfT-3": "each with all four types",
+        "AfT-4": "each with both digits understood in all four types",
+    }[test]
+    return f"{begin}{inside} are in {name}, {told}"
+
+
+def _why_no_analogy(known: np.ndarray) -> str:
+    n_known = int(known.sum())
+    if n_known == PAIRS:
+        return f"all {PAIRS} pairs are known from KB_S, KB_C or KB_A"
+    begin = f"of {PAIRS} pairs {n_known} are known from KB_S, KB_C or KB_A; "
+    chains = known @ known
+    if not (chains & ~known).any():
+        return f"{begin}none of the other {PAIRS - n_known} follows from two known ones"
+    return f"{begin}there is no template, three known pairs d1>d2, d2>d3 and d1>d3"

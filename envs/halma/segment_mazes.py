@@ -1,0 +1,274 @@
+"""Test mazes that are built around a pair of digits (paper, Appendix D, "Test Problem Generation").
+
+At a state of the optimal path where the oracle stops, a crossing lies d2 away and a wall d1 away, straight on. The path
+turns at that crossing; the corridor that runs on to the wall is a deceptive branch. Whoever takes the greater digit for
+the crossing misses the hint and ends in a dead end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .diagnostics import TESTS, Pair, diagnose
+from .generator import grow_branches, rank_of_path, sample_maze
+from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, panel_row
+from .oracle import check_unambiguous
+
+if TYPE_CHECKING:
+    from .knowledge_base import KnowledgeBases
+
+MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
+ATTEMPTS = 200  # mazes drawn for one question before its pair is given up
+TRAINING, RANDOM = "T", "RT"
+SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
+
+Progress = Callable[[str, int, int], None]
+
+
+class Asked(NamedTuple):
+    """What a test maze asks, and where.
+
+    :ivar cell: where the pair is seen; the oracle stops there.
+    :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
+    :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
+    """
+
+    pair: Pair
+    cell: Cell
+    panel: tuple[int, ...]
+    seen: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A maze of a test.
+
+    :ivar seed: the seed and the two stream numbers that its random numbers came from; empty for training mazes.
+    :ivar asked: None in T and RT, which ask for no pair.
+    """
+
+    test: str
+    maze: Maze
+    seed: tuple[int, ...]
+    asked: Asked | None
+
+
+class Refused(NamedTuple):
+    """A pair that no maze could be built around, and why."""
+
+    pair: Pair
+    reason: str
+
+
+@dataclass(frozen=True)
+class BuiltTest:
+    """The mazes of a test.
+
+    :ivar records: what was built; empty where there is a reason why not.
+    :ivar queries: how many pairs with their types the test could ask for; 0 for T and RT.
+    :ivar refused: those of them that could not be built.
+    :ivar reason: why there are no mazes.
+    """
+
+    records: tuple[Record, ...]
+    queries: int = 0
+    refused: tuple[Refused, ...] = ()
+    reason: str | None = None
+
+
+class PanelCounts:
+    """How often panels with the same ten digits are in a memory; hints are left out of the comparison.
+
+    A panel that differs from a seen one in nothing but its hint shows no new combination of digits.
+    """
+
+    def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
+        """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
+        self._keys, which = np.unique(_keys(panels), return_inverse=True)
+        self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
+
+    def count(self, row: np.ndarray) -> int:
+        """How often the digits of a row (11,) were met together."""
+        key = _keys(row[None])
+        at = int(np.searchsorted(self._keys, key)[0])
+        return int(self._counts[at]) if at < len(self._keys) and self._keys[at] == key[0] else 0
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    """(n,) int64: one number for the ten digits of each row, each from -9 to 9."""
+    return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
+
+
+def build_tests(
+    knowledge: KnowledgeBases,
+    training: Sequence[Maze],
+    *,
+    seed: int = 0,
+    mazes: int = 50,
+    progress: Progress | None = None,
+) -> dict[str, BuiltTest]:
+    """T, RT and the seven diagnostic tests, in the order of SPLITS.
+
+    No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
+    panel at an asked cell was never met in training; only where ST-1 finds no such panel it takes one that was met less
+    often than the threshold.
+
+    :param training: the mazes that the agent was trained on.
+    :param mazes: how many each test gets, spread evenly over its pairs.
+    :param progress: called with the test, how many of its mazes there are and how many there shall be.
+    :raises InputError: a negative seed, or less than one maze.
+    """
+    if seed < 0 or mazes < 1:
+        raise InputError(f"seed is {seed} and mazes {mazes}; they are at least 0 and 1")
+    diagnosis = diagnose(knowledge)
+    builder = _Builder(PanelCounts(knowledge.panels, knowledge.panel_counts), training, seed, mazes, progress)
+    built = {
+        TRAINING: BuiltTest(tuple(Record(TRAINING, maze, (), None) for maze in training)),
+        RANDOM: builder.random_split(),
+    }
+    for test in TESTS:
+        if test in diagnosis.reasons:
+            built[test] = BuiltTest((), reason=diagnosis.reasons[test])
+        else:
+            built[test] = builder.test(test, diagnosis.pairs(test), knowledge.threshold if test == "ST-1" else 1)
+    return built
+
+
+class _Builder:
+    """What the tests have in common: panels that were met, optimal paths that are used up, streams of numbers."""
+
+    def __init__(
+        self, met: PanelCounts, training: Iterable[Maze], seed: int, mazes: int, progress: Progress | None
+    ) -> None:
+        self.met, self.seed, self.mazes, self.progress = met, seed, mazes, progress
+        self.paths = {rank_of_path(maze.optimal_path) for maze in training}
+
+    def random_split(self) -> BuiltTest:
+        records: list[Record] = []
+        while len(records) < self.mazes:
+            name, rng = self._stream(RANDOM, len(records))
+            while (
+                rank := rank_of_path((maze := sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)).optimal_path)
+            ) in self.paths:
+                pass
+            self.paths.add(rank)
+            records.append(Record(RANDOM, maze, name, None))
+            self._tell(RANDOM, records)
+        return BuiltTest(tuple(records))
+
+    def test(self, test: str, pairs: Sequence[Pair], below: int) -> BuiltTest:
+        """Ask for the pairs in turn, in an order of their own for each seed, until there are enough mazes.
+
+        :param below: an asked panel was met less often than this.
+        """
+        records: list[Record] = []
+        refused: list[Refused] = []
+        _, rng = self._stream(test)
+        turns = [pairs[i] for i in rng.permutation(len(pairs))]
+        while turns and len(records) < self.mazes:
+            pair = turns.pop(0)
+            name, rng = self._stream(test, len(records) + len(refused))
+            asked = self._ask(rng, pair, below)
+            if isinstance(asked, str):
+                refused.append(Refused(pair, asked))
+                continue
+            turns.append(pair)
+            records.append(Record(test, asked[0], name, asked[1]))
+            self._tell(test, records)
+        reason = None if records else f"of {len(pairs)} pairs with types none could be built into a maze"
+        return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
+
+    def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
+        """A maze that asks for a pair with the least known panel, or why there is none."""
+        best: tuple[Maze, Asked] | None = None
+        repeated = 0
+        for _ in range(ATTEMPTS):
+            maze, cell = draw_maze(rng, pair)
+            if rank_of_path(maze.optimal_path) in self.paths:
+                repeated += 1
+                continue
+            row = panel_row(maze, cell)
+            seen = self.met.count(row)
+            if best is None or seen < best[1].seen:
+                best = maze, Asked(pair, cell, tuple(int(value) for value in row), seen)
+            if not seen:
+                break
+        if best is None or best[1].seen >= below:
+            return (
+                f"of {ATTEMPTS} mazes drawn for it {repeated} have the optimal path of another maze "
+                f"and {ATTEMPTS - repeated} a panel that was met in training"
+            )
+        check_unambiguous(best[0])
+        self.paths.add(rank_of_path(best[0].optimal_path))
+        return best
+
+    def _stream(self, test: str, *index: int) -> tuple[tuple[int, ...], np.random.Generator]:
+        """A stream of its own for each maze; a spawn key, so that it is none that `sample_mazes` may have had."""
+        key = (SPLITS.index(test), *index)
+        return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    def _tell(self, test: str, records: Sequence[Record]) -> None:
+        if self.progress is not None:
+            self.progress(test, len(records), self.mazes)
+
+
+def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
+    """A random maze that asks for a pair, and the cell where it asks.
+
+    It is laid out in a box of 10 x 10 with the pair's direction as u and the side to which the path turns as v: the
+    asked cell, the crossing at d2, the wall at d1. The cell is the start, a corner of the path or a crossing on a
+    straight stretch of it, each as likely where there is room. The start and the goal are then drawn uniformly from the
+    cells that leave the path monotone, and the path's moves shuffled, so that every path between them is as likely.
+    """
+    direction = DIRECTIONS.index(pair.type)
+    side = (direction + 1 + 2 * int(rng.integers(2))) % 4
+    kinds = ("start", "corner", "crossing") if pair.d1 < SIDE - 1 else ("start", "corner")
+    kind = kinds[int(rng.integers(len(kinds)))]
+    u = int(rng.integers(kind == "crossing", SIDE - pair.d1))
+    v = int(rng.integers(kind == "corner", SIDE - 1))  # the path turns, so there is a row more
+    before: list[Cell] = []
+    if kind == "corner":
+        before = _monotone(rng, (int(rng.integers(u + 1)), int(rng.integers(v))), (u, v - 1))
+    elif kind == "crossing":
+        before = _monotone(rng, (int(rng.integers(u)), int(rng.integers(v + 1))), (u - 1, v))
+    corridor = [(u + i, v) for i in range(pair.d1 + 1)]
+    u2, v2 = u + pair.d2, v + 1
+    after = _monotone(rng, (u2, v2), (int(rng.integers(u2, SIDE)), int(rng.integers(v2, SIDE))))
+    path = [*before, *corridor[: pair.d2 + 1], *after]
+    edges = _edges(path) + _edges(corridor[pair.d2 :])
+    if kind == "crossing":  # a branch of one cell, which further branches may go on from
+        sides = [w for w in (v - 1, v + 1) if w >= 0]
+        edges += _edges([(u, v), (u, sides[int(rng.integers(len(sides)))])])
+    # No branch may start before the crossing, or prolong the corridor behind the wall.
+    closed = {*corridor[1 : pair.d2], corridor[-1]}
+
+    origin, ahead, aside = path[0], STEPS[direction], STEPS[side]
+
+    def place(cell: Cell) -> Cell:
+        i, j = cell[0] - origin[0], cell[1] - origin[1]
+        return i * ahead[0] + j * aside[0], i * ahead[1] + j * aside[1]
+
+    placed = [(place(a), place(b)) for a, b in edges]
+    grown = grow_branches(rng, placed, MEAN_DEPTH, MEAN_BRANCHES, {place(cell) for cell in closed})
+    return Maze((0, 0), place(path[-1]), grown), place((u, v))
+
+
+def _monotone(rng: np.random.Generator, first: Cell, last: Cell) -> list[Cell]:
+    """The cells of a path from one cell to another that goes only to greater u and v."""
+    along_u, along_v = last[0] - first[0], last[1] - first[1]
+    cells = [first]
+    for moves_v in rng.permutation([0] * along_u + [1] * along_v):
+        u, v = cells[-1]
+        cells.append((u, v + 1) if moves_v else (u + 1, v))
+    return cells
+
+
+def _edges(cells: Sequence[Cell]) -> list[Edge]:
+    return list(pairwise(cells))
