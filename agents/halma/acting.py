@@ -87,7 +87,7 @@ class RandomActor:
 
 
 class OracleActor:
-    """The oracle of section 3.3, as the yardstick: it sees the maze, and moves as an agent with full understanding would.
+    """The oracle of section 3.3, the yardstick: it sees the maze, and moves as an agent that understands all would.
 
     :param env: whose state it reads.
     """

@@ -26,8 +26,8 @@ class Outcome(NamedTuple):
     """What one move of B environments led to, told before any of them began a new trial or episode.
 
     :ivar before, after: (B, 11) int8 panel rows of the cells where the moves began and ended.
-    :ivar reward: (B,) float32. `valid`, `reached`, `trial_over`, `done` (B,) bool: carried out; ended on the goal; ended
-        the trial; ended the episode.
+    :ivar reward: (B,) float32. `valid`, `reached`, `trial_over`, `done` (B,) bool: it was carried out; it ended on the
+        goal; ended the trial; ended the episode.
     :ivar maze, trial: (B,) int64, the maze, and trials of the episode before this move's.
     """
 
@@ -138,10 +138,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         before, maze, trial = self.rows, self.maze_index.copy(), self.trial.copy()
         self.advance(as_integers(options, self._action_shape))
         done = self._terminated | self._truncated
-        outcome = Outcome(
-            before, self.landed.copy(), self._reward.copy(), self.valid.copy(), self.reached.copy(), self.trial_over.copy(),
-            done, maze, trial,
-        )  # fmt: skip
+        told = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
+        outcome = Outcome(before, *(part.copy() for part in told), done, maze, trial)
         if done.any():
             self.renew(np.flatnonzero(done), self.np_random)
         return outcome
@@ -154,8 +152,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         if out.any():
             i, part = np.argwhere(out)[0]
             raise InputError(
-                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of 0, 1, 2, 3; an option is a "
-                f"direction and {self.max_opt_len} primitives"
+                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of 0, 1, 2, 3; "
+                f"an option is a direction and {self.max_opt_len} primitives"
             )
         direction = actions[:, 0]
         length = actions[:, 1:].sum(1)

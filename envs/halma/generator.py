@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Set
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import comb
 
 import numpy as np
@@ -75,7 +75,7 @@ def rank_of_path(path: list[Cell]) -> int:
     which = offsets.index(goal)
     rank = upto[which - 1] if which else 0
     x_moves, y_moves = abs(goal[0]), abs(goal[1])
-    for (x, y), (x2, y2) in zip(path, path[1:], strict=False):
+    for (x, y), (x2, y2) in pairwise(path):
         if abs(x2 - x) + abs(y2 - y) != 1:
             raise InputError(f"no path: {(x, y)} and {(x2, y2)} are no neighbours")
         if x2 != x:
@@ -136,7 +136,7 @@ def grow_branches(
     for _ in range(int(rng.poisson(mean_branches))):
         for _ in range(MAX_REDRAWS):
             if (cells := walk()) is not None:
-                edges += [(min(a, b), max(a, b)) for a, b in zip(cells, cells[1:], strict=False)]
+                edges += [(min(a, b), max(a, b)) for a, b in pairwise(cells)]
                 taken.update(cells)
                 roots += cells[1:]
                 break
@@ -151,7 +151,7 @@ def sample_maze(rng: np.random.Generator, mean_depth: float = 2, mean_branches: 
     if not (mean_depth >= 1 and mean_branches >= 0):
         raise InputError(f"mean_depth is {mean_depth}, mean_branches {mean_branches}; at least 1 and 0")
     path = sample_path(rng)
-    edges = [(min(a, b), max(a, b)) for a, b in zip(path, path[1:], strict=False)]
+    edges = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
     return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches))
 
 

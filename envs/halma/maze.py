@@ -6,6 +6,7 @@ the goal, from wherever the agent may get to, is a digit (paper, A.2 and F.1).
 """
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable
 from functools import cached_property
@@ -86,7 +87,7 @@ class Maze:
                 )
         path = self.optimal_path
         if len(path) - 1 != abs(path[-1][0] - path[0][0]) + abs(path[-1][1] - path[0][1]):
-            at = next(b for a, b in zip(path, path[1:], strict=False) if self._distance(b) > self._distance(a))
+            at = next(b for a, b in itertools.pairwise(path) if self._distance(b) > self._distance(a))
             raise InputError(
                 f"the way to the goal is ambiguous: it leads away from it at {at}; each move of an optimal path lowers "
                 "the Manhattan distance by 1 (paper, A.1)"

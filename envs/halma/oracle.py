@@ -1,6 +1,6 @@
 """The oracle: what an agent does that understands every panel, and how long its trials are (paper, 3.3 and A.3)."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +91,7 @@ def check_unambiguous(maze: Maze) -> None:
 def straight_runs(maze: Maze) -> list[tuple[int, int]]:
     """The optimal path as (direction, length) with consecutive unit moves of one direction merged."""
     path = maze.optimal_path
-    units = (STEPS.index((b[0] - a[0], b[1] - a[1])) for a, b in zip(path, path[1:], strict=False))
+    units = (STEPS.index((b[0] - a[0], b[1] - a[1])) for a, b in pairwise(path))
     return [(direction, len(list(run))) for direction, run in groupby(units)]
 
 

@@ -29,8 +29,8 @@ class HALMASettings:
     :ivar max_opt_len: primitives of an option, T.
     :ivar trials, max_steps: an episode ends after so many trials (N) or steps (L).
     :ivar max_trial_steps: a trial ends after so many steps (H).
-    :ivar goal_reward, invalid_penalty, progress_reward: for reaching the goal; for a move that is not carried out; times
-        the Manhattan distance to the goal that a move gains.
+    :ivar goal_reward, invalid_penalty, progress_reward: for reaching the goal; for a move that is not carried out;
+        times the Manhattan distance to the goal that a move gains.
     """
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
