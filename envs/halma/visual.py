@@ -1,0 +1,277 @@
+"""Visual panels: handwritten digits and hint shapes, tinted, scaled and placed at random (paper, 3.1 and B.2).
+
+Decisions that the paper leaves open: an item is a square of 20 to 36 px, drawn uniformly, that a 28 px image is scaled
+to (MNIST's margin included). Items are placed one after the other, the largest first, each uniformly over the places
+where it overlaps none before it: places are drawn again until one fits. Where that fails for long, and only there, the
+items of the panel are put at random into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of
+10 or 11 items gets 4 x 3 slots of 32 x 42 px, and items of at most 32 px for that.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal, overload
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.mnist import SIDE as DIGIT_SIDE
+from gumption.data.mnist import Part, load_digits
+
+from .maze import COLOURS, GOAL_COLOURS
+
+PANEL = 128  # pixels, both ways
+SMALLEST, LARGEST, LARGEST_OF_MANY = 20, 36, 32  # pixels of an item; of many = in a panel that needs a 4 x 3 grid
+FEW = 9  # items that the 3 x 3 grid holds
+TRIES = (12, 120)  # places drawn at once for an item, in the first round and the second
+FAINTEST = 8  # ink below is taken for paper, so that a box is what one sees
+MEMORY = 2**28  # bytes for images of all sizes; of a larger set they are scaled when they are drawn
+RGB: Mapping[str, tuple[int, int, int]] = {
+    "red": (255, 0, 0),
+    "orange": (255, 128, 0),
+    "yellow": (255, 255, 0),
+    "green": (0, 255, 0),
+    "cyan": (0, 255, 255),
+    "blue": (40, 72, 255),
+    "purple": (168, 0, 255),
+    "white": (255, 255, 255),
+    "grey": (150, 150, 150),  # hints
+}
+IMAGES: Mapping[str, tuple[Part, bool]] = {
+    "train": ("train", False),
+    "test": ("test", False),
+    "train-full": ("train", True),
+    "test-full": ("test", True),
+}
+
+_COLOUR_NAMES = (*COLOURS, *GOAL_COLOURS, "grey")
+_TINTS = np.array([RGB[name] for name in _COLOUR_NAMES], dtype=np.float64)
+_TINTS = np.rint(_TINTS * 256 / 255).astype(np.uint16)  # in 256ths: full ink becomes the very colour, to 1 level
+_GREY = len(_COLOUR_NAMES) - 1
+_SHAPE_KIND = 9  # kinds of image: 0 to 8 are the digits 1 to 9, then the shapes in the order of SHAPES
+
+
+class PanelPainter:
+    """Draws panels with the handwriting of one set of digits."""
+
+    def __init__(self, images: str = "train") -> None:
+        """:param images: "train" or "test", of the digits that ship, or "train-full" or "test-full", of all of MNIST.
+        :raises InputError: another name; missing or damaged digits.
+        """
+        if images not in IMAGES:
+            raise InputError(f"images is {images!r}; it can be {', '.join(IMAGES)}")
+        self.images = images
+        self._stock = _stock(images)
+
+    @overload
+    def draw(self, rows: np.ndarray, rng: np.random.Generator, *, boxes: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def draw(
+        self, rows: np.ndarray, rng: np.random.Generator, *, boxes: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def draw(
+        self, rows: np.ndarray, rng: np.random.Generator, *, boxes: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Panels of rows (n, 11) as `panel_row` gives them; drawn again they look different.
+
+        :param boxes: also give where the items are.
+        :returns: (n, 128, 128, 3) uint8, and with `boxes` (n, 11, 4) int16: for each place of the row x0, y0, x1, y1,
+            the smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around all that is drawn of its item, zeros
+            where nothing is shown.
+        """
+        sizes = _draw_sizes(rows != 0, rng)
+        x, y = _draw_places(sizes, rng)
+        panel, slot = np.nonzero(sizes)
+        values = rows[panel, slot].astype(np.int64)
+        kind = np.where(slot == 10, _SHAPE_KIND - 1, -1) + np.abs(values)
+        image = self._stock.choose(kind, rng)
+        tint = _TINTS[_colours(slot, values)]
+        size, left, top = (array[panel, slot] for array in (sizes, x, y))
+        pictures = np.zeros((len(rows), PANEL, PANEL, 3), dtype=np.uint8)
+        found = np.zeros((len(rows), 11, 4), dtype=np.int16)
+        for side in np.unique(size).tolist():
+            chosen = np.flatnonzero(size == side)
+            tiles, inked = self._stock.scaled(side, image[chosen])
+            coloured = np.multiply(tiles[..., None], tint[chosen][:, None, None], dtype=np.uint16)
+            coloured >>= 8
+            place = panel[chosen], top[chosen], left[chosen]
+            _windows(pictures, side)[place] = coloured.astype(np.uint8).reshape(len(chosen), side, 3 * side)
+            if boxes:
+                corner = np.stack([left[chosen], top[chosen]] * 2, axis=1)
+                found[panel[chosen], slot[chosen]] = inked + corner
+        return (pictures, found) if boxes else pictures
+
+
+def _windows(pictures: np.ndarray, side: int) -> np.ndarray:
+    """A view of all squares of one size: [panel, top, left] is (side, 3 * side), the colours of a line in a row."""
+    last = PANEL - side + 1
+    step = pictures.strides  # contiguous: panel, line, pixel, colour
+    return np.lib.stride_tricks.as_strided(
+        pictures, (len(pictures), last, last, side, 3 * side), (step[0], step[1], step[2], step[1], step[3])
+    )
+
+
+def _colours(slot: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Indices of _COLOUR_NAMES: by direction for crossing (slots 0-3) and wall (4-7), by sign for the goal (8, 9)."""
+    goal = np.where(slot == 8, np.where(values > 0, 2, 0), np.where(values > 0, 1, 3))
+    return np.where(slot < 8, slot % 4, np.where(slot < 10, 4 + goal, _GREY))
+
+
+# ---- where the items go
+
+
+def _draw_sizes(shown: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(n, 11) int16 pixels, 0 where nothing is shown."""
+    largest = np.where(shown.sum(1, keepdims=True) > FEW, LARGEST_OF_MANY, LARGEST)
+    return np.where(shown, SMALLEST + _below(largest - SMALLEST + 1, shown.shape, rng), 0).astype(np.int16)
+
+
+def _below(limits: np.ndarray | int, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Whole numbers from 0 to `limits` - 1, which are below 2**16, uniform to one part in 2**16."""
+    return rng.integers(0, 2**16, shape, dtype=np.uint16).astype(np.uint32) * limits >> 16
+
+
+def _draw_places(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """x and y (n, 11) int16 of the left upper corners of squares (n, 11) that do not overlap; 0 where there is none."""
+    order = np.argsort(-sizes, axis=1, kind="stable")
+    side = np.take_along_axis(sizes, order, axis=1)
+    x, y = np.zeros((2, *sizes.shape), dtype=np.int16)
+    stuck = np.zeros(len(sizes), dtype=bool)
+    for item in range(np.count_nonzero(side.any(0))):
+        left = np.flatnonzero(side[:, item])
+        for tries in TRIES if item else (1,):
+            left = left[~_place_item(left, item, side, x, y, tries, rng)]
+            if not len(left):
+                break
+        stuck[left] = True
+    if stuck.any():
+        x[stuck], y[stuck] = _grid_places(side[stuck], rng)
+    back = np.argsort(order, axis=1)
+    return np.take_along_axis(x, back, axis=1), np.take_along_axis(y, back, axis=1)
+
+
+def _place_item(
+    panels: np.ndarray, item: int, side: np.ndarray, x: np.ndarray, y: np.ndarray, tries: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Put an item of the panels (m,) at the first of some places that is free; (m,) bool: there was one."""
+    own = side[panels, item][:, None]
+    corners = _below((PANEL + 1 - own)[..., None], (len(panels), tries, 2), rng).astype(np.int16)
+    cx, cy = corners[..., 0], corners[..., 1]
+    free = np.ones(cx.shape, dtype=bool)
+    for other in range(item):
+        size = side[panels, other][:, None]
+        ox, oy = x[panels, other][:, None], y[panels, other][:, None]
+        # Apart along an axis: one ends before the other begins.
+        free &= (cx >= ox + size) | (cx + own <= ox) | (cy >= oy + size) | (cy + own <= oy)
+    first = free.argmax(1)[:, None]
+    x[panels, item] = np.take_along_axis(cx, first, axis=1)[:, 0]
+    y[panels, item] = np.take_along_axis(cy, first, axis=1)[:, 0]
+    return np.take_along_axis(free, first, axis=1)[:, 0]
+
+
+def _grid_places(side: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """x and y (m, 11) of squares in different slots of a grid."""
+    columns = np.where(np.count_nonzero(side, axis=1) > FEW, 4, 3)[:, None]
+    keys = rng.random((len(side), 12))
+    keys[(columns == 3)[:, 0], FEW:] = 1.0  # these slots do not exist: last in the order
+    slot = np.argsort(keys, axis=1, kind="stable")[:, : side.shape[1]]
+    places = []
+    for index, length in ((slot % columns, PANEL // columns), (slot // columns, PANEL // 3)):
+        room = np.maximum(length + 1 - side, 1)
+        places.append(np.where(side > 0, index * length + _below(room, side.shape, rng), 0))
+    return places[0], places[1]
+
+
+# ---- what the items look like
+
+
+class _Stock:
+    """Images by kind (the digits 1 to 9, then four shapes), and the same in any size."""
+
+    def __init__(self, images: np.ndarray, kinds: np.ndarray) -> None:
+        """:param images: (N, 28, 28) uint8.
+        :param kinds: (N,) 0 to 12, sorted.
+        """
+        self._images = images
+        self._count = np.bincount(kinds, minlength=_SHAPE_KIND + 4)
+        self._first = np.cumsum(self._count) - self._count
+        self._kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._keeps = len(images) * sum(side * side for side in range(SMALLEST, LARGEST + 1)) <= MEMORY
+
+    def choose(self, kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """(m,) indices: an image of each kind."""
+        return self._first[kinds] + _below(self._count[kinds], kinds.shape, rng)
+
+    def scaled(self, side: int, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images (m, side, side) uint8, and the boxes x0, y0, x1, y1 of their ink (m, 4)."""
+        if not self._keeps:
+            return _scale(self._images[chosen], side)
+        if side not in self._kept:
+            self._kept[side] = _scale(self._images, side)
+        tiles, inked = self._kept[side]
+        return tiles[chosen], inked[chosen]
+
+
+@cache
+def _stock(images: str) -> _Stock:
+    part, full = IMAGES[images]
+    digits, labels = load_digits(part, full=full)
+    digits, labels = digits[labels > 0], labels[labels > 0]
+    order = np.argsort(labels, kind="stable")
+    shapes = _shapes()
+    kinds = np.concatenate([labels[order].astype(np.int64) - 1, _SHAPE_KIND + np.arange(len(shapes))])
+    return _Stock(np.concatenate([digits[order], shapes]), kinds)
+
+
+def _scale(images: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images (m, 28, 28) uint8 as (m, side, side) uint8, and the boxes of their ink (m, 4)."""
+    weights = _scaling(side)
+    # Whole numbers below 2**24 throughout: exact in float32, so the same on every machine.
+    grown = np.matmul(weights, images.astype(np.float32)) @ weights.T
+    tiles = ((grown.astype(np.uint32) + 2**15) >> 16).astype(np.uint8)
+    tiles[tiles < FAINTEST] = 0
+    edges = []
+    for axis in (1, 2):  # over lines: which columns have ink; over columns: which lines
+        ink = tiles.any(axis)
+        edges.append((ink.argmax(1), side - ink[:, ::-1].argmax(1)))
+    (x0, x1), (y0, y1) = edges
+    return tiles, np.stack([x0, y0, x1, y1], axis=1)
+
+
+@cache
+def _scaling(side: int) -> np.ndarray:
+    """(side, 28) float32 weights in 256ths that sum to 256 in each row: linear interpolation, and where the image
+    shrinks an average over what becomes one pixel.
+    """
+    scale = DIGIT_SIDE / side
+    reach = max(scale, 1.0)
+    centres = (np.arange(side) + 0.5) * scale - 0.5
+    exact = np.maximum(0, 1 - np.abs(np.arange(DIGIT_SIDE) - centres[:, None]) / reach)
+    exact *= 256 / exact.sum(1, keepdims=True)
+    weights = np.floor(exact)
+    rest = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
+    weights += rest < 256 - weights.sum(1, keepdims=True)  # the largest remainders get what rounding down left
+    return weights.astype(np.float32)
+
+
+def _shapes() -> np.ndarray:
+    """(4, 28, 28) uint8 in the order of SHAPES, as large as MNIST's digits, with smooth edges (8 x 8 samples a px)."""
+    fine = 8
+    line = (np.arange(DIGIT_SIDE * fine) + 0.5) / fine - DIGIT_SIDE / 2
+    x, y = line[None, :], -line[:, None]  # y upwards, from the centre
+
+    def polygon(corners: int, radius: float, y: np.ndarray) -> np.ndarray:
+        """Regular, a corner on top: no further out than any of its sides."""
+        angles = np.pi / 2 + (2 * np.arange(corners) + 1) * np.pi / corners
+        out = [np.cos(angle) * x + np.sin(angle) * y for angle in angles]
+        return np.max(out, axis=0) <= radius * np.cos(np.pi / corners)
+
+    shapes = [
+        x * x + y * y <= 10.2**2,
+        polygon(3, 13, y + 3.2),  # a triangle's centre is not in the middle of its height
+        np.maximum(np.abs(x), np.abs(y)) <= 9.0,
+        polygon(5, 11, y + 1),
+    ]
+    samples = np.array(shapes).reshape(4, DIGIT_SIDE, fine, DIGIT_SIDE, fine)
+    return np.rint(samples.mean((2, 4)) * 255).astype(np.uint8)
