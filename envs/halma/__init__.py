@@ -1,21 +1,28 @@
 """HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
 
 from .env import HALMAEnv, HALMAVectorEnv
+from .facts import facts
 from .generator import count_optimal_paths, path_of_rank, rank_of_path, sample_maze, sample_mazes, sample_path
+from .knowledge_base import KnowledgeBases
 from .maze import Digit, Maze, panel_digits, panel_row
 from .mazes import Mazes, one_hot
+from .memory import Memory, MemoryWriter
 from .oracle import Move, OracleTrials, check_unambiguous, oracle_trials
 
 __all__ = [
     "Digit",
     "HALMAEnv",
     "HALMAVectorEnv",
+    "KnowledgeBases",
     "Maze",
     "Mazes",
+    "Memory",
+    "MemoryWriter",
     "Move",
     "OracleTrials",
     "check_unambiguous",
     "count_optimal_paths",
+    "facts",
     "one_hot",
     "oracle_trials",
     "panel_digits",
