@@ -261,7 +261,7 @@ def _frame(maze: Maze, trail: Sequence[Cell], seed: int, caption: str) -> Image:
     from PIL import Image
 
     panel = panel_picture(panel_row(maze, trail[-1]), seed)
-    return _joined(panel, maze, trail[-1], trail, caption).quantize(128, dither=Image.Dither.NONE)
+    return _joined(panel, maze, trail[-1], trail, caption).quantize(256, dither=Image.Dither.NONE)
 
 
 # ---- geometry
