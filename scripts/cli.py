@@ -21,6 +21,7 @@ COMMANDS = {
     "data": ("data", "List the data that ships and fetch the full sets by name."),
     "kg": ("kg", "Build, query, link and draw graphs; fit link predictors and ask them."),
     "train": ("train", "Train an agent on a world."),
+    "splits": ("splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "play": ("play", "Play a world yourself in the terminal."),
     "experiment": ("experiment", "Run one of the papers' experiments."),

@@ -7,7 +7,7 @@ the crossing misses the hint and ends in a dead end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
+MOST_MAZES = 10_000  # of a test: their optimal paths all differ, and there are 738,980
 ATTEMPTS = 200  # mazes drawn for one question before its pair is given up
 TRAINING, RANDOM = "T", "RT"
 SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
-
-Progress = Callable[[str, int, int], None]
 
 
 class Asked(NamedTuple):
@@ -112,7 +111,6 @@ def build_tests(
     *,
     seed: int = 0,
     mazes: int = 50,
-    progress: Progress | None = None,
 ) -> dict[str, BuiltTest]:
     """T, RT and the seven diagnostic tests, in the order of SPLITS.
 
@@ -122,13 +120,12 @@ def build_tests(
 
     :param training: the mazes that the agent was trained on.
     :param mazes: how many each test gets, spread evenly over its pairs.
-    :param progress: called with the test, how many of its mazes there are and how many there shall be.
-    :raises InputError: a negative seed, or less than one maze.
+    :raises InputError: a negative seed, or a number of mazes out of range.
     """
-    if seed < 0 or mazes < 1:
-        raise InputError(f"seed is {seed} and mazes {mazes}; they are at least 0 and 1")
+    if seed < 0 or not 1 <= mazes <= MOST_MAZES:
+        raise InputError(f"seed is {seed} and mazes {mazes}; a seed is at least 0, mazes are 1 to {MOST_MAZES}")
     diagnosis = diagnose(knowledge)
-    builder = _Builder(PanelCounts(knowledge.panels, knowledge.panel_counts), training, seed, mazes, progress)
+    builder = _Builder(PanelCounts(knowledge.panels, knowledge.panel_counts), training, seed, mazes)
     built = {
         TRAINING: BuiltTest(tuple(Record(TRAINING, maze, (), None) for maze in training)),
         RANDOM: builder.random_split(),
@@ -144,23 +141,19 @@ def build_tests(
 class _Builder:
     """What the tests have in common: panels that were met, optimal paths that are used up, streams of numbers."""
 
-    def __init__(
-        self, met: PanelCounts, training: Iterable[Maze], seed: int, mazes: int, progress: Progress | None
-    ) -> None:
-        self.met, self.seed, self.mazes, self.progress = met, seed, mazes, progress
+    def __init__(self, met: PanelCounts, training: Iterable[Maze], seed: int, mazes: int) -> None:
+        self.met, self.seed, self.mazes = met, seed, mazes
         self.paths = {rank_of_path(maze.optimal_path) for maze in training}
 
     def random_split(self) -> BuiltTest:
         records: list[Record] = []
         while len(records) < self.mazes:
             name, rng = self._stream(RANDOM, len(records))
-            while (
-                rank := rank_of_path((maze := sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)).optimal_path)
-            ) in self.paths:
-                pass
-            self.paths.add(rank)
+            maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
+            while rank_of_path(maze.optimal_path) in self.paths:
+                maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
+            self.paths.add(rank_of_path(maze.optimal_path))
             records.append(Record(RANDOM, maze, name, None))
-            self._tell(RANDOM, records)
         return BuiltTest(tuple(records))
 
     def test(self, test: str, pairs: Sequence[Pair], below: int) -> BuiltTest:
@@ -181,7 +174,6 @@ class _Builder:
                 continue
             turns.append(pair)
             records.append(Record(test, asked[0], name, asked[1]))
-            self._tell(test, records)
         reason = None if records else f"of {len(pairs)} pairs with types none could be built into a maze"
         return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
 
@@ -213,10 +205,6 @@ class _Builder:
         """A stream of its own for each maze; a spawn key, so that it is none that `sample_mazes` may have had."""
         key = (SPLITS.index(test), *index)
         return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
-
-    def _tell(self, test: str, records: Sequence[Record]) -> None:
-        if self.progress is not None:
-            self.progress(test, len(records), self.mazes)
 
 
 def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:

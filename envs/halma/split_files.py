@@ -1,0 +1,318 @@
+"""Diagnostic splits as files: a folder with JSON Lines for each test, a maze a line, and a manifest with their sha256.
+
+The same run and seed give the same bytes: no time, no path and no order of a set or a folder gets into them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gumption.data import InputError
+
+from .diagnostics import Pair, known_pairs
+from .knowledge_base import THRESHOLD, KnowledgeBases
+from .maze import DIRECTIONS, Maze
+from .maze import SCHEMA as MAZE_SCHEMA
+from .mazes import Mazes
+from .memory import FOLDER, Memory
+from .segment_mazes import ATTEMPTS, MEAN_BRANCHES, MEAN_DEPTH, SPLITS, Asked, BuiltTest, Record, build_tests
+from .split_check import check_splits
+
+SCHEMA = "gumption/halma-splits/1"
+MANIFEST = "manifest.json"
+MAZES = "mazes.jsonl"  # of a run
+
+
+def file_name(test: str) -> str:
+    """The file of a test's mazes."""
+    return f"{test}.jsonl"
+
+
+@dataclass(frozen=True, eq=False)
+class Splits(Mapping[str, Mazes]):
+    """The mazes of a folder of splits by test, in the order of SPLITS; tests without mazes are left out.
+
+    :ivar records: what each maze asks, by test, in the order of the mazes.
+    :ivar manifest: counts, parameters, sizes of the knowledge bases, reasons, sha256 of the files.
+    """
+
+    records: dict[str, tuple[Record, ...]]
+    manifest: dict[str, Any]
+    _mazes: dict[str, Mazes] = field(init=False, repr=False, default_factory=dict)
+
+    def __getitem__(self, test: str) -> Mazes:
+        if test not in self._mazes:
+            self._mazes[test] = Mazes(record.maze for record in self.records[test])
+        return self._mazes[test]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why a test has no mazes, by test."""
+        return {test: entry["reason"] for test, entry in self.manifest["tests"].items() if entry["reason"]}
+
+
+class Experience(NamedTuple):
+    """What splits are made from.
+
+    :ivar knowledge: the knowledge bases of the run's memory.
+    :ivar mazes: what the agent was trained on.
+    :ivar warning: what was lost of the memory, if anything.
+    """
+
+    knowledge: KnowledgeBases
+    mazes: Mazes
+    warning: str | None
+
+
+def read_run(run: str | Path, *, threshold: int = THRESHOLD) -> Experience:
+    """Read what splits are made from: RUN/memory and RUN/mazes.jsonl.
+
+    :param threshold: visits from which on a pair counts as understood.
+    :raises InputError: no run, a run without a memory or without its mazes, or a memory of other mazes.
+    """
+    run = Path(run)
+    if not run.is_dir():
+        raise InputError(f"{run}: there is no such run")
+    memory = Memory.load(run / FOLDER)
+    if not (run / MAZES).is_file():
+        raise InputError(f"{run}: the run has no {MAZES}, the mazes it was trained on; train it again")
+    mazes = Mazes.load(run / MAZES)
+    if len(memory) and int(memory.maze.max()) >= len(mazes):
+        raise InputError(f"{run / MAZES}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")
+    return Experience(KnowledgeBases.of(memory, threshold), mazes, memory.warning)
+
+
+def make_splits(
+    experience: Experience, folder: str | Path, *, seed: int = 0, mazes: int = 50, force: bool = False
+) -> Splits:
+    """Make the splits of a run, check them, and write them to a folder.
+
+    The same experience, seed and number of mazes give the same bytes.
+
+    :param experience: of `read_run`.
+    :param mazes: of RT and of each diagnostic test.
+    :param force: replace other splits that are in the folder.
+    :raises InputError: arguments out of range; a folder with other splits or with something else.
+    """
+    knowledge, training, _ = experience
+    built = build_tests(knowledge, list(training), seed=seed, mazes=mazes)
+    contents = split_contents(built, knowledge, seed=seed, mazes=mazes)
+    splits = _parse(Path(folder), contents.__getitem__)
+    if faults := check_splits(splits, knowledge, training):
+        raise RuntimeError(f"gumption made splits that are not what they claim: {faults[0]}")
+    write_splits(folder, contents, force=force)
+    return splits
+
+
+def split_contents(
+    built: Mapping[str, BuiltTest], knowledge: KnowledgeBases, *, seed: int, mazes: int
+) -> dict[str, bytes]:
+    """The files of a folder of splits: names and what is in them.
+
+    :param built: of `build_tests` with this seed and number of mazes.
+    """
+    contents: dict[str, bytes] = {}
+    tests: dict[str, Any] = {}
+    for test, made in built.items():
+        sha256 = None
+        if made.records:
+            lines = (_canonical(_record_json(record, knowledge.fingerprint)) for record in made.records)
+            contents[file_name(test)] = "".join(lines).encode()
+            sha256 = hashlib.sha256(contents[file_name(test)]).hexdigest()
+        tests[test] = {
+            "mazes": len(made.records),
+            "queries": made.queries,
+            "pairs": len({record.asked.pair for record in made.records if record.asked}),
+            "reason": made.reason,
+            "refused": [{"pair": [p.d1, p.d2], "type": p.type, "reason": reason} for p, reason in made.refused],
+            "sha256": sha256,
+        }
+    contents[MANIFEST] = _manifest_bytes(
+        {
+            "schema": SCHEMA,
+            "maze_schema": MAZE_SCHEMA,
+            "parameters": {
+                "seed": seed,
+                "mazes": mazes,
+                "threshold": knowledge.threshold,
+                "mean_depth": MEAN_DEPTH,
+                "mean_branches": MEAN_BRANCHES,
+                "attempts": ATTEMPTS,
+            },
+            "knowledge": {
+                "fingerprint": knowledge.fingerprint,
+                "memory": knowledge.memory,
+                "transitions": knowledge.records,
+                "max_opt_len": knowledge.max_opt_len,
+                "distinct panels": len(knowledge.panels),
+                "digits understood": int(knowledge.understood.any(1).sum()),
+                "pairs": knowledge.counts(),
+                "pairs known": int(known_pairs(knowledge).sum()),
+            },
+            "tests": tests,
+        }
+    )
+    return contents
+
+
+def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bool = False) -> bool:
+    """Write a folder of splits, beside its place and then renamed; False where it is there already, byte for byte.
+
+    :param force: replace other splits.
+    :raises InputError: other splits are there, or something else than splits; an error of the system.
+    """
+    folder = Path(folder)
+    try:
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        present = {name for name in names if name in _possible_names()}
+        if present == set(contents) and all((folder / name).read_bytes() == contents[name] for name in present):
+            return False
+        _refuse_other(folder, names, force)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
+        try:
+            _replace(folder, contents, beside / "new", beside / "old")
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror or error}") from None
+    return True
+
+
+def _replace(folder: Path, contents: Mapping[str, bytes], new: Path, old: Path) -> None:
+    new.mkdir()
+    for name, content in contents.items():
+        (new / name).write_bytes(content)
+    if folder.exists():
+        os.replace(folder, old)
+    try:
+        os.replace(new, folder)
+    except OSError:
+        if old.exists():
+            os.replace(old, folder)
+        raise
+
+
+def _refuse_other(folder: Path, names: list[str], force: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} exists and is no folder; choose another name")
+    foreign = [name for name in names if name not in _possible_names()]
+    if foreign:
+        raise InputError(f"{folder} holds {foreign[0]}, which belongs to no splits; choose another folder")
+    if names and not force:
+        raise InputError(f"{folder} holds other splits; choose another folder, or replace them with --force")
+
+
+def _possible_names() -> set[str]:
+    return {MANIFEST, *(file_name(test) for test in SPLITS)}
+
+
+def load_splits(folder: str | Path) -> Splits:
+    """Read a folder of splits.
+
+    :raises InputError: no splits there, another schema version, a changed byte, a missing file, or a line that is no
+        record of a maze.
+    """
+    folder = Path(folder)
+
+    def read(name: str) -> bytes:
+        try:
+            return (folder / name).read_bytes()
+        except OSError as error:
+            raise InputError(f"{folder / name}: cannot be read ({error.strerror}); make the splits again") from None
+
+    return _parse(folder, read)
+
+
+def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
+    """:param folder: for messages. :param read: gives the content of a file."""
+    manifest = _read_manifest(folder / MANIFEST, read(MANIFEST))
+    records: dict[str, tuple[Record, ...]] = {}
+    for test in SPLITS:
+        sha256 = manifest["tests"][test]["sha256"]
+        if sha256 is None:
+            continue
+        path, content = folder / file_name(test), read(file_name(test))
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise InputError(f"{path}: its content does not match the manifest's sha256; it was changed, make it again")
+        fingerprint = manifest["knowledge"]["fingerprint"]
+        lines = content.decode(errors="replace").splitlines()
+        records[test] = tuple(_record(line, test, fingerprint, f"{path}:{n}") for n, line in enumerate(lines, 1))
+    return Splits(records, manifest)
+
+
+def _read_manifest(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        manifest = json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error}); make the splits again") from None
+    schema = manifest.get("schema") if isinstance(manifest, dict) else None
+    if schema != SCHEMA:
+        raise InputError(f"{path}: schema is {schema!r}, expected {SCHEMA!r}; make the splits again")
+    manifest.pop("sha256", None)
+    if _manifest_bytes(manifest) != content:
+        raise InputError(f"{path}: its content does not match its sha256; it was changed, make the splits again")
+    return manifest
+
+
+def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
+    """The manifest as a file, with the sha256 of everything else in it."""
+    sha256 = hashlib.sha256(_canonical(manifest).encode()).hexdigest()
+    return (json.dumps(manifest | {"sha256": sha256}, indent=1) + "\n").encode()
+
+
+def _canonical(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":")) + "\n"
+
+
+def _record_json(record: Record, fingerprint: str) -> dict[str, Any]:
+    asked = record.asked
+    return {
+        "schema": SCHEMA,
+        "test": record.test,
+        "pair": [asked.pair.d1, asked.pair.d2] if asked else None,
+        "type": asked.pair.type if asked else None,
+        "cell": list(asked.cell) if asked else None,
+        "panel": list(asked.panel) if asked else None,
+        "seen": asked.seen if asked else None,
+        "maze": record.maze.to_json(),
+        "seed": list(record.seed),
+        "knowledge": fingerprint,
+    }
+
+
+def _record(line: str, test: str, fingerprint: str, where: str) -> Record:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where}: not valid JSON ({error})") from None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        raise InputError(f"{where}: no record of schema {SCHEMA!r}")
+    maze = Maze.from_json(value.get("maze"), where)
+    try:
+        if (value["test"], value["knowledge"]) != (test, fingerprint):
+            raise InputError(f"{where}: a maze of another test or of other knowledge bases than the manifest says")
+        asked = None
+        if value["pair"] is not None:
+            (d1, d2), (x, y) = value["pair"], value["cell"]
+            pair = Pair(int(d1), int(d2), DIRECTIONS[DIRECTIONS.index(value["type"])])
+            asked = Asked(pair, (int(x), int(y)), tuple(int(digit) for digit in value["panel"]), int(value["seen"]))
+        return Record(test, maze, tuple(int(part) for part in value["seed"]), asked)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: no record of a test maze ({error!r})") from None
