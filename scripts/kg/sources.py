@@ -83,10 +83,11 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """Those that link predictors are trained on: not those that say something about the facts of another."""
+    from gumption.envs.halma.facts import EVIDENCE
     from gumption.kg.fact_arrays import PROVENANCE
     from gumption.kg.weights import WEIGHTS
 
-    return [name for name in graph.graphs() if not name.endswith((RECIPES, WEIGHTS, PROVENANCE))]
+    return [name for name in graph.graphs() if not name.endswith((RECIPES, WEIGHTS, PROVENANCE, EVIDENCE))]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
