@@ -1,4 +1,4 @@
-"""`gumption play`: the protocol of 40 + 40 tasks, its result file, and games that are interrupted."""
+"""`gumption play wordcraft`: the protocol of 40 + 40 tasks, its result file, and games that are interrupted."""
 
 import json
 import subprocess
@@ -117,4 +117,4 @@ def test_bad_settings(book: Path, tmp_path: Path) -> None:
     assert not out.exists()
     done = subprocess.run([*GUMPTION, "chess"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "cannot play 'chess'; there is wordcraft" in done.stderr
+    assert "No such command 'chess'" in done.stderr
