@@ -1,0 +1,127 @@
+"""What an agent remembers of the episode it is in: places, ways it has tried, and the way that led to the goal.
+
+A place is known again by its panel, which no other cell of a maze shows (the goal's offset is in it). Everything is
+arrays over B episodes; the moves' lengths are values that the agent's knowledge measured, 0 where it could not.
+"""
+
+import numpy as np
+
+from .experience import place_codes
+from .knowledge import HALMAKnowledge
+
+PLACES = 100  # a maze has no more cells
+NONE = -1
+
+
+class EpisodicMemory:
+    """:ivar here: (B,) int64 index of the place in the order in which the episode came upon places.
+    :ivar came: (B,) int64 direction of the move that led here, NONE at a trial's start.
+    :ivar tried: (B, PLACES, 4) int64: how often a move in a direction led away from a place.
+    :ivar failed: (B, PLACES, 4, 10) bool: a move of this value was not carried out there; 0 is an unknown value.
+    :ivar plan_direction: (B, PLACES) int64: where to go on from a place, NONE where no known way to the goal leads on.
+    :ivar plan_value: (B, PLACES) int64: how far.
+    :ivar pending_direction, pending_value: (B,) int64: what is left of a planned move that takes several options.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self._each = np.arange(num_envs)
+        shape = (num_envs, PLACES)
+        self.here, self.came, self.pending_direction, self.pending_value = np.zeros((4, num_envs), dtype=np.int64)
+        self.tried = np.zeros((*shape, 4), dtype=np.int64)
+        self.failed = np.zeros((*shape, 4, 10), dtype=bool)
+        self.plan_direction, self.plan_value = np.zeros((2, *shape), dtype=np.int64)
+        self._codes = np.zeros(shape, dtype=np.int64)
+        self._count, self._moves, self._plan_moves = np.zeros((3, num_envs), dtype=np.int64)
+        # The way of this trial without its loops: places and the moves from each to the next.
+        self._way, self._direction, self._value = np.zeros((3, *shape), dtype=np.int64)
+        self._length = np.zeros(num_envs, dtype=np.int64)
+
+    def observe(
+        self,
+        rows: np.ndarray,
+        direction: np.ndarray,
+        value: np.ndarray,
+        reached: np.ndarray,
+        trial_over: np.ndarray,
+        first: np.ndarray,
+        knowledge: HALMAKnowledge,
+    ) -> None:
+        """Take in where the previous moves have led to.
+
+        :param rows: (B, 11) the panels that are shown now.
+        :param direction, value: (B,) of the previous moves; value 0 for one that knowledge does not measure.
+        :param reached, trial_over, first: (B,) bool; see `Percept`.
+        """
+        each, codes = self._each, place_codes(rows)
+        stayed = ~first & ~trial_over & (codes == self._codes[each, self.here])
+        moved = ~first & ~trial_over & ~stayed
+        self.failed[each[stayed], self.here[stayed], direction[stayed], value[stayed]] = True
+        left = moved | (reached & ~first)
+        self.tried[each[left], self.here[left], direction[left]] += 1
+        last = self._length - 1
+        self._direction[each[left], last[left]] = direction[left]
+        self._value[each[left], last[left]] = value[left]
+        if reached.any():
+            self._plan(np.flatnonzero(reached & ~first), knowledge)
+        self._forget(first)
+        self._arrive(codes, ~stayed)
+        self._walk(moved, ~stayed & ~moved)
+        self.came = np.where(moved, direction, np.where(stayed, self.came, NONE))
+        self._carry_on(moved, stayed, direction, value, knowledge)
+
+    def _forget(self, envs: np.ndarray) -> None:
+        if envs.any():
+            self.tried[envs], self.failed[envs], self.plan_direction[envs] = 0, False, NONE
+            self._count[envs], self._codes[envs], self._plan_moves[envs] = 0, NONE, PLACES
+
+    def _arrive(self, codes: np.ndarray, envs: np.ndarray) -> None:
+        """Find the place of each panel, or a new one."""
+        each = self._each
+        same = self._codes == codes[:, None]
+        self.here = np.where(envs, np.where(same.any(1), same.argmax(1), self._count), self.here)
+        self._codes[each, self.here] = codes
+        self._count = np.maximum(self._count, self.here + 1)
+
+    def _walk(self, moved: np.ndarray, begun: np.ndarray) -> None:
+        """Add the place to the way, or go back to it where it is on the way already."""
+        on_way = (self._way == self.here[:, None]) & (np.arange(PLACES) < self._length[:, None])
+        back = on_way.any(1)
+        self._length = np.where(moved, np.where(back, on_way.argmax(1), self._length) + 1, self._length)
+        self._length[begun] = 1
+        self._way[self._each, self._length - 1] = self.here
+
+    def _plan(self, envs: np.ndarray, knowledge: HALMAKnowledge) -> None:
+        """Remember the way of the trial that has just reached the goal, with moves in one line merged into one.
+
+        From its end backwards: what two values sum up to is asked of the knowledge, and where it does not know they
+        stay two moves. A move too far and back again is merged too, into their difference.
+        """
+        envs = envs[self._length[envs] < self._plan_moves[envs]]
+        direction, value, moves = np.full(len(envs), NONE), np.zeros(len(envs), dtype=np.int64), 0
+        for i in range(int(self._length[envs].max(initial=0)) - 1, -1, -1):
+            on = i < self._length[envs]
+            now, far = self._direction[envs, i], self._value[envs, i]
+            onward = direction != NONE
+            total = np.where(onward & (now == direction), knowledge.sums[far, value], 0)
+            back = onward & knowledge.opposite[now, direction]
+            total = np.where(back, knowledge.differences[far, value], total)
+            merged = total > 0
+            direction = np.where(on, now, direction)
+            value = np.where(on, np.where(merged, total, far), value)
+            moves = moves + (on & ~merged)
+            self.plan_direction[envs[on], self._way[envs[on], i]] = direction[on]
+            self.plan_value[envs[on], self._way[envs[on], i]] = value[on]
+        self._plan_moves[envs] = moves
+
+    def _carry_on(
+        self, moved: np.ndarray, stayed: np.ndarray, direction: np.ndarray, value: np.ndarray, knowledge: HALMAKnowledge
+    ) -> None:
+        """What is to be done of a plan: from a place on the known way its move, else what is left of the last one."""
+        follows = moved & (direction == self.pending_direction)
+        left = np.where(follows, knowledge.differences[self.pending_value, value], 0)
+        left = np.where(stayed, self.pending_value, left)
+        planned = self.plan_direction[self._each, self.here]
+        on_way = planned != NONE
+        self.pending_value = np.where(on_way, self.plan_value[self._each, self.here], left)
+        pending = np.where(on_way, planned, np.where(left > 0, self.pending_direction, NONE))
+        self.pending_direction = pending

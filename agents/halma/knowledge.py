@@ -1,0 +1,273 @@
+"""What a HALMA agent knows: tables read from a knowledge graph of its own memory and of what rules make of it.
+
+    knowledge = HALMAKnowledge.of_memory(Memory.load("RUN/memory"))
+    knowledge.greater[COLOURS.index("yellow"), 8, 6]                        # whether it knows that yellow 8 > yellow 6
+    print(knowledge.why("yellow 8", "greaterThan", "yellow 6"))             # and how, down to what it lived through
+
+The graph halma/RUN/knowledge holds the facts of the run's knowledge bases (envs/halma/facts.py), what else was counted
+in MEM (experience.py), and what is seen rather than known: which digit and colour an entity shows, which primitives an
+option has, which two values a pair has. Everything else follows by the Horn rules of rules.json, in the graph
+halma/RUN/knowledge/inferred. A table's entry is set where one of the two has its fact, so an empty memory gives empty
+tables.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.envs.halma.facts import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
+from gumption.envs.halma.knowledge_base import KnowledgeBases
+from gumption.envs.halma.maze import DIRECTIONS, SHAPES
+from gumption.envs.halma.memory import Memory
+from gumption.kg import KnowledgeGraph, explain, infer, read_rules
+from gumption.kg.fact_arrays import default_into
+from gumption.kg.proof import Explanation
+from gumption.kg.rules import Rule, rules_to_json
+
+from .experience import (
+    ALL_COLOURS,
+    ENDS_AS,
+    GOAL,
+    GONE_AT,
+    HINT,
+    LEADS_TO,
+    LESSER,
+    LOWERS,
+    RAISES,
+    SHOWS,
+    STOPPED,
+    STOPPED_WITHOUT,
+    Options,
+    experience_facts,
+)
+
+MEASURES, EQUALS, OPPOSITE = "measures", "equals", "opposite"
+HAS_FIRST, HAS_SECOND, SWAPPED = "hasFirst", "hasSecond", "swapped"
+HAS_REST, HAS_LAST, ASCENDING = "hasRest", "hasLast", "ascending"
+
+_MAX_OPT_LEN = "maxOptLen"
+_VALUES = tuple(str(value) for value in range(10))
+
+
+@dataclass(frozen=True, eq=False)
+class HALMAKnowledge:
+    """Tables of what is known; False and 0 are "unknown". Values and digits are 1 to 9, index 0 stays empty. Colours
+    are those of `ALL_COLOURS`, directions those of DIRECTIONS, shapes those of SHAPES.
+
+    :ivar options: the options that `measure` and `stopped` are about.
+    :ivar greater: (8, 10, 10) bool [colour, a, b]: the digit a of this colour is greater than b.
+    :ivar sums: (10, 10) int64: a + b.
+    :ivar measure: (options,) int64: the digit that an option uses up.
+    :ivar stopped: (options,) bool: an option that was never carried out.
+    :ivar lowers, raises: (4, 8) bool: what a move in a direction does to the digits of a colour.
+    :ivar stopped_without: (4, 8) bool: no way in this direction where the colour is not shown.
+    :ivar opposite: (4, 4) bool.
+    :ivar leads_to: (4, 4) bool [shape, direction]: what a hint means.
+    :ivar gone_at_goal: (8,) bool: colours that are used up at the goal.
+    :ivar lesser_shows_hint: bool: the lesser of two digits of a colour is where hints are.
+    :ivar fingerprint: sha256 (hex) of the facts and rules that the tables were made from.
+    """
+
+    options: Options
+    greater: np.ndarray
+    sums: np.ndarray
+    measure: np.ndarray
+    stopped: np.ndarray
+    lowers: np.ndarray
+    raises: np.ndarray
+    stopped_without: np.ndarray
+    opposite: np.ndarray
+    leads_to: np.ndarray
+    gone_at_goal: np.ndarray
+    lesser_shows_hint: bool
+    fingerprint: str
+    _source: "_Source" = field(repr=False)
+
+    @cached_property
+    def differences(self) -> np.ndarray:
+        """(10, 10) int64: a - b, where it is known that it and b sum up to a."""
+        table = np.zeros((10, 10), dtype=np.int64)
+        rest, b = np.nonzero(self.sums)
+        table[self.sums[rest, b], b] = rest
+        return table
+
+    @classmethod
+    def of_memory(
+        cls, memory: Memory, *, threshold: int = THRESHOLD, rules: Sequence[Rule] | None = None
+    ) -> "HALMAKnowledge":
+        """What follows from a memory, through a graph of its own.
+
+        :param threshold: of the knowledge bases: how often something has to be met.
+        """
+        graph = KnowledgeGraph()
+        return cls.of(graph, add_knowledge(graph, "memory", memory, threshold=threshold), rules)
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, name: str, rules: Sequence[Rule] | None = None) -> "HALMAKnowledge":
+        """What a run's graph states and the rules entail; they write it into the graph NAME/inferred.
+
+        :param name: halma/RUN/knowledge, which `add_knowledge` has filled.
+        :param rules: Horn rules; None for those of rules.json.
+        :raises InputError: no such graph.
+        """
+        max_opt_len = graph.annotations(name).get(_MAX_OPT_LEN)
+        if max_opt_len is None:
+            raise InputError(
+                f"the graph {name!r} is none of an agent's knowledge; make one of its memory: add_knowledge"
+            )
+        relations = {relation for _, relation, _ in graph.triples(graph=name)}
+        rules = applicable(default_rules() if rules is None else rules, relations)
+        if rules:
+            infer(graph, rules, source=name)
+        source = _Source(graph, name, rules)
+        options = Options(int(max_opt_len))
+        greater = source.table(GREATER_THAN, [f"{c} {v}" for c in ALL_COLOURS for v in _VALUES])
+        greater = greater.reshape(8, 10, 8, 10)[np.arange(8), :, np.arange(8)]
+        equals = source.table(EQUALS, [_pair(a, b) for a in _VALUES for b in _VALUES], _VALUES)
+        return cls(
+            options=options,
+            greater=greater,
+            sums=_only(equals).reshape(10, 10),
+            measure=_only(source.table(MEASURES, options.names, _VALUES)),
+            stopped=source.table(ENDS_AS, options.names, (STOPPED,))[:, 0],
+            lowers=source.table(LOWERS, DIRECTIONS, ALL_COLOURS),
+            raises=source.table(RAISES, DIRECTIONS, ALL_COLOURS),
+            stopped_without=source.table(STOPPED_WITHOUT, DIRECTIONS, ALL_COLOURS),
+            opposite=source.table(OPPOSITE, DIRECTIONS),
+            leads_to=source.table(LEADS_TO, SHAPES, DIRECTIONS),
+            gone_at_goal=source.table(GONE_AT, ALL_COLOURS, (GOAL,))[:, 0],
+            lesser_shows_hint=bool(source.table(SHOWS, (LESSER,), (HINT,))[0, 0]),
+            fingerprint=source.fingerprint,
+            _source=source,
+        )
+
+    def why(self, subject: str, relation: str, object: str) -> Explanation:
+        """How a fact follows, down to what the knowledge bases and the counts in MEM state.
+
+        :raises InputError: an unknown label, with near matches; a fact that does not follow.
+        """
+        return explain(self._source.graph, (subject, relation, object), self._source.rules, self._source.name)
+
+    def facts(self) -> Iterator[Triple]:
+        """The fact behind each entry of the tables."""
+        for colour, table in zip(ALL_COLOURS, self.greater, strict=True):
+            for a, b in np.argwhere(table).tolist():
+                yield f"{colour} {a}", GREATER_THAN, f"{colour} {b}"
+        for a, b in np.argwhere(self.sums).tolist():
+            yield _pair(str(a), str(b)), EQUALS, str(self.sums[a, b])
+        for option in np.flatnonzero(self.measure).tolist():
+            yield self.options.names[option], MEASURES, str(self.measure[option])
+        for relation, table, subjects, objects in (
+            (ENDS_AS, self.stopped[:, None], self.options.names, (STOPPED,)),
+            (LOWERS, self.lowers, DIRECTIONS, ALL_COLOURS),
+            (RAISES, self.raises, DIRECTIONS, ALL_COLOURS),
+            (STOPPED_WITHOUT, self.stopped_without, DIRECTIONS, ALL_COLOURS),
+            (OPPOSITE, self.opposite, DIRECTIONS, DIRECTIONS),
+            (LEADS_TO, self.leads_to, SHAPES, DIRECTIONS),
+            (GONE_AT, self.gone_at_goal[:, None], ALL_COLOURS, (GOAL,)),
+        ):
+            for i, j in np.argwhere(table).tolist():
+                yield subjects[i], relation, objects[j]
+        if self.lesser_shows_hint:
+            yield LESSER, SHOWS, HINT
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A run's graph and what its rules entailed."""
+
+    graph: KnowledgeGraph
+    name: str
+    rules: tuple[Rule, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        parts = [self.graph.content_hash(self.name), rules_to_json(self.rules)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @cached_property
+    def _names(self) -> list[str]:
+        known = self.graph.graphs()
+        return [name for name in (self.name, default_into(self.name)) if name in known]
+
+    def table(self, relation: str, subjects: Sequence[str], objects: Sequence[str] | None = None) -> np.ndarray:
+        """(subjects, objects) bool: which facts are stated or entailed; objects are the subjects where not given."""
+        rows = {label: i for i, label in enumerate(subjects)}
+        columns = rows if objects is None else {label: i for i, label in enumerate(objects)}
+        found = np.zeros((len(rows), len(columns)), dtype=bool)
+        for name in self._names:
+            for subject, _, object_ in self.graph.triples(relation=relation, graph=name):
+                if subject in rows and object_ in columns:
+                    found[rows[subject], columns[object_]] = True
+        return found
+
+
+def add_knowledge(graph: KnowledgeGraph, run: str, memory: Memory, *, threshold: int = THRESHOLD) -> str:
+    """Put what a memory states, and what is seen, into the graph halma/RUN/knowledge, in place of what it held.
+
+    :returns: the name of the graph.
+    """
+    name = f"{graph_name(run)}/knowledge"
+    options = Options(memory.max_opt_len)
+    bases = KnowledgeBases.of(memory, threshold)
+    old = list(graph.triples(graph=name))
+    with graph.transaction():
+        graph.remove(old, graph=name)
+        graph.add([*bases.facts(), *experience_facts(memory, options, threshold), *seen_facts(options)], graph=name)
+        graph.annotate(
+            name,
+            {
+                "source": f"the memory of the run {run}",
+                "memory": bases.memory,
+                "threshold": str(threshold),
+                _MAX_OPT_LEN: str(memory.max_opt_len),
+            },
+        )
+    return name
+
+
+def seen_facts(options: Options) -> Iterator[Triple]:
+    """What needs no experience: how entities are made up that experience may be about."""
+    for colour in ALL_COLOURS:
+        for value in _VALUES[1:]:
+            yield f"{colour} {value}", HAS_VALUE, value
+            yield f"{colour} {value}", HAS_COLOUR, colour
+    for a in _VALUES[1:]:
+        for b in _VALUES[1:]:
+            yield _pair(a, b), HAS_FIRST, a
+            yield _pair(a, b), HAS_SECOND, b
+            yield _pair(a, b), SWAPPED, _pair(b, a)
+    for bag in options.bags:
+        for order in options.orders(bag):
+            yield options.name(order), ASCENDING, options.name(bag)
+        if len(bag) > 1:
+            yield options.name(bag), HAS_REST, options.name(bag[:-1])
+            yield options.name(bag), HAS_LAST, options.name(bag[-1:])
+
+
+def default_rules() -> tuple[Rule, ...]:
+    """The rules of rules.json."""
+    return read_rules(Path(__file__).with_name("rules.json"))
+
+
+def applicable(rules: Sequence[Rule], relations: set[str]) -> tuple[Rule, ...]:
+    """The rules whose bodies the relations, or what rules entail of them, can fill: little experience fills few."""
+    reached: set[str] = set(relations)
+    while new := {rule.head.relation for rule in rules if all(a.relation in reached for a in rule.body)} - reached:
+        reached |= new
+    return tuple(rule for rule in rules if all(atom.relation in reached for atom in rule.body))
+
+
+def _pair(a: str, b: str) -> str:
+    return f"{a} and {b}"
+
+
+def _only(table: np.ndarray) -> np.ndarray:
+    """(n, 10) bool -> (n,) int64: the one value that is known of each row, 0 for none or several."""
+    return np.where(table.sum(1) == 1, table.argmax(1), 0)
