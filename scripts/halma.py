@@ -1,0 +1,157 @@
+"""`gumption halma`: HALMA's mazes drawn, generated and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from gumption.envs.halma import Maze, Move
+    from gumption.envs.halma.panel_statistics import PanelStatistics
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Draw, generate and measure HALMA's mazes.")
+
+Seed = Annotated[int, typer.Option(min=0, help="Draws the mazes.")]
+MeanDepth = Annotated[float, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
+MeanBranches = Annotated[float, typer.Option(help="Mean number of dead ends of a maze.")]
+
+
+@app.command(epilog="Example: gumption halma maze --seed 3 --gif oracle.gif")
+def maze(
+    seed: Seed = 0,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    file: Annotated[
+        Path | None, typer.Option(help="Take a maze of this file instead (JSON, or JSON Lines with a maze a line).")
+    ] = None,
+    line: Annotated[int, typer.Option(min=1, help="Which line of the file.")] = 1,
+    max_opt_len: Annotated[int, typer.Option(min=1, help="Primitives of the oracle's options.")] = 5,
+    gif: Annotated[Path | None, typer.Option(help="Save the oracle's first trial as an animation.")] = None,
+    png: Annotated[Path | None, typer.Option(help="Save the panel of the start beside the maze.")] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Save the maze, for --file and for reset options.")
+    ] = None,
+) -> None:
+    """Draw a maze with the panel of its start, and tell the oracle's first trial and its later ones."""
+    from gumption.envs.halma import oracle_trials
+    from gumption.envs.halma.render import draw, trial_gif
+
+    drawn = _sampled(seed, mean_depth, mean_branches) if file is None else _loaded(file, line)
+    trials = oracle_trials(drawn, max_opt_len)
+    ends = sum(drawn.degree(cell) == 1 for cell in drawn.cells if cell not in (drawn.start, drawn.goal))
+    far = len(drawn.optimal_path) - 1
+    print(f"{len(drawn.cells)} cells, {len(drawn.crossings)} crossings, {ends} dead ends, {far} cells to the goal\n")
+    print(draw(drawn, drawn.start, "ansi"))
+    print(f"oracle, first trial: {_told(trials.exploring)}")
+    print(f"oracle, then:        {_told(trials.planned)}")
+    if json is not None:
+        from gumption.envs.halma import Mazes
+
+        Mazes([drawn]).save(json)
+    if png is not None:
+        _save_png(drawn, png)
+    if gif is not None:
+        trial_gif(gif, drawn, trials.exploring)
+    for path in (json, png, gif):
+        if path is not None:
+            print(f"saved: {path}")
+
+
+def _sampled(seed: int, mean_depth: float, mean_branches: float) -> Maze:
+    from gumption.envs.halma import sample_mazes
+
+    return sample_mazes(1, seed, mean_depth, mean_branches)[0]
+
+
+def _loaded(file: Path, line: int) -> Maze:
+    from gumption.data import InputError
+    from gumption.envs.halma import Mazes
+
+    mazes = Mazes.load(file)
+    if line > len(mazes):
+        raise InputError(f"--line is {line}; {file} has {len(mazes)}")
+    return mazes[line - 1]
+
+
+def _told(moves: list[Move]) -> str:
+    count = f"{len(moves)} move{'' if len(moves) == 1 else 's'}"
+    return f"{', '.join(f'{direction} {length}' for direction, length in moves)} ({count})"
+
+
+def _save_png(drawn: Maze, path: Path) -> None:
+    from PIL import Image
+
+    from gumption.data.writing import whole_file
+    from gumption.envs.halma.render import draw
+
+    with whole_file(path) as beside:
+        Image.fromarray(draw(drawn, drawn.start, "rgb_array")).save(beside, format="PNG")
+
+
+@app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
+def generate(
+    out: Annotated[Path, typer.Option(help="File to write: JSON Lines, a maze a line.")],
+    count: Annotated[int, typer.Option(min=1, help="How many, each another one.")] = 100,
+    seed: Seed = 0,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+) -> None:
+    """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal."""
+    from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
+
+    from .kg.output import working
+
+    with working(f"{count} mazes"):
+        mazes = sample_mazes(count, seed, mean_depth, mean_branches)
+        for drawn in mazes:
+            check_unambiguous(drawn)
+        Mazes(mazes).save(out)
+    print(f"{out}: {count} maze{'' if count == 1 else 's'}, all of them trees on which the oracle never has a choice")
+
+
+@app.command(epilog="Example: gumption halma statistics --sets 10 --plot statistics.png")
+def statistics(
+    sets: Annotated[int, typer.Option(min=1, help="How many sets of mazes.")] = 10,
+    mazes: Annotated[int, typer.Option(min=1, help="Mazes of a set.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the first set; the next ones have the next seeds.")] = 0,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    plot: Annotated[Path | None, typer.Option(help="Save the four plots of Fig. S5 as a PNG file.")] = None,
+) -> None:
+    """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""
+    from gumption.envs.halma.panel_statistics import sample_statistics, save_plot
+
+    from .kg.output import working
+
+    with working("panels"):
+        found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
+        if plot is not None:
+            save_plot(found, plot)
+    _print_statistics(found)
+    if plot is not None:
+        print(f"saved: {plot}")
+
+
+def _print_statistics(found: PanelStatistics) -> None:
+    from gumption.envs.halma.panel_statistics import MOST, PANEL_COLOURS
+
+    from .kg.output import print_table
+
+    for title, names, counts in (
+        ("colour", PANEL_COLOURS, found.colours),
+        ("digits in a panel", range(MOST + 1), found.panels),
+        ("digit", range(1, 10), found.digits),
+    ):
+        of_all = counts.sum()
+        rows = [
+            (name, f"{mean:.1f}", f"{deviation:.1f}", f"{mean * len(counts) / of_all:.1%}")
+            for name, mean, deviation in zip(names, counts.mean(0), counts.std(0), strict=True)
+        ]
+        print_table([title, "mean", "standard deviation", "share"], rows)
+    walls, goal = found.unevenness
+    fit, most = found.log_fit, found.panels.any(0).nonzero()[0][-1]
+    print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")
+    print(f"commonest colour above the rarest: {walls:.1%} of walls and crossings, {goal:.1%} of the goal's")
+    print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")
