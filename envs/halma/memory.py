@@ -207,7 +207,6 @@ class MemoryWriter:
         try:
             self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
             self._file.truncate(self._written * kind.itemsize)
-            self._file.seek(0, os.SEEK_END)
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -266,6 +265,7 @@ class MemoryWriter:
         records["checksum"] = _checksums(records)
         rest = memoryview(records.view(np.uint8))
         try:
+            self._file.seek(self._written * records.itemsize)  # over what a write that failed has left
             while rest:  # a system may take a part at a time
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
