@@ -151,7 +151,7 @@ def _print_statistics(found: PanelStatistics) -> None:
         ]
         print_table([title, "mean", "standard deviation", "share"], rows)
     walls, goal = found.unevenness
-    fit, most = found.log_fit, found.panels.any(0).nonzero()[0][-1]
+    fit, most = found.log_fit, max(count for count in range(MOST + 1) if found.panels[:, count].any())
     print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")
     print(f"commonest colour above the rarest: {walls:.1%} of walls and crossings, {goal:.1%} of the goal's")
     print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")

@@ -136,7 +136,7 @@ def _draw_places(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
     """x and y (n, 11) int16 of the left upper corners of squares (n, 11) that do not overlap; 0 where there is none."""
     order = np.argsort(-sizes, axis=1, kind="stable")
     side = np.take_along_axis(sizes, order, axis=1)
-    x, y = np.zeros((2, *sizes.shape), dtype=np.int16)
+    x, y = np.zeros_like(sizes), np.zeros_like(sizes)
     stuck = np.zeros(len(sizes), dtype=bool)
     for item in range(np.count_nonzero(side.any(0))):
         left = np.flatnonzero(side[:, item])
