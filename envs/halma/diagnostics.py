@@ -95,7 +95,7 @@ def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
 
 def _in_affordance(knowledge: KnowledgeBases) -> np.ndarray:
     """(10, 10) bool: pairs of KB_A, whatever the types in which the digits are understood."""
-    return knowledge.a.any((1, 3))
+    return np.any(knowledge.a, axis=(1, 3))
 
 
 def _transitive(known: np.ndarray) -> np.ndarray:

@@ -19,7 +19,6 @@ from gumption.data import InputError
 from .diagnostics import TESTS, Pair, diagnose
 from .generator import grow_branches, rank_of_path, sample_maze
 from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, panel_row
-from .oracle import check_unambiguous
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
@@ -197,7 +196,6 @@ class _Builder:
                 f"of {ATTEMPTS} mazes drawn for it {repeated} have the optimal path of another maze "
                 f"and {ATTEMPTS - repeated} a panel that was met in training"
             )
-        check_unambiguous(best[0])
         self.paths.add(rank_of_path(best[0].optimal_path))
         return best
 

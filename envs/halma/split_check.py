@@ -13,10 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
-from gumption.data import InputError
-
 from .maze import DIRECTIONS, STEPS, Cell, Maze
-from .oracle import check_unambiguous
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
@@ -172,10 +169,6 @@ def _shape(maze: Maze) -> tuple[object, ...]:
 
 def check_record(record: Record, facts: Facts) -> list[str]:
     """Every fault of one maze of a test."""
-    try:
-        check_unambiguous(record.maze)
-    except InputError as error:
-        return [str(error)]
     asked = record.asked
     if record.test in ("T", "RT"):
         return [f"{record.test} asks for no pair"] if asked else []

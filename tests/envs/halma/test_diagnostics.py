@@ -1,0 +1,207 @@
+"""What each test asks: the paper's examples as moves, the definitions over all knowledge bases, the reasons."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gumption.envs.halma.diagnostics import TESTS, Pair, definitions, diagnose
+from gumption.envs.halma.knowledge_base import KnowledgeBases
+from gumption.envs.halma.maze import DIRECTIONS
+from gumption.envs.halma.memory import Memory
+from gumption.envs.halma.split_check import Facts
+
+PAIRS = [(d1, d2) for d1, d2 in product(range(1, 10), repeat=2) if d1 > d2]
+
+
+def panel(**shown: int) -> list[int]:
+    """A panel row: `left_wall=5, up_crossing=3`."""
+    row = [0] * 11
+    for name, value in shown.items():
+        direction, kind = name.split("_")
+        row[DIRECTIONS.index(direction) + 4 * (kind == "wall")] = value
+    return row
+
+
+def asked_after(*moves: tuple[list[int], list[int], list[int]], times: int = 3) -> dict[str, set[Pair]]:
+    """What the tests ask an agent that made some valid moves (s, option, s'), each so many times."""
+    before, option, after = (list(parts) * times for parts in zip(*moves, strict=True))
+    padded = [[*o, *[0] * (6 - len(o))] for o in option]
+    diagnosis = diagnose(KnowledgeBases.of(Memory.of(5, before, padded, after)))
+    return {test: set(diagnosis.pairs(test)) for test in TESTS}
+
+
+def every_type(d1: int, d2: int) -> set[Pair]:
+    return {Pair(d1, d2, x) for x in DIRECTIONS}
+
+
+LEFT, UP, RIGHT, DOWN = range(4)
+NOTHING = panel()
+# One valid move at a panel that shows a crossing at 3 and a wall at 5 above; the move itself tells nothing.
+SEEN_UP = (panel(up_crossing=3, up_wall=5), [LEFT, 1], NOTHING)
+
+
+def test_st_1_asks_for_what_was_seen_and_st_2_for_its_other_types() -> None:
+    asked = asked_after(SEEN_UP)
+    assert asked["ST-1"] == {Pair(5, 3, "up")}
+    assert asked["ST-2"] == every_type(5, 3) - {Pair(5, 3, "up")}
+    assert not any(asked[test] for test in TESTS[2:])
+
+
+def test_what_random_exploration_did_twice_is_not_known() -> None:
+    assert not any(asked_after(SEEN_UP, times=2).values())
+
+
+def test_aft_1_asks_for_pairs_that_a_move_showed_and_aft_3_for_their_other_types() -> None:
+    """A red 5, two steps to the left, a red 3."""
+    asked = asked_after((panel(left_wall=5), [LEFT, 2], panel(left_wall=3)))
+    assert asked["AfT-1"] == {Pair(5, 3, "left")}
+    assert asked["AfT-3"] == every_type(5, 3) - {Pair(5, 3, "left")}
+    assert not any(asked[test] for test in ("ST-1", "ST-2", "AfT-2", "AfT-4", "AnT"))
+
+
+def test_aft_2_asks_for_pairs_of_digits_that_were_used_up_and_aft_4_for_their_other_types() -> None:
+    """An orange 5 used up by 2+3, an orange 3 by 3."""
+    asked = asked_after((panel(up_wall=5), [UP, 2, 3], NOTHING), (panel(up_wall=3), [UP, 3], NOTHING))
+    assert asked["AfT-2"] == {Pair(5, 3, "up")}
+    assert asked["AfT-4"] == every_type(5, 3) - {Pair(5, 3, "up")}
+    assert not any(asked[test] for test in ("ST-1", "ST-2", "AfT-1", "AfT-3", "AnT"))
+
+
+def test_aft_4_takes_digits_that_were_understood_in_different_types() -> None:
+    """A green 3 and a yellow 5."""
+    asked = asked_after((panel(down_wall=3), [DOWN, 3], NOTHING), (panel(right_wall=5), [RIGHT, 5], NOTHING))
+    assert asked["AfT-4"] == every_type(5, 3)
+    assert not any(asked[test] for test in TESTS if test != "AfT-4")
+
+
+def test_an_affordance_pair_that_was_seen_is_not_asked_again() -> None:
+    asked = asked_after(SEEN_UP, (panel(left_wall=5), [LEFT, 2], panel(left_wall=3)))
+    assert not any(asked[test] for test in TESTS[2:])
+    assert Pair(5, 3, "left") in asked["ST-2"]
+
+
+def test_a_pair_and_type_belong_to_the_first_test_that_may_ask_for_them(make_knowledge) -> None:
+    diagnosis = diagnose(make_knowledge(c=[(5, 3, "left")], a=[(5, "left"), (3, "left"), (5, "up"), (3, "up")]))
+    asked = {test: set(diagnosis.pairs(test)) for test in TESTS}
+    assert asked["AfT-1"] == {Pair(5, 3, "left")}
+    assert asked["AfT-2"] == {Pair(5, 3, "up")}
+    assert asked["AfT-3"] == {Pair(5, 3, "right"), Pair(5, 3, "down")}
+    assert not asked["AfT-4"]
+
+
+TEMPLATE = [(4, 3, "left"), (5, 4, "up"), (5, 3, "right")]
+CHAIN = [(7, 6, "down"), (8, 7, "up")]
+
+
+def test_ant_asks_for_what_follows_once_a_template_is_known(make_knowledge) -> None:
+    assert set(diagnose(make_knowledge(c=TEMPLATE + CHAIN)).pairs("AnT")) == every_type(8, 6)
+    assert set(diagnose(make_knowledge(s=TEMPLATE, c=CHAIN)).pairs("AnT")) == every_type(8, 6)
+    assert not diagnose(make_knowledge(c=CHAIN)).pairs("AnT")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"s": [(8, 6, x) for x in DIRECTIONS]},  # then it is in no query of ST-2, and known all the same
+        {"s": [(8, 6, "up")]},
+        {"c": [(8, 6, "up")]},
+        {"a": [(8, "up"), (6, "down")]},
+    ],
+)
+def test_ant_does_not_ask_for_what_is_known(make_knowledge, more) -> None:
+    known: dict[str, list[Any]] = {"s": TEMPLATE + CHAIN, "c": [], "a": []}
+    assert set(diagnose(make_knowledge(**known)).pairs("AnT")) == every_type(8, 6)
+    known |= {name: [*known[name], *facts] for name, facts in more.items()}
+    assert not diagnose(make_knowledge(**known)).pairs("AnT")
+
+
+types = st.sampled_from(DIRECTIONS)
+pairs = st.tuples(st.sampled_from(PAIRS), types).map(lambda drawn: (*drawn[0], drawn[1]))
+known = st.fixed_dictionaries(
+    {
+        "s": st.sets(pairs, max_size=40),
+        "c": st.sets(pairs, max_size=25),
+        "a": st.sets(st.tuples(st.integers(1, 9), types), max_size=8),
+    }
+)
+
+
+@given(known=known)
+def test_no_two_tests_ask_the_same_and_each_query_meets_its_definition(make_knowledge, known) -> None:
+    knowledge = make_knowledge(**known)
+    diagnosis = diagnose(knowledge)
+    asked = np.array([diagnosis.queries[test] for test in TESTS])
+    assert asked.sum(0).max() <= 1
+    met = definitions(knowledge)
+    assert all((diagnosis.queries[test] <= met[test]).all() for test in TESTS)
+    assert (asked.any(0) == np.any(list(met.values()), axis=0)).all()  # what any test may ask, one test does ask
+
+
+@given(known=known)
+def test_the_tables_say_the_same_as_the_checkers_sets(make_knowledge, known) -> None:
+    knowledge = make_knowledge(**known)
+    diagnosis = diagnose(knowledge)
+    queries = {pair: test for test in TESTS for pair in diagnosis.pairs(test)}
+    assert queries == Facts.of(knowledge).owners
+
+
+@given(known=known)
+def test_a_test_has_queries_or_a_reason(make_knowledge, known) -> None:
+    diagnosis = diagnose(make_knowledge(**known))
+    assert [test for test in TESTS if not diagnosis.pairs(test)] == list(diagnosis.reasons)
+
+
+ALL = [(d1, d2, x) for d1, d2 in PAIRS for x in DIRECTIONS]
+REST = [pair for pair in ALL if pair[:2] not in ((9, 8), (9, 7))]  # leaves two pairs that no panel has shown
+
+
+@pytest.mark.parametrize(
+    ("known", "test", "reason"),
+    [
+        ({}, "ST-1", "of 36 pairs none is in KB_S"),
+        ({}, "ST-2", "of 36 pairs none is in KB_S"),
+        ({"s": REST}, "ST-2", "of 36 pairs 34 are in KB_S, each of them with all four types"),
+        ({"s": ALL}, "AfT-1", "all 36 pairs are in KB_S"),
+        ({"s": REST}, "AfT-1", "of 36 pairs 34 are in KB_S; of the other 2, none is in KB_C"),
+        ({"s": REST}, "AfT-2", "of 36 pairs 34 are in KB_S; of the other 2, none is in KB_A"),
+        (
+            {"s": REST, "a": [(9, "up"), (8, "left")]},
+            "AfT-2",
+            "of 36 pairs 34 are in KB_S; of the other 2, 1 are in KB_A, none with both digits understood in one type",
+        ),
+        (
+            {"s": REST, "c": [(9, 8, "up")], "a": [(9, "up"), (8, "up")]},
+            "AfT-2",
+            "of 36 pairs 34 are in KB_S; of the other 2, 1 (counted with types) would do, but they belong to AfT-1",
+        ),
+        (
+            {"s": REST, "c": [(9, 8, x) for x in DIRECTIONS]},
+            "AfT-3",
+            "of 36 pairs 34 are in KB_S; of the other 2, 1 are in KB_C, each with all four types",
+        ),
+        (
+            {"s": REST, "a": [(digit, x) for digit in (9, 8) for x in DIRECTIONS]},
+            "AfT-4",
+            "of 36 pairs 34 are in KB_S; of the other 2, 1 are in KB_A, each with both digits understood in all four "
+            "types",
+        ),
+        ({"s": ALL}, "AnT", "all 36 pairs are known from KB_S, KB_C or KB_A"),
+        (
+            {"s": REST},
+            "AnT",
+            "of 36 pairs 34 are known from KB_S, KB_C or KB_A; none of the other 2 follows from two known ones",
+        ),
+        (
+            {"s": CHAIN},
+            "AnT",
+            "of 36 pairs 2 are known from KB_S, KB_C or KB_A; there is no template, three known pairs d1>d2, d2>d3 and "
+            "d1>d3",
+        ),
+    ],
+)
+def test_the_reason_why_a_test_asks_nothing(make_knowledge, known, test, reason) -> None:
+    assert diagnose(make_knowledge(**known)).reasons[test] == reason
