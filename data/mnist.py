@@ -29,7 +29,7 @@ def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarr
     if part not in PARTS:
         raise InputError(f"part is {part!r}; it can be {' or '.join(PARTS)}")
     if full:
-        return read_npz(fetch("mnist"), *(f"{kind}_{part}" for kind in "xy"))
+        return read_npz(fetch("mnist"), f"x_{part}", f"y_{part}")
     entry = shipped()["mnist-subset"]
     verify(entry)
     return read_npz(entry.path, f"{part}_images", f"{part}_labels")

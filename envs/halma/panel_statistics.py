@@ -117,9 +117,9 @@ def save_plot(statistics: PanelStatistics, path: str | Path) -> None:
     x = np.arange(1, 10)
     line = 10 ** (fit.intercept + fit.slope * x)
     logs.plot(x - 1, line, color="#b0423a", label=f"log-linear, R² {fit.r_squared:.3f}")
-    logs.set_yscale("log")
-    for axis in ("set_major_formatter", "set_minor_formatter"):
-        getattr(logs.yaxis, axis)("{x:g}")
+    logs.set_yscale("log", subs=(2, 3, 5))
+    logs.yaxis.set_major_formatter("{x:g}")
+    logs.yaxis.set_minor_formatter("{x:g}")
     logs.legend(frameon=False)
     count = len(statistics.digits)
     figure.suptitle(f"Panels of {count} set{'' if count == 1 else 's'} of mazes: mean and standard deviation of counts")
