@@ -111,11 +111,8 @@ def halma(
         print_json({"store": place, "graphs": graphs, **told, "pairs": counts})
         return
     rows = [(name, *row.values()) for name, row in counts.items()]
-    print_table(
-        ["pairs", *DIRECTIONS, "any"],
-        rows,
-        f"of {len(memory):,} transitions ({memory.lost} lost) with {panels:,} different panels",
-    )
+    print_table(["pairs", *DIRECTIONS, "any"], rows)
+    print(f"of {len(memory):,} transitions ({memory.lost} lost) with {panels:,} different panels")
     print_table(["graph", "facts"], list(graphs.items()), f"written to {place}")
 
 
