@@ -7,7 +7,7 @@ the crossing misses the hint and ends in a dead end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,13 +19,15 @@ from gumption.data import InputError
 from .diagnostics import TESTS, Pair, diagnose
 from .generator import grow_branches, rank_of_path, sample_maze
 from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, panel_row
+from .oracle import oracle_trials
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
 MOST_MAZES = 10_000  # of a test: their optimal paths all differ, and there are 738,980
-ATTEMPTS = 200  # mazes drawn for one question before its pair is given up
+ATTEMPTS = 100  # mazes drawn for one question, until one has a panel that is new and asks for nothing else that is
+ENOUGH = 3  # primitives with which an option reaches across the box
 TRAINING, RANDOM = "T", "RT"
 SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
 
@@ -36,12 +38,18 @@ class Asked(NamedTuple):
     :ivar cell: where the pair is seen; the oracle stops there.
     :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
     :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
+    :ivar sightings: how many records of MEM show the pair with its type. Not 0 for ST-1; elsewhere it says that the
+        pair was there, but not visited often enough to be in KB_S.
+    :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. Where there are
+        any, no maze without them was found, and a failure may have another cause than the pair.
     """
 
     pair: Pair
     cell: Cell
     panel: tuple[int, ...]
     seen: int
+    sightings: int
+    others: tuple[Pair, ...]
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,8 @@ def build_tests(
 
     No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
     panel at an asked cell was never met in training; only where ST-1 finds no such panel it takes one that was met less
-    often than the threshold.
+    often than the threshold. Decision: of the mazes with such a panel, one is taken where the oracle meets nothing else
+    that is not in KB_S, so that what fails there fails because of the pair.
 
     :param training: the mazes that the agent was trained on.
     :param mazes: how many each test gets, spread evenly over its pairs.
@@ -124,7 +133,7 @@ def build_tests(
     if seed < 0 or not 1 <= mazes <= MOST_MAZES:
         raise InputError(f"seed is {seed} and mazes {mazes}; a seed is at least 0, mazes are 1 to {MOST_MAZES}")
     diagnosis = diagnose(knowledge)
-    builder = _Builder(PanelCounts(knowledge.panels, knowledge.panel_counts), training, seed, mazes)
+    builder = _Builder(knowledge, training, seed, mazes)
     built = {
         TRAINING: BuiltTest(tuple(Record(TRAINING, maze, (), None) for maze in training)),
         RANDOM: builder.random_split(),
@@ -140,8 +149,9 @@ def build_tests(
 class _Builder:
     """What the tests have in common: panels that were met, optimal paths that are used up, streams of numbers."""
 
-    def __init__(self, met: PanelCounts, training: Iterable[Maze], seed: int, mazes: int) -> None:
-        self.met, self.seed, self.mazes = met, seed, mazes
+    def __init__(self, knowledge: KnowledgeBases, training: Iterable[Maze], seed: int, mazes: int) -> None:
+        self.knowledge, self.seed, self.mazes = knowledge, seed, mazes
+        self.met = PanelCounts(knowledge.panels, knowledge.panel_counts)
         self.paths = {rank_of_path(maze.optimal_path) for maze in training}
 
     def random_split(self) -> BuiltTest:
@@ -177,7 +187,7 @@ class _Builder:
         return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
 
     def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
-        """A maze that asks for a pair with the least known panel, or why there is none."""
+        """A maze that asks for a pair with a panel that was met least, and for little else, or why there is none."""
         best: tuple[Maze, Asked] | None = None
         repeated = 0
         for _ in range(ATTEMPTS):
@@ -185,11 +195,10 @@ class _Builder:
             if rank_of_path(maze.optimal_path) in self.paths:
                 repeated += 1
                 continue
-            row = panel_row(maze, cell)
-            seen = self.met.count(row)
-            if best is None or seen < best[1].seen:
-                best = maze, Asked(pair, cell, tuple(int(value) for value in row), seen)
-            if not seen:
+            asked = self._asked(maze, pair, cell)
+            if best is None or (asked.seen, len(asked.others)) < (best[1].seen, len(best[1].others)):
+                best = maze, asked
+            if not (asked.seen or asked.others):
                 break
         if best is None or best[1].seen >= below:
             return (
@@ -199,10 +208,32 @@ class _Builder:
         self.paths.add(rank_of_path(best[0].optimal_path))
         return best
 
+    def _asked(self, maze: Maze, pair: Pair, cell: Cell) -> Asked:
+        row = panel_row(maze, cell)
+        sightings = int(self.knowledge.sightings[pair.d1, pair.d2, DIRECTIONS.index(pair.type)])
+        others = {
+            other
+            for other in _met_pairs(maze)
+            if other != pair and not self.knowledge.in_s(other.d1, other.d2, DIRECTIONS.index(other.type))
+        }
+        panel = tuple(int(value) for value in row)
+        return Asked(pair, cell, panel, self.met.count(row), sightings, tuple(sorted(others)))
+
     def _stream(self, test: str, *index: int) -> tuple[tuple[int, ...], np.random.Generator]:
         """A stream of its own for each maze; a spawn key, so that it is none that `sample_mazes` may have had."""
         key = (SPLITS.index(test), *index)
         return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+def _met_pairs(maze: Maze) -> Iterator[Pair]:
+    """The pairs of a crossing and a wall behind it that lie ahead where the oracle's first trial stops."""
+    x, y = maze.start
+    for direction, length in oracle_trials(maze, ENOUGH).exploring:
+        t = DIRECTIONS.index(direction)
+        row = panel_row(maze, (x, y))
+        if 0 < row[t] < row[4 + t]:
+            yield Pair(int(row[4 + t]), int(row[t]), direction)
+        x, y = x + STEPS[t][0] * length, y + STEPS[t][1] * length
 
 
 def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:

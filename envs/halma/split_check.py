@@ -30,6 +30,7 @@ class Facts:
 
     :ivar s, c: (d1, d2, type) of KB_S and KB_C.
     :ivar a: (digit, type) understood through affordance.
+    :ivar sightings: how many records show a pair with its type.
     :ivar panels: how often ten digits were met together in one panel.
     :ivar threshold: what was met less often counts as not known.
     """
@@ -37,6 +38,7 @@ class Facts:
     s: frozenset[tuple[int, int, str]]
     c: frozenset[tuple[int, int, str]]
     a: frozenset[tuple[int, str]]
+    sightings: Mapping[tuple[int, int, str], int]
     panels: Mapping[tuple[int, ...], int]
     threshold: int
 
@@ -49,7 +51,7 @@ class Facts:
             found = product(DIGITS, DIGITS, range(4))
             return frozenset((i, j, DIRECTIONS[t]) for i, j, t in found if i > j and counts[i][j][t] >= enough)
 
-        used = knowledge.affordance.tolist()
+        used, shown = knowledge.affordance.tolist(), knowledge.sightings.tolist()
         panels: Counter[tuple[int, ...]] = Counter()
         for row, count in zip(knowledge.panels.tolist(), knowledge.panel_counts.tolist(), strict=True):
             panels[tuple(row[:10])] += count
@@ -57,6 +59,7 @@ class Facts:
             pairs(knowledge.semantics.tolist()),
             pairs(knowledge.causality.tolist()),
             frozenset((i, DIRECTIONS[t]) for i in DIGITS for t in range(4) if used[i][t] >= enough),
+            {(i, j, x): shown[i][j][t] for i, j in product(DIGITS, DIGITS) for t, x in enumerate(DIRECTIONS)},
             panels,
             enough,
         )
@@ -185,12 +188,17 @@ def check_record(record: Record, facts: Facts) -> list[str]:
         faults.append(f"at {cell} a crossing is {panel[t]} and a wall {panel[4 + t]} {type_}, it claims {d2} and {d1}")
     else:
         faults += _check_decision(record.maze, doors, cell, t, d1, d2)
+    others = tuple(sorted(_met_on_the_way(record.maze, doors) - facts.s - {asked.pair}))
+    if others != asked.others:
+        faults.append(f"elsewhere the maze asks for {_named(others)}, it claims {_named(asked.others)}")
     if list(asked.panel) != panel:
         faults.append(f"the panel at {cell} is {panel}, it claims {list(asked.panel)}")
     owner = facts.owners.get(asked.pair)
     if owner != record.test:
         told = f"it belongs to {owner}" if owner else "no test asks for it"
         faults.append(f"{d1}>{d2}, {type_} is no question of {record.test}: {told}")
+    if facts.sightings.get(asked.pair, 0) != asked.sightings:
+        faults.append(f"the pair was seen {facts.sightings.get(asked.pair, 0)} times, it claims {asked.sightings}")
     seen = facts.panels.get(tuple(panel[:10]), 0)
     if seen != asked.seen:
         faults.append(f"the digits at {cell} were met {seen} times, it claims {asked.seen}")
@@ -217,6 +225,25 @@ def _check_decision(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, t: 
     if wall in way or len(doors[wall]) != 1:
         faults.append(f"the wall at {wall} is no dead end")
     return faults
+
+
+def _met_on_the_way(maze: Maze, doors: Mapping[Cell, set[Cell]]) -> set[tuple[int, int, str]]:
+    """A crossing and a wall behind it, straight ahead at the start, a corner or a crossing of the optimal path."""
+    way = _way(doors, maze.start, maze.goal)
+    met = set()
+    for at, cell in enumerate(way[:-1]):
+        t = next(t for t in range(4) if _ahead(cell, t, 1) == way[at + 1])
+        straight_on = at and _ahead(way[at - 1], t, 1) == cell
+        if straight_on and len(doors[cell]) < 3:
+            continue
+        panel = _panel(maze, doors, cell)
+        if 0 < panel[t] < panel[4 + t]:
+            met.add((panel[4 + t], panel[t], DIRECTIONS[t]))
+    return met
+
+
+def _named(pairs: Iterable[tuple[int, int, str]]) -> str:
+    return " and ".join(f"{d1}>{d2}, {type_}" for d1, d2, type_ in pairs) or "nothing"
 
 
 def _ahead(cell: Cell, t: int, distance: int) -> Cell:

@@ -289,6 +289,8 @@ def _record_json(record: Record, fingerprint: str) -> dict[str, Any]:
         "cell": list(asked.cell) if asked else None,
         "panel": list(asked.panel) if asked else None,
         "seen": asked.seen if asked else None,
+        "sightings": asked.sightings if asked else None,
+        "others": [list(pair) for pair in asked.others] if asked else None,
         "maze": record.maze.to_json(),
         "seed": list(record.seed),
         "knowledge": fingerprint,
@@ -308,11 +310,22 @@ def _record(line: str, test: str, fingerprint: str, where: str) -> Record:
             raise InputError(f"{where}: a maze of another test or of other knowledge bases than the manifest says")
         asked = None
         if value["pair"] is not None:
-            (d1, d2), (x, y) = value["pair"], value["cell"]
-            pair = Pair(int(d1), int(d2), DIRECTIONS[DIRECTIONS.index(value["type"])])
-            asked = Asked(pair, (int(x), int(y)), tuple(int(digit) for digit in value["panel"]), int(value["seen"]))
+            x, y = value["cell"]
+            asked = Asked(
+                _pair(*value["pair"], value["type"]),
+                (int(x), int(y)),
+                tuple(int(digit) for digit in value["panel"]),
+                int(value["seen"]),
+                int(value["sightings"]),
+                tuple(_pair(*other) for other in value["others"]),
+            )
         return Record(test, maze, tuple(int(part) for part in value["seed"]), asked)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{where}: no record of a test maze ({error!r})") from None
+
+
+def _pair(d1: int, d2: int, type_: str) -> Pair:
+    """:raises ValueError: no such direction."""
+    return Pair(int(d1), int(d2), DIRECTIONS[DIRECTIONS.index(type_)])

@@ -1,12 +1,13 @@
 """Mazes around a pair: what they ask, where, and that nothing of it was met in training."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.halma import Mazes, check_unambiguous, panel_row, sample_mazes
+from gumption.envs.halma import Mazes, check_unambiguous, oracle_trials, panel_digits, panel_row, sample_mazes
 from gumption.envs.halma.diagnostics import TESTS, Pair
 from gumption.envs.halma.maze import DIRECTIONS, STEPS
 from gumption.envs.halma.segment_mazes import Asked, PanelCounts, build_tests, draw_maze
@@ -125,6 +126,52 @@ def test_training_mazes_of_the_same_seed_are_other_mazes_than_those_of_rt(make_k
     """Streams apart: nothing here says which mazes are taken, and still none is drawn again."""
     drawn = build_tests(make_knowledge(), TRAINING[:1], seed=0, mazes=20)["RT"].records
     assert not {record.maze for record in drawn} & set(sample_mazes(100, 0, mean_depth=5))
+
+
+def pairs_ahead(maze) -> set[Pair]:
+    """Where the oracle stops, the crossing and the wall behind it in the direction in which it goes on."""
+    cell, met = maze.start, set()
+    for direction, length in oracle_trials(maze, 5).exploring:
+        shown = {
+            d.kind: d.value for d in panel_digits(maze, cell) if (d.direction, d.kind != "goal") == (direction, True)
+        }
+        if "crossing" in shown and shown["crossing"] < shown["wall"]:
+            met.add(Pair(shown["wall"], shown["crossing"], direction))
+        dx, dy = STEPS[DIRECTIONS.index(direction)]
+        cell = cell[0] + dx * length, cell[1] + dy * length
+    return met
+
+
+def test_nothing_else_that_is_not_in_kb_s_is_met_on_the_way(make_knowledge) -> None:
+    known = {Pair(d1, d2, x) for d1 in range(2, 7) for d2 in range(1, d1) for x in DIRECTIONS}
+    built = build_tests(make_knowledge(s=known, a=FACTS["a"]), TRAINING, mazes=30)
+    for test in ("ST-1", "AfT-4"):
+        for record in built[test].records:
+            assert record.asked is not None
+            assert pairs_ahead(record.maze) <= known | {record.asked.pair}
+            assert record.asked.others == ()
+
+
+def test_what_else_is_met_is_told_where_it_cannot_be_avoided(make_knowledge, monkeypatch) -> None:
+    monkeypatch.setattr("gumption.envs.halma.segment_mazes.ATTEMPTS", 1)
+    built = build_tests(make_knowledge(**FACTS), TRAINING, mazes=30)
+    told = 0
+    for test in TESTS:
+        for record in built[test].records:
+            assert record.asked is not None
+            others = {pair for pair in pairs_ahead(record.maze) if pair not in FACTS["s"]} - {record.asked.pair}
+            assert record.asked.others == tuple(sorted(others))
+            told += bool(others)
+    assert told > 20
+
+
+def test_sightings_are_those_of_the_pair_with_its_type(make_knowledge) -> None:
+    knowledge = make_knowledge(**FACTS)
+    sightings = np.arange(400).reshape(10, 10, 4)
+    built = build_tests(replace(knowledge, sightings=sightings), TRAINING, mazes=4)
+    for asked in (question for test in TESTS for question in asked_in(built, test)):
+        d1, d2, x = asked.pair
+        assert asked.sightings == sightings[d1, d2, DIRECTIONS.index(x)]
 
 
 @pytest.mark.parametrize("hint", [False, True])

@@ -112,6 +112,14 @@ def another_count(splits: Splits) -> Record:
     return asking(first(splits, "ST-1")[0], seen=1)
 
 
+def another_sighting(splits: Splits) -> Record:
+    return asking(first(splits, "ST-1")[0], sightings=4)
+
+
+def another_question(splits: Splits) -> Record:
+    return asking(first(splits, "ST-1")[0], others=(Pair(9, 8, "up"),))
+
+
 def another_maze(splits: Splits) -> Record:
     return replace(first(splits, "ST-1")[0], maze=splits.records["RT"][0].maze)
 
@@ -149,6 +157,8 @@ def repeated(splits: Splits) -> Record:
         (outside, "the maze has no cell (99, 0)"),
         (another_panel, "it claims ["),
         (another_count, "were met 0 times, it claims 1"),
+        (another_sighting, "the pair was seen 3 times, it claims 4"),
+        (another_question, "elsewhere the maze asks for"),
         (another_maze, "the same maze as RT.jsonl:1"),
         (another_test, "is no question of ST-1: it belongs to AfT-1"),
         (nothing_asked, "asks for nothing"),
@@ -194,8 +204,8 @@ def test_other_training_mazes_are_found(splits, knowledge) -> None:
     assert found == ["T: not the mazes that the run was trained on"]
 
 
-def test_other_knowledge_is_found(splits, make_knowledge) -> None:
-    found = check_splits(splits, make_knowledge(**FACTS, threshold=4), TRAINING)
+def test_other_knowledge_is_found(splits, knowledge) -> None:
+    found = check_splits(splits, replace(knowledge, memory="another"), TRAINING)
     assert found == [
         "the splits were made from other knowledge bases than those of this run, or with another threshold"
     ]
@@ -220,11 +230,13 @@ UPWARDS = [((0, y), (0, y + 1)) for y in range(5)]
 SPUR = [((0, 3), (1, 3))]
 
 
-def asked_up(knowledge, start, goal, edges, cell=(0, 0)) -> list[str]:
+def asked_up(knowledge, start, goal, edges, others=(), cell=(0, 0)) -> list[str]:
     maze = Maze(start, goal, edges)
     row = tuple(int(value) for value in panel_row(maze, cell))
     assert (row[5], row[1]) == (5, 3)
-    return check_record(Record("ST-1", maze, (0,), Asked(Pair(5, 3, "up"), cell, row, 0)), Facts.of(knowledge))
+    return check_record(
+        Record("ST-1", maze, (0,), Asked(Pair(5, 3, "up"), cell, row, 0, 3, others)), Facts.of(knowledge)
+    )
 
 
 def test_the_maze_that_the_others_are_changed_from_is_right(knowledge) -> None:
@@ -255,7 +267,7 @@ def test_an_asked_cell_beside_the_path_is_found(knowledge) -> None:
 
 
 def test_an_asked_cell_where_nothing_is_decided_is_found(knowledge) -> None:
-    found = asked_up(knowledge, (0, -1), (1, 3), [*UPWARDS, *SPUR, ((0, -1), (0, 0))])
+    found = asked_up(knowledge, (0, -1), (1, 3), [*UPWARDS, *SPUR, ((0, -1), (0, 0))], (Pair(6, 4, "up"),))
     assert found == ["(0, 0) is neither start, corner nor crossing, so that nothing is decided there"]
 
 

@@ -72,7 +72,7 @@ def test_the_manifest_counts(folder, knowledge) -> None:
         "threshold": 3,
         "mean_depth": 5.0,
         "mean_branches": 5.0,
-        "attempts": 200,
+        "attempts": 100,
     }
     assert manifest["knowledge"]["fingerprint"] == knowledge.fingerprint
     assert manifest["knowledge"]["pairs"]["KB_S"] == {"left": 1, "up": 1, "right": 0, "down": 0, "any": 2}
@@ -94,6 +94,8 @@ def test_a_line_says_what_is_asked(folder, built, knowledge) -> None:
         "cell": list(record.asked.cell),
         "panel": list(record.asked.panel),
         "seen": 0,
+        "sightings": 0,
+        "others": [list(pair) for pair in record.asked.others],
         "maze": record.maze.to_json(),
         "seed": [3, 4, 0],
         "knowledge": knowledge.fingerprint,
