@@ -1,5 +1,6 @@
 """HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
 
+from .diagnostics import diagnose
 from .env import HALMAEnv, HALMAVectorEnv
 from .facts import facts
 from .generator import count_optimal_paths, path_of_rank, rank_of_path, sample_maze, sample_mazes, sample_path
@@ -8,6 +9,8 @@ from .maze import Digit, Maze, panel_digits, panel_row
 from .mazes import Mazes, one_hot
 from .memory import Memory, MemoryWriter
 from .oracle import Move, OracleTrials, check_unambiguous, oracle_trials
+from .split_check import check_splits
+from .split_files import Splits, load_splits, make_splits, read_run
 
 __all__ = [
     "Digit",
@@ -20,15 +23,21 @@ __all__ = [
     "MemoryWriter",
     "Move",
     "OracleTrials",
+    "Splits",
+    "check_splits",
     "check_unambiguous",
     "count_optimal_paths",
+    "diagnose",
     "facts",
+    "load_splits",
+    "make_splits",
     "one_hot",
     "oracle_trials",
     "panel_digits",
     "panel_row",
     "path_of_rank",
     "rank_of_path",
+    "read_run",
     "sample_maze",
     "sample_mazes",
     "sample_path",
