@@ -1,7 +1,10 @@
-"""A small recipe book for the tests of the worlds."""
+"""A small recipe book and the maze of a published example, for the tests of the worlds."""
+
+from itertools import pairwise
 
 import pytest
 
+from gumption.envs.halma import Maze
 from gumption.envs.wordcraft import RecipeBook
 
 ROWS = [
@@ -54,3 +57,12 @@ def rows() -> list[tuple[str, str, str]]:
 def book(rows) -> RecipeBook:
     """28 entities (20 within reach of air, earth, fire, time and water), 35 recipes; fire + wood makes three things."""
     return RecipeBook("small", list(dict.fromkeys(label for row in rows for label in row)), rows)
+
+
+@pytest.fixture(scope="session")
+def golden() -> Maze:
+    """The maze of the paper's example trial (A.3), as far as its words and digits tell it."""
+    path = [*((x, 0) for x in range(6)), (5, -1), (6, -1), (7, -1), (7, -2)]
+    branches = [((0, 0), (0, 1)), ((2, 0), (2, 1)), ((3, 0), (3, -1)), ((4, 0), (4, 1))]
+    branches += [((5, -1), (5, -2)), ((7, -1), (7, 0)), ((7, -2), (7, -3))]
+    return Maze((0, 0), (7, -2), [*pairwise(path), *branches])
