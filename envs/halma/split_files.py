@@ -310,9 +310,9 @@ def _record(line: str, test: str, fingerprint: str, where: str) -> Record:
             raise InputError(f"{where}: a maze of another test or of other knowledge bases than the manifest says")
         asked = None
         if value["pair"] is not None:
-            x, y = value["cell"]
+            (d1, d2), (x, y) = value["pair"], value["cell"]
             asked = Asked(
-                _pair(*value["pair"], value["type"]),
+                _pair(d1, d2, value["type"]),
                 (int(x), int(y)),
                 tuple(int(digit) for digit in value["panel"]),
                 int(value["seen"]),
