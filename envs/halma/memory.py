@@ -263,7 +263,7 @@ class MemoryWriter:
     def _write(self) -> None:
         records = self._block[: self._waiting]
         records["checksum"] = _checksums(records)
-        rest = memoryview(records.view(np.uint8))
+        rest = memoryview(records.tobytes())
         try:
             self._file.seek(self._written * records.itemsize)  # over what a write that failed has left
             while rest:  # a system may take a part at a time
