@@ -27,7 +27,8 @@ from .checkpoint import FOLDER, has_checkpoint, load_training, save_training
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
 from .policies import State, build_policy
-from .runs import FINAL, Bar, Board, RunResult, add_metrics, begin, check_free, load_result, read_metrics, write_metrics
+from .progress import Bar
+from .runs import FINAL, Board, RunResult, add_metrics, begin, check_free, load_result, read_metrics, write_metrics
 
 __all__ = ["RunResult", "TrainConfig", "load_result", "train_impala", "vtrace"]
 
@@ -127,7 +128,7 @@ class _Training:
         frames = learner.batch_size * learner.unroll_length
         updates = 0 if config.kg_only else math.ceil(config.total_steps / frames)
         every = max(1, round(config.eval_interval / frames))
-        with Board(self.run_dir, self.done.step) as board, Bar(updates * frames, progress) as bar:
+        with Board(self.run_dir, self.done.step) as board, Bar(updates * frames, "training", progress) as bar:
             for update in range(self.done.step // frames, updates):
                 started = perf_counter()
                 for group in self.optimiser.param_groups:
@@ -139,7 +140,9 @@ class _Training:
                     line = self._evaluate()
                     board.write(line)
                     self._keep(line)
-                    bar.show(line)
+                    bar.show(
+                        int(line["step"]), f"{line['steps_per_s']:,.0f} steps/s, unseen {line['test_success']:.1%}"
+                    )
         return self._finish()
 
     # ---- acting and learning

@@ -191,31 +191,3 @@ class Board:
     def __exit__(self, *_: object) -> None:
         if self.writer is not None:
             self.writer.close()
-
-
-class Bar:
-    """A progress bar with steps/s and success, on stderr."""
-
-    def __init__(self, total: int, visible: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (
-            "[progress.percentage]{task.percentage:>3.0f}%",
-            BarColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-        )
-        self.bar = Progress(*columns, console=Console(stderr=True), disable=not visible, transient=True)
-        self.task = self.bar.add_task("training", total=total)
-
-    def __enter__(self) -> "Bar":
-        self.bar.start()
-        return self
-
-    def show(self, line: dict[str, float]) -> None:
-        told = f"{line['steps_per_s']:,.0f} steps/s, unseen {line['test_success']:.1%}"
-        self.bar.update(self.task, completed=int(line["step"]), description=told)
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()

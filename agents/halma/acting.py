@@ -76,14 +76,25 @@ def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0) ->
     return tally.measures()
 
 
+def random_options(rng: np.random.Generator, count: int, max_opt_len: int) -> np.ndarray:
+    """Options (n, 1 + T) int64 at random: how many primitives, then each of them, the rest zero.
+
+    Decision: "up to max_opt_len primitives" (3.1). Were all T drawn, options of one or two cells, which most panels
+    afford, would hardly ever come up: of 5 primitives 1 option in 100 is valid, here 5.
+    """
+    options = rng.integers(4, size=(count, 1 + max_opt_len))
+    options[:, 1:] *= np.arange(max_opt_len) < rng.integers(1, max_opt_len + 1, size=(count, 1))
+    return options
+
+
 class RandomActor:
-    """Options drawn uniformly."""
+    """Options at random, as in exploration."""
 
     def __init__(self, max_opt_len: int) -> None:
         self.max_opt_len = max_opt_len
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        return rng.integers(4, size=(len(percept.first), 1 + self.max_opt_len))
+        return random_options(rng, len(percept.first), self.max_opt_len)
 
 
 class OracleActor:

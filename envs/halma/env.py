@@ -71,6 +71,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         check_batch(num_envs, render_mode)
         self.settings = HALMASettings(**settings)
         self.mazes = self.settings.load_mazes()
+        self._drawn_from = len(self.mazes)  # what reset options add later is played when asked for only
         self.max_opt_len = self.settings.max_opt_len
         self.painter = self._make_painter()
         space = (
@@ -198,7 +199,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self._reward, self._terminated, self._truncated
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
-        count = len(self.mazes)
+        count = self._drawn_from
         if self.settings.order == "random":
             chosen = rng.integers(count, size=len(columns))
         else:
@@ -248,8 +249,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         if self.painter is None:
             return one_hot(self.rows)
         assert self._painting is not None
-        pictures, self._boxes = self.painter.draw(self.rows, self._painting, boxes=True)
-        return pictures
+        self._pictures, self._boxes = self.painter.draw(self.rows, self._painting, boxes=True)
+        return self._pictures.copy()
 
     def info_arrays(self) -> Arrays:
         index = self.cell
@@ -293,7 +294,10 @@ class HALMAVectorEnv(NativeVectorEnv):
 
         maze = int(self.maze_index[i])
         cells = [self.mazes.cell(maze, index) for index in self._trail[i]]
-        return draw(self.mazes[maze], self.mazes.cell(maze, int(self.cell[i])), mode, trail=cells)
+        cell = self.mazes.cell(maze, int(self.cell[i]))
+        return draw(
+            self.mazes[maze], cell, mode, trail=cells, picture=None if self.painter is None else self._pictures[i]
+        )
 
     # ---- saving
 

@@ -1,0 +1,181 @@
+"""What a HALMA run is made of: agent, mazes, learner. A run is its config: the same one gives the same bits."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf
+from typing import Any
+
+from gumption.data import InputError
+
+SYMBOLIC = ("mlp", "lstm", "tran", "tran+lstm")
+VISUAL = ("cnn+mlp", "cnn+tran", "space")
+WORLD = "halma"
+
+
+@dataclass(frozen=True)
+class TD3Parameters:
+    """Parameters of the learner; what Table S1 of the paper states has its value there unless a reason is given.
+
+    :ivar num_envs: environments, all stepped at once; each step of the batch is followed by one update.
+    :ivar learning_rate: of Adam, for actor and critic. Table S1 has 1e-4 with an update per environment step; here one
+        update follows num_envs steps, so there are so many times fewer of them and each is larger.
+    :ivar batch_size, discount, policy_delay, buffer_size: as in TD3; the target networks keep `target_rate` of
+        themselves in each update of the critic.
+    :ivar reward_scale: of rewards as the critic sees them, so that values are a few units.
+    :ivar greedy_first, greedy_last, greedy_steps: the probability of the greedy option rises linearly from the first
+        value to the last over so many environment steps.
+    :ivar candidates: options per state that the actor is fitted to, the better the critic values them; of these
+        `random_candidates` are drawn as in exploration and the others from the actor itself.
+    :ivar temperature: of that preference, in scaled reward.
+    :ivar hidden_size: units of all layers (Table S2).
+    :ivar sequence, burn_in: moves in a row that an agent with an LSTM learns from, after so many that only bring its
+        state up to date.
+    :ivar max_grad_norm: of the critic's gradient.
+    """
+
+    num_envs: int = 16
+    learning_rate: float = 1e-3
+    adam_epsilon: float = 1e-8
+    batch_size: int = 128
+    reward_scale: float = 0.05
+    discount: float = 0.95
+    policy_delay: int = 5
+    target_rate: float = 0.995
+    buffer_size: int = 10_000
+    greedy_first: float = 0.1
+    greedy_last: float = 0.95
+    greedy_steps: int = 100_000
+    candidates: int = 12
+    random_candidates: int = 4
+    temperature: float = 0.05
+    hidden_size: int = 128
+    sequence: int = 16
+    burn_in: int = 8
+    max_grad_norm: float = 10.0
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value out of range."""
+        for name, least in _LEAST.items():
+            value, whole = getattr(self, name), isinstance(least, int)
+            if not isinstance(value, int if whole else int | float) or not least <= value < inf:
+                raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
+        for name in ("discount", "target_rate", "greedy_first", "greedy_last"):
+            if getattr(self, name) > 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at most 1")
+        if self.random_candidates > self.candidates:
+            raise InputError(f"random_candidates is {self.random_candidates} of {self.candidates} candidates")
+        if self.batch_size % self.sequence:
+            raise InputError(f"batch_size is {self.batch_size}; it is a multiple of sequence, {self.sequence}")
+        if self.hidden_size % 4:
+            raise InputError(f"hidden_size is {self.hidden_size}; it is a multiple of 4, the heads of the attention")
+        if self.buffer_size < self.num_envs * (self.sequence + self.burn_in + 2):
+            raise InputError(
+                f"buffer_size is {self.buffer_size}: no room for sequences of {self.num_envs} environments"
+            )
+
+
+_LEAST: dict[str, float] = {
+    **dict.fromkeys(
+        ("num_envs", "batch_size", "policy_delay", "buffer_size", "greedy_steps", "hidden_size", "sequence"), 1
+    ),
+    **dict.fromkeys(("burn_in", "random_candidates"), 0),
+    "candidates": 2,
+    **dict.fromkeys(("learning_rate", "adam_epsilon", "discount", "target_rate", "max_grad_norm"), 0.0),
+    **dict.fromkeys(("greedy_first", "greedy_last", "temperature", "reward_scale"), 0.0),
+}
+
+
+@dataclass(frozen=True)
+class HALMAConfig:
+    """One training run.
+
+    :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
+        see panels.
+    :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
+    :ivar guide_weight: of those scores, which lie between -1 and 1.
+    :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
+    :ivar max_opt_len, num_mazes, maze_seed, mean_depth, mean_branches: the mazes and options of the training.
+    :ivar images: whose handwriting visual panels show, see `HALMASettings`.
+    :ivar space_model: folder of a pretrained SPACE model, for agent="space".
+    :ivar episodes: so many are begun and ended.
+    :ivar log_interval, checkpoint_interval: episodes between two lines of metrics, and between two checkpoints.
+    :ivar overrides: TD3Parameters that differ from the defaults.
+    """
+
+    agent: str = "mlp"
+    guided: bool = False
+    guide_weight: float = 20.0
+    guide_interval: int = 100
+    max_opt_len: int = 5
+    num_mazes: int = 100
+    maze_seed: int = 0
+    mean_depth: float = 2
+    mean_branches: float = 5
+    images: str = "train"
+    space_model: str | None = None
+    episodes: int = 2000
+    log_interval: int = 20
+    checkpoint_interval: int = 200
+    overrides: tuple[tuple[str, Any], ...] = ()
+    seed: int = 0
+    device: str = "auto"
+    world: str = WORLD
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value that is unknown or out of range."""
+        object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
+        if self.agent not in SYMBOLIC + VISUAL:
+            raise InputError(f"agent is {self.agent!r}; it can be {', '.join(SYMBOLIC + VISUAL)}")
+        if self.world != WORLD:
+            raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
+        for name in ("guide_interval", "max_opt_len", "num_mazes", "episodes", "log_interval", "checkpoint_interval"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
+        for name in ("seed", "maze_seed"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at least 0")
+        if self.guided and self.agent in VISUAL:
+            raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided=True needs symbols")
+        if not self.guided and (self.guide_weight, self.guide_interval) != (20.0, 100):
+            raise InputError("guide_weight and guide_interval need guided=True")
+        if self.agent not in VISUAL and self.images != "train":
+            raise InputError(f"images are for agents that see panels; {self.agent} sees symbols")
+        if (self.space_model is not None) != (self.agent == "space"):
+            raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
+        known = {field.name for field in fields(TD3Parameters)}
+        for name, _ in self.overrides:
+            if name not in known:
+                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        _ = self.learner
+
+    @property
+    def learner(self) -> TD3Parameters:
+        """The default parameters with the overrides."""
+        return replace(TD3Parameters(), **dict(self.overrides))
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the agent has an LSTM."""
+        return self.agent.endswith("lstm")
+
+    @property
+    def observation(self) -> str:
+        """What the environment shows: "symbolic" or "visual"."""
+        return "visual" if self.agent in VISUAL else "symbolic"
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Any, **changes: Any) -> "HALMAConfig":
+        """The config of such a dict.
+
+        :param changes: fields to replace, such as the device.
+        :raises InputError: unknown or missing fields.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(value, dict):
+            raise InputError(f"not the config of a run: {value!r:.40}")
+        if set(value) != known:
+            raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
+        return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})

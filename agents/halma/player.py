@@ -1,0 +1,120 @@
+"""A network as an actor: it perceives, remembers, asks its knowledge and chooses."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+
+from .acting import Percept, random_options
+from .actor_critic import Actor
+from .config import HALMAConfig
+from .encoders import COLUMNS, ROWS, Memo
+
+if TYPE_CHECKING:
+    from .guidance import Guide
+    from .knowledge import HALMAKnowledge
+
+
+class Perception(NamedTuple):
+    """How observations become the features that networks take.
+
+    :ivar shape, dtype: of the features of one observation.
+    :ivar read: (B, ...) uint8 observations -> (B, *shape) features on the device.
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    read: Callable[[np.ndarray], torch.Tensor]
+
+
+def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
+    """Symbols and pictures as they are; for the SPACE agent the slots of its pretrained model.
+
+    :raises InputError: no model where `space_model` says.
+    """
+    if config.space_model is not None:
+        from .space_encoder import SpaceEncoder
+
+        eyes = SpaceEncoder.load(config.space_model, str(device))
+        return Perception(eyes.slots, torch.float32, eyes.encode)
+    shape = (ROWS, COLUMNS) if config.observation == "symbolic" else (128, 128, 3)
+    return Perception(shape, torch.uint8, lambda observation: torch.from_numpy(observation).to(device))
+
+
+class NetworkActor:
+    """Plays the best option of a network with probability `greedy`, else one at random.
+
+    :ivar greedy: may be changed at any time.
+    :ivar features: of the latest percept.
+    """
+
+    def __init__(self, network: Actor, perception: Perception, greedy: float) -> None:
+        self.network, self.perception, self.greedy = network, perception, greedy
+        self.features = torch.empty(0)
+        self.memo: Memo | None = None
+        self.knowledge: HALMAKnowledge | None = None
+        self.guide: Guide | None = None
+        self.guide_weight = 0.0
+
+    def memo_of(self, percept: Percept) -> Memo:
+        """What the network remembers before it takes in a percept."""
+        if self.memo is None or len(self.memo.hidden) != len(percept.first):
+            self.memo = self.network.body.start(len(percept.first))
+        return self.memo
+
+    @torch.no_grad()
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        """Options (B, 1 + T) int64."""
+        self.features = self.perception.read(percept.observation)
+        where = self.features.device
+        action, reward, first = (
+            torch.from_numpy(part).to(where)[:, None] for part in (percept.action, percept.reward, percept.first)
+        )
+        made, self.memo = self.network.body(self.features[:, None], action, reward, first, self.memo_of(percept))
+        options = self.network.decode(made[:, 0], explore=False, advice=self._advice(percept)).cpu().numpy()
+        elsewhere = rng.random(len(options)) >= self.greedy
+        drawn = random_options(rng, len(options), options.shape[1] - 1)
+        return np.where(elsewhere[:, None], drawn, options)
+
+    def consult(self, knowledge: "HALMAKnowledge", weight: float) -> None:
+        """Mix what some knowledge says into the logits, from now on."""
+        self.knowledge, self.guide_weight = knowledge, weight
+        if self.guide is not None:
+            self.guide.knowledge = knowledge
+
+    def _advice(self, percept: Percept) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        if self.knowledge is None:
+            return None
+        from .guidance import Guide
+
+        size = len(percept.first)
+        if self.guide is None or self.guide.num_envs != size:
+            self.guide = Guide(self.knowledge, size)
+        guide, weight = self.guide, self.guide_weight
+        guide.observe(percept)
+
+        def advice(chosen: torch.Tensor) -> torch.Tensor:
+            made = chosen.cpu().numpy()
+            bias = guide.primitive_bias(made[:, 0], made[:, 1:]) if made.shape[1] else guide.direction_bias()
+            return weight * torch.from_numpy(bias).to(chosen.device)
+
+        return advice
+
+
+def knowledge_of(folder: Path, upto: int | None = None) -> "HALMAKnowledge":
+    """What follows from the memory of a run, or from its first `upto` records.
+
+    :raises InputError: a run without memory.
+    """
+    from gumption.envs.halma.memory import Memory
+
+    from .knowledge import HALMAKnowledge
+
+    memory = Memory.load(folder)
+    if upto is not None and len(memory) < upto:
+        raise InputError(f"{folder} has {len(memory)} records, fewer than the {upto} that the run's knowledge is of")
+    return HALMAKnowledge.of_memory(Memory(memory.records[:upto], memory.max_opt_len))
