@@ -16,8 +16,9 @@ NONE = -1
 class EpisodicMemory:
     """:ivar here: (B,) int64 index of the place in the order in which the episode came upon places.
     :ivar came: (B,) int64 direction of the move that led here, NONE at a trial's start.
-    :ivar tried: (B, PLACES, 4) int64: how often a move in a direction led away from a place.
-    :ivar failed: (B, PLACES, 4, 10) bool: a move of this value was not carried out there; 0 is an unknown value.
+    :ivar tried: (B, PLACES, 4, 10) int16: how often a move of this direction and value led away from a place; 0 is an
+        unknown value.
+    :ivar failed: (B, PLACES, 4, 10) bool: it was not carried out there; of unknown values, one says nothing of another.
     :ivar plan_direction: (B, PLACES) int64: where to go on from a place, NONE where no known way to the goal leads on.
     :ivar plan_value: (B, PLACES) int64: how far.
     :ivar pending_direction, pending_value: (B,) int64: what is left of a planned move that takes several options.
@@ -27,7 +28,7 @@ class EpisodicMemory:
         self._each = np.arange(num_envs)
         shape = (num_envs, PLACES)
         self.here, self.came, self.pending_direction, self.pending_value = np.zeros((4, num_envs), dtype=np.int64)
-        self.tried = np.zeros((*shape, 4), dtype=np.int64)
+        self.tried = np.zeros((*shape, 4, 10), dtype=np.int16)
         self.failed = np.zeros((*shape, 4, 10), dtype=bool)
         self.plan_direction, self.plan_value = np.zeros((2, *shape), dtype=np.int64)
         self._codes = np.zeros(shape, dtype=np.int64)
@@ -55,9 +56,10 @@ class EpisodicMemory:
         each, codes = self._each, place_codes(rows)
         stayed = ~first & ~trial_over & (codes == self._codes[each, self.here])
         moved = ~first & ~trial_over & ~stayed
-        self.failed[each[stayed], self.here[stayed], direction[stayed], value[stayed]] = True
+        failed = stayed & (value > 0)
+        self.failed[each[failed], self.here[failed], direction[failed], value[failed]] = True
         left = moved | (reached & ~first)
-        self.tried[each[left], self.here[left], direction[left]] += 1
+        self.tried[each[left], self.here[left], direction[left], value[left]] += 1
         last = self._length - 1
         self._direction[each[left], last[left]] = direction[left]
         self._value[each[left], last[left]] = value[left]

@@ -13,7 +13,7 @@ They stand beside the facts of the knowledge bases (envs/halma/facts.py) in the 
 
 A change is stated from the third time it was met, as in the knowledge bases. The others are generalisations: they are
 stated when they held in all of at least `LAW` cases, except leadsTo, which is stated for the direction that was taken
-in at least two thirds of the cases (a move can jump over a crossing and come back).
+at two thirds of the panels or more (a move can jump over a crossing and come back).
 """
 
 from itertools import combinations_with_replacement, permutations
@@ -191,15 +191,18 @@ def _led(memory: Memory, threshold: int) -> np.ndarray:
     shown = np.flatnonzero(successful & memory.valid & (memory.before[:, 10] > 0))[::-1]
     _, last = np.unique(np.stack([trial[shown], place_codes(memory.before[shown])], axis=1), axis=0, return_index=True)
     left = shown[last]
+    shape, direction = memory.before[left, 10] - 1, memory.direction[left]
+    # Each panel counts once: the tenth trial of an episode repeats what was done in the second.
+    _, once = np.unique(np.stack([place_codes(memory.before[left]), direction], axis=1), axis=0, return_index=True)
     counts = np.zeros((4, 4), dtype=np.int64)
-    np.add.at(counts, (memory.before[left, 10] - 1, memory.direction[left]), 1)
+    np.add.at(counts, (shape[once], direction[once]), 1)
     return (counts >= threshold) & (3 * counts >= 2 * counts.sum(1, keepdims=True))
 
 
 def _gone_at_goal(memory: Memory, moves: _Moves) -> np.ndarray:
-    """(8,) bool: a colour that panels show, and none of at least `LAW` panels at the goal."""
-    reached = (memory.flags & REACHED) != 0
-    if reached.sum() < LAW:
+    """(8,) bool: a colour that panels show, and none of at least `LAW` different panels at the goal."""
+    reached = np.flatnonzero((memory.flags & REACHED) != 0)
+    if len(np.unique(place_codes(memory.after[reached]))) < LAW:
         return np.zeros(8, dtype=bool)
     return ((moves.most[reached] > 0).sum(0) >= LAW) & ~(moves.most_after[reached] > 0).any(0)
 

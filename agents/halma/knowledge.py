@@ -125,6 +125,8 @@ class HALMAKnowledge:
         rules = applicable(default_rules() if rules is None else rules, relations)
         if rules:
             infer(graph, rules, source=name)
+        else:  # then nothing follows any more, whatever did before
+            graph.remove(list(graph.triples(graph=default_into(name))), graph=default_into(name))
         source = _Source(graph, name, rules)
         options = Options(int(max_opt_len))
         greater = source.table(GREATER_THAN, [f"{c} {v}" for c in ALL_COLOURS for v in _VALUES])

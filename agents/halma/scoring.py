@@ -10,7 +10,8 @@ The scores are what HALMA's meta-strategy (paper, A.3) makes of what is known, a
 The nearest stop is the least of the crossing's, the wall's and, straight ahead, the goal's digit. One of these digits
 that might be the least gets 0.8 of what the direction is worth, any other affordable length 0.2. A direction is worth
 a third, a fifth, ... where it was tried before in this episode, and so is the way back; and it is worth 0.3 of that
-where a hint or the known way leads elsewhere.
+where a hint or the known way leads elsewhere. A length that was tried gets a half, a third, ... besides: who does not
+know yet what a goal looks like passes over it otherwise, from stop to stop.
 """
 
 import numpy as np
@@ -72,21 +73,23 @@ class Scoring:
         straight = shown[:, self._goal, 0].astype(bool).sum(1, keepdims=True) == 1
         case = 100 * digits[..., 0] + 10 * digits[..., 1] + straight * there * to_goal
         affordable, part = self._affordable[case, _DIRECTION], self._part[case, _DIRECTION]
-        worth = self._worth(rows[:, 10], to_goal > 0, there, episodes)
+        tried = episodes.tried[each, episodes.here]  # (B, 4, 10)
+        worth = self._worth(rows[:, 10], to_goal > 0, there, tried.sum(2), episodes)
         scores = np.zeros((len(rows), 4, CLASSES), dtype=np.float32)
-        scores[:, :, :HOPELESS] = part * np.where(part > 0, worth[..., None], np.float32(1))
+        scores[:, :, :HOPELESS] = np.where(part > 0, part * worth[..., None] / (1 + tried), part)
         self._follow_plan(scores, affordable, episodes)
         scores[~there & (self._way < _NO_COLOUR)] = STOPPED
         scores[:, :, :HOPELESS][episodes.failed[each, episodes.here]] = STOPPED
         scores[:, :, HOPELESS] = STOPPED
         return scores
 
-    def _worth(self, hint: np.ndarray, nearer: np.ndarray, there: np.ndarray, episodes: EpisodicMemory) -> np.ndarray:
+    def _worth(
+        self, hint: np.ndarray, nearer: np.ndarray, there: np.ndarray, tried: np.ndarray, episodes: EpisodicMemory
+    ) -> np.ndarray:
         """(B, 4) float32: what each direction is worth that has a way."""
-        each, came = np.arange(len(hint)), episodes.came
+        came = episodes.came
         back = (came != NONE)[:, None] & self._knowledge.opposite[came]
-        in_vain = episodes.tried[each, episodes.here] + back
-        worth = np.where(nearer, TOWARDS_GOAL, ELSEWHERE) / (1 + 2 * in_vain)
+        worth = np.where(nearer, TOWARDS_GOAL, ELSEWHERE) / (1 + 2 * (tried + back))
         leads = self._leads[hint]
         worth = np.where(leads.any(1, keepdims=True), np.where(leads, 1.0, ASIDE * worth), worth)
         planned = episodes.pending_direction[:, None]
