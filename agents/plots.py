@@ -1,4 +1,4 @@
-"""Plots of success: curves over training steps, and final values with their intervals.
+"""Plots of what agents came to: curves over training steps, and final values with their intervals.
 
 Every line is labelled where it ends instead of in a legend, in colours that people with the common kinds of colour
 blindness tell apart (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,20 +43,36 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One condition over training: steps (points,), success (runs, points) in 0..1, a row for each seed."""
+    """One condition over training: steps (points,), values (runs, points), a row for each seed."""
 
     label: str
     steps: ArrayLike
-    success: ArrayLike
+    values: ArrayLike
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the axes of a curve measure.
+
+    :ivar label, top: of the values, which lie between 0 and `top`.
+    :ivar form: how a value is written, a format specification.
+    :ivar steps: label of the steps.
+    """
+
+    label: str = "success on unseen recipes"
+    top: float = 1.0
+    form: str = ".0%"
+    steps: str = "environment steps"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: lines, and references drawn across it at a fixed success, such as a random policy's."""
+    """One set of axes: lines, and references drawn across it at a fixed value, such as a random policy's."""
 
     title: str
     lines: Sequence[Line] = ()
     references: Mapping[str, float] = field(default_factory=dict)
+    scale: Scale = field(default_factory=Scale)
 
 
 @dataclass(frozen=True)
@@ -68,8 +84,8 @@ class FinalPanel:
     references: Mapping[str, float] = field(default_factory=dict)
 
 
-def plot_success_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: mean success over steps with its 95 % bootstrap band, panels side by side.
+def plot_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: mean over runs at each step with its 95 % bootstrap band, panels side by side.
 
     A condition keeps its colour over all panels. Raises InputError when there is nothing to draw or the shapes of a
     line do not fit.
@@ -78,20 +94,22 @@ def plot_success_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], t
         raise InputError("no curve to plot: none of the runs has recorded an evaluation")
     for panel in panels:
         for line in panel.lines:
-            shape = np.shape(line.success)
+            shape = np.shape(line.values)
             if len(shape) != 2 or shape[1] != len(np.asarray(line.steps)):
-                raise InputError(f"{line.label}: success {shape} is not (runs, {len(np.asarray(line.steps))} steps)")
+                raise InputError(f"{line.label}: values {shape} are not (runs, {len(np.asarray(line.steps))} steps)")
     looks = _looks([line.label for panel in panels for line in panel.lines])
+    shared = len({panel.scale for panel in panels}) == 1
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for axis, panel in zip(axes, panels, strict=True):
+        axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
+        for i, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
             _draw_curves(axis, panel, looks)
-        axes[0].set_ylabel("success on unseen recipes")
+            if not (shared and i):
+                axis.set_ylabel(panel.scale.label)
         if title:
             figure.suptitle(title, fontsize=11, fontweight="bold")
 
-    return _save(draw, (4.9 * len(panels) + 0.6, 3.9), Path(stem))
+    return save_figure(draw, (4.9 * len(panels) + 0.6, 3.9), Path(stem))
 
 
 def plot_final_success(
@@ -111,7 +129,7 @@ def plot_final_success(
         if title:
             figure.suptitle(title, fontsize=11, fontweight="bold")
 
-    return _save(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem))
+    return save_figure(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem))
 
 
 def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -149,34 +167,36 @@ def _looks(labels: Sequence[str]) -> dict[str, tuple[str, Any]]:
 
 
 def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    scale = panel.scale
     ends: list[tuple[float, str, str]] = []
     for line in panel.lines:
         colour, dash = looks[line.label]
         steps = np.asarray(line.steps, dtype=np.float64)
-        band = curve_band(line.success)
+        band = curve_band(line.values)
         axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, zorder=3)
         axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
         ends.append((float(band.mean[-1]), line.label, colour))
     for label, value in panel.references.items():
         axis.axhline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
         ends.append((value, label, _REFERENCE_COLOUR))
-    axis.set_ylim(0, 1.015)
+    axis.set_ylim(0, 1.015 * scale.top)
     axis.set_xlim(0, max((float(np.max(line.steps)) for line in panel.lines), default=1.0))
-    axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, scale.form)))
     axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: _steps_text(steps)))
-    axis.set_xlabel("environment steps")
+    axis.set_xlabel(scale.steps)
     axis.set_title(panel.title, fontsize=10)
     axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-    _label_ends(axis, ends)
+    _label_ends(axis, ends, scale)
 
 
-def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], scale: Scale) -> None:
     """Labels right of the axes, beside their lines; a thin leader shows where a label that had to move belongs."""
-    wrapped = [textwrap.fill(f"{label} {value:.0%}", _LABEL_WIDTH) for value, label, _ in ends]
-    heights = spread_labels([value for value, _, _ in ends], [0.055 * (text.count("\n") + 1) for text in wrapped])
+    wrapped = [textwrap.fill(f"{label} {value:{scale.form}}", _LABEL_WIDTH) for value, label, _ in ends]
+    sizes = [0.055 * scale.top * (text.count("\n") + 1) for text in wrapped]
+    heights = spread_labels([value for value, _, _ in ends], sizes, high=scale.top)
     for (value, _, colour), height, text in zip(ends, heights, wrapped, strict=True):
         axis.annotate(
             text,
@@ -242,8 +262,8 @@ def _steps_text(steps: float) -> str:
     return f"{steps / 1e3:g} k" if steps else "0"
 
 
-def _save(draw: Any, size: tuple[float, float], stem: Path) -> tuple[Path, Path]:
-    """Draw one figure and write it as PNG and SVG."""
+def save_figure(draw: Callable[[Figure], None], size: tuple[float, float], stem: Path) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg of what `draw` draws into a figure of so many inches."""
     import matplotlib
     from matplotlib.figure import Figure
     from PIL import Image

@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command(epilog="Example: gumption bench env --recipe-book alchemy2.json --markdown bench.md")
 def bench(
     name: Annotated[
-        str | None, typer.Argument(help="env, train, complex, kg or help; without it, all of them.")
+        str | None, typer.Argument(help="env, train, complex, kg, halma or help; without it, all of them.")
     ] = None,
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
     word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None,

@@ -225,10 +225,11 @@ def train_agents(
     split: Any,
 ) -> None:
     """Stage 4: every agent with every seed; runs that are complete are kept."""
-    from .experiments.jobs import make_jobs, plan_header, read_final, run_job, run_jobs, write_plan
+    from .experiments.jobs import make_jobs, run_jobs, write_plan
+    from .experiments.wordcraft_runs import FIXED, plan_header, read_final, run_job
 
     _heading(console, 4, "Agents")
-    write_plan(out, experiment, common, plan_header(book, split, "cpu", workers))
+    write_plan(out, experiment, common, plan_header(book, split, "cpu", workers), FIXED)
     jobs = make_jobs(experiment, common, seeds, out)
     done = sum(job.complete for job in jobs)
     console.print(

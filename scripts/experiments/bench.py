@@ -147,11 +147,19 @@ def kg_case(settings: BenchSettings) -> Iterator[Measurement]:
     return kg_case(settings)
 
 
+def halma_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """HALMA's environments, mazes, tests and training."""
+    from .bench_halma import halma_case
+
+    return halma_case(settings)
+
+
 CASES: dict[str, Callable[[BenchSettings], Iterator[Measurement]]] = {
     "env": env_case,
     "train": train_case,
     "complex": complex_case,
     "kg": kg_case,
+    "halma": halma_case,
     "help": help_case,
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -17,50 +16,69 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from gumption.data import InputError
-from gumption.data.provenance import command_line, hardware, usable_cores, versions
+from gumption.data.provenance import usable_cores
 from gumption.data.writing import write_json
-
-from .wordcraft import EXPERIMENTS, Experiment, Method
 
 PLAN = "plan.json"
 FINAL = "final.json"
-# What must stay the same for new runs to stand beside the ones that a folder has already.
-_FIXED = ("experiment", "settings", "recipe_book_hash", "split_hash", "word_vectors")
+_FILES = ("recipe_book", "word_vectors", "space_model")  # settings that may be files of this machine
+
+
+class Varied(Protocol):
+    """A condition of an experiment: in which settings it differs, and what is done with them."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def method(self) -> str: ...
+
+
+class Planned(Protocol):
+    """An experiment of any world: what jobs are made from."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def base(self) -> Mapping[str, Any]: ...
+
+    @property
+    def conditions(self) -> Mapping[str, Varied]: ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """One condition with one seed: the TrainConfig fields to run it with, and where its run directory is."""
+    """One condition with one seed: the fields of the config to run it with, and where its run directory is.
+
+    :ivar last: the file that a run writes last.
+    """
 
     label: str
     seed: int
-    method: Method
+    method: str
     settings: Mapping[str, Any]
     directory: Path
+    last: str = FINAL
 
     @property
     def complete(self) -> bool:
-        """Whether its final figures are written, which is the last thing a run does."""
-        return (self.directory / FINAL).is_file()
+        """Whether the last thing that a run does is done."""
+        return (self.directory / self.last).is_file()
 
 
 RunJob = Callable[[Job, bool], None]
 
 
-def find_experiment(name: str) -> Experiment:
-    """The experiment of that name; InputError with the known names otherwise."""
-    if name not in EXPERIMENTS:
-        raise InputError(f"no experiment is called {name!r}; known are: {', '.join(EXPERIMENTS)}")
-    return EXPERIMENTS[name]
-
-
-def make_jobs(experiment: Experiment, common: Mapping[str, Any], seeds: Sequence[int], out: Path) -> list[Job]:
+def make_jobs(
+    experiment: Planned, common: Mapping[str, Any], seeds: Sequence[int], out: Path, last: str = FINAL
+) -> list[Job]:
     """All jobs, the seeds of a condition one after another: they share its knowledge, which is dear to set up.
 
-    `common` are TrainConfig fields from the command line; they hold for every condition.
+    `common` are fields of the config from the command line; they hold for every condition.
     """
     return [
         Job(
@@ -69,6 +87,7 @@ def make_jobs(experiment: Experiment, common: Mapping[str, Any], seeds: Sequence
             condition.method,
             _settings(experiment, label, common) | {"seed": seed},
             out / slug(label) / f"seed-{seed}",
+            last,
         )
         for label, condition in experiment.conditions.items()
         for seed in seeds
@@ -80,16 +99,23 @@ def slug(label: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
-def write_plan(out: Path, experiment: Experiment, common: Mapping[str, Any], header: Mapping[str, Any]) -> None:
-    """Write plan.json, or check the one that is there: InputError where its runs have other settings or another book.
+def write_plan(
+    out: Path,
+    experiment: Planned,
+    common: Mapping[str, Any],
+    header: Mapping[str, Any],
+    fixed: Sequence[str] = (),
+) -> None:
+    """Write plan.json, or check the one that is there: InputError where its runs have other settings.
 
-    `header` holds what is told about the runs (command, versions, hardware, hashes); it is replaced by the newest.
+    :param header: what is told about the runs (command, versions, hardware, hashes); it is replaced by the newest.
+    :param fixed: parts of the header that must stay the same for new runs to stand beside those of the folder.
     """
     settings = {label: _portable(_settings(experiment, label, common)) for label in experiment.conditions}
     plan = json.loads(json.dumps({"experiment": experiment.name, "settings": settings, **header}))
     if (out / PLAN).is_file():
         before = read_json(out / PLAN)
-        changed = [key for key in _FIXED if before.get(key) != plan.get(key)]
+        changed = [key for key in ("experiment", "settings", *fixed) if before.get(key) != plan.get(key)]
         if changed:
             raise InputError(
                 f"{out} holds runs that differ in {_difference(before, plan, changed[0])}: "
@@ -138,46 +164,6 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         ) from None
 
 
-def run_job(job: Job, progress: bool) -> None:
-    """Train the agent of a job, or measure its baseline; either leaves final.json in the job's directory."""
-    from gumption.agents import baselines
-    from gumption.agents.impala import TrainConfig, train_impala
-
-    config = TrainConfig(**job.settings)
-    if job.method == "train":
-        train_impala(config, run_dir=job.directory, progress=progress, resume=True)
-        return
-    measure = {
-        "random": baselines.random_success,
-        "kg_only": baselines.kg_only_success,
-        "oracle": baselines.oracle_success,
-    }[job.method]
-    started = perf_counter()
-    final = measure(config, seed=job.seed)
-    write_json(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
-
-
-def plan_header(book: Any, split: Any, device: str, workers: int) -> dict[str, Any]:
-    """What plan.json tells about the runs beside their settings; `book` is a RecipeBook, `split` its Split."""
-    return {
-        "command": command_line(sys.argv[1:]),
-        "versions": versions(),
-        "hardware": hardware(device),
-        "workers": workers,
-        "recipe_book": book.name,
-        "recipe_book_hash": book.hash,
-        "split_hash": split.hash,
-    }
-
-
-def read_final(directory: Path) -> dict[str, Any]:
-    """The final figures of a complete run; InputError where they are missing or without a success."""
-    final = read_json(directory / FINAL)
-    if not isinstance(final, dict) or final.get("test_success") is None:
-        raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
-    return final
-
-
 def read_json(path: Path) -> Any:
     """A JSON file of ours; InputError where it is missing or broken."""
     try:
@@ -188,35 +174,13 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: not valid JSON ({error}); remove the folder it is in and run again") from error
 
 
-def read_curve(directory: Path) -> list[dict[str, float]]:
-    """The evaluations of a run in order: {"step", "test_success"} of each line of metrics.jsonl that has one.
-
-    A run that was resumed may tell a step twice; the last word counts.
-    """
-    path = directory / "metrics.jsonl"
-    if not path.is_file():
-        return []
-    points: dict[int, float] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}: not valid JSON ({error})") from error
-        if record.get("test_success") is not None:
-            points[int(record["step"])] = float(record["test_success"])
-    return [{"step": step, "test_success": points[step]} for step in sorted(points)]
-
-
-def _settings(experiment: Experiment, label: str, common: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(experiment: Planned, label: str, common: Mapping[str, Any]) -> dict[str, Any]:
     return {**experiment.base, **experiment.conditions[label].settings, **common}
 
 
 def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without the folders of this machine."""
-    return {
-        key: Path(value).name if key in ("recipe_book", "word_vectors") and value else value
-        for key, value in settings.items()
-    }
+    return {key: Path(value).name if key in _FILES and value else value for key, value in settings.items()}
 
 
 def _timed(run: RunJob, job: Job) -> float:

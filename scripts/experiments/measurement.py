@@ -19,6 +19,8 @@ class BenchSettings:
     :ivar wn18rr: folder with train.txt, valid.txt and test.txt, for the ranking of the case kg.
     :ivar triples: facts in each store of the case kg.
     :ivar epochs: of a training of the case kg.
+    :ivar halma_envs, halma_episodes, halma_slice: of the case halma: environments, episodes of the memory that
+        tests are made for, and of the training that is measured.
     :ivar tell: is told what is being measured.
     """
 
@@ -31,6 +33,9 @@ class BenchSettings:
     wn18rr: str | None = None
     triples: int = 500_000
     epochs: int = 30
+    halma_envs: int = 1024
+    halma_episodes: int = 2_000
+    halma_slice: int = 64
     tell: Callable[[str], None] = field(default=_silent, repr=False)
 
 

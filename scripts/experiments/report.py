@@ -9,8 +9,9 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.writing import write_json, write_text
 
-from .jobs import FINAL, PLAN, find_experiment, read_curve, read_final, read_json, slug
+from .jobs import FINAL, PLAN, read_json, slug
 from .wordcraft import Condition, Experiment
+from .wordcraft_runs import find_experiment, read_curve, read_final
 
 RESULTS = "results.json"
 TABLE = "table.md"
@@ -55,7 +56,7 @@ def gather(directory: Path, experiment: Experiment | None = None, people: Sequen
 
 def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
     """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
-    from gumption.agents.plots import FinalPanel, Line, Panel, plot_final_success, plot_success_curves
+    from gumption.agents.plots import FinalPanel, Line, Panel, plot_curves, plot_final_success
 
     write_json(directory / RESULTS, results)
     write_text(directory / TABLE, markdown(results))
@@ -74,7 +75,7 @@ def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
     drawn = [panel for panel in curves if panel.lines]
     heading = f"{results['figure']}: {results['title']}"
     if drawn:
-        written += plot_success_curves(drawn, directory / "curves", heading)
+        written += plot_curves(drawn, directory / "curves", heading)
     if any(panel.rows for panel in finals):
         written += plot_final_success([panel for panel in finals if panel.rows], directory / "final", heading)
     return written
@@ -96,7 +97,12 @@ def markdown(results: Mapping[str, Any]) -> str:
     ]
     if results["notes"]:
         lines += [results["notes"].strip(), ""]
-    lines += _provenance(results)
+    lines += [
+        *machine(results),
+        "",
+        f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}), split sha256 "
+        f"{results['split_hash'][:12]}.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -254,16 +260,14 @@ def target(row: Mapping[str, Any]) -> str:
     return f"{row['target']:.2f} {'met' if row['success']['mean'] >= row['target'] else 'missed'}"
 
 
-def _provenance(results: Mapping[str, Any]) -> list[str]:
+def machine(results: Mapping[str, Any]) -> list[str]:
+    """Lines that tell where results are from: command, hardware, versions."""
     hardware, versions = results["hardware"], results["versions"]
-    machine = f"{hardware['cpu']}, {hardware['cores']} cores" + (f", {hardware['gpu']}" if "gpu" in hardware else "")
+    told = f"{hardware['cpu']}, {hardware['cores']} cores" + (f", {hardware['gpu']}" if "gpu" in hardware else "")
     return [
         f"Command: `{results['command']}`",
         "",
-        f"Machine: {machine}; {results['workers']} run(s) at a time. Versions: "
+        f"Machine: {told}; {results['workers']} run(s) at a time. Versions: "
         + ", ".join(f"{name} {version}" for name, version in versions.items())
         + ".",
-        "",
-        f"Recipe book {results['recipe_book']} (sha256 {results['recipe_book_hash'][:12]}), split sha256 "
-        f"{results['split_hash'][:12]}.",
     ]

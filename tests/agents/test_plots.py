@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gumption.agents.plots import FinalPanel, Line, Panel, plot_final_success, plot_success_curves, spread_labels
+from gumption.agents.plots import FinalPanel, Line, Panel, plot_final_success, plot_curves, spread_labels
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
 
 DRAW = """
 import sys
 from test_plots import curve_panels
-from gumption.agents.plots import plot_success_curves
-plot_success_curves(curve_panels(), sys.argv[1], "title")
+from gumption.agents.plots import plot_curves
+plot_curves(curve_panels(), sys.argv[1], "title")
 """
 
 
@@ -37,7 +37,7 @@ def curve_panels() -> list[Panel]:
 
 
 def test_curves_are_written_small_and_as_both_kinds(tmp_path):
-    png, svg = plot_success_curves(curve_panels(), tmp_path / "made" / "curves", "A title")
+    png, svg = plot_curves(curve_panels(), tmp_path / "made" / "curves", "A title")
     assert png == tmp_path / "made" / "curves.png"
     assert png.stat().st_size < 150_000
     assert svg.stat().st_size < 150_000
@@ -48,7 +48,7 @@ def test_curves_are_written_small_and_as_both_kinds(tmp_path):
 
 
 def test_same_data_same_bytes_in_another_process(tmp_path):
-    here = plot_success_curves(curve_panels(), tmp_path / "here", "title")
+    here = plot_curves(curve_panels(), tmp_path / "here", "title")
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parent)}
     subprocess.run([sys.executable, "-c", DRAW, str(tmp_path / "there")], env=environment, check=True)
     for path in here:
@@ -57,8 +57,8 @@ def test_same_data_same_bytes_in_another_process(tmp_path):
 
 def test_different_data_draws_a_different_plot(tmp_path):
     panels = curve_panels()
-    first, _ = plot_success_curves(panels, tmp_path / "a")
-    second, _ = plot_success_curves(
+    first, _ = plot_curves(panels, tmp_path / "a")
+    second, _ = plot_curves(
         [panels[0], Panel("8 distractors", panels[1].lines, {"random": 0.3})], tmp_path / "b"
     )
     assert first.read_bytes() != second.read_bytes()
@@ -66,7 +66,7 @@ def test_different_data_draws_a_different_plot(tmp_path):
 
 def test_one_run_draws_a_line_without_a_band(tmp_path):
     line = Line("alone", [0, 10], [[0.1, 0.2]])
-    png, _ = plot_success_curves([Panel("one seed", [line])], tmp_path / "one")
+    png, _ = plot_curves([Panel("one seed", [line])], tmp_path / "one")
     assert png.exists()
 
 
@@ -80,11 +80,11 @@ def test_final_values(tmp_path):
 
 def test_nothing_to_draw_is_an_error_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="no curve"):
-        plot_success_curves([Panel("empty", [], {"random": 0.1})], tmp_path / "x")
+        plot_curves([Panel("empty", [], {"random": 0.1})], tmp_path / "x")
     with pytest.raises(InputError, match="no run is complete"):
         plot_final_success([], tmp_path / "x")
-    with pytest.raises(InputError, match=r"bent: success \(1, 3\) is not \(runs, 2 steps\)"):
-        plot_success_curves([Panel("bent", [Line("bent", [0, 1], [[0.1, 0.2, 0.3]])])], tmp_path / "x")
+    with pytest.raises(InputError, match=r"bent: values \(1, 3\) are not \(runs, 2 steps\)"):
+        plot_curves([Panel("bent", [Line("bent", [0, 1], [[0.1, 0.2, 0.3]])])], tmp_path / "x")
     assert not list(tmp_path.iterdir())
 
 

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from gumption.data import InputError
 from gumption.data.provenance import command_line
 from gumption.scripts import experiment as command
-from gumption.scripts.experiments import jobs as jobs_module
-from gumption.scripts.experiments.jobs import Job, find_experiment, make_jobs, run_jobs, slug
+from gumption.scripts.experiments import wordcraft_runs
+from gumption.scripts.experiments.jobs import Job, make_jobs, run_jobs, slug
 from gumption.scripts.experiments.report import gather, markdown, write_report
 from gumption.scripts.experiments.wordcraft import EXPERIMENTS
+from gumption.scripts.experiments.wordcraft_runs import find_experiment
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
@@ -47,7 +48,7 @@ def book(tmp_path) -> Path:
 @pytest.fixture
 def run(monkeypatch, tmp_path, book):
     """Call the command with the stand-in for runs; returns what it printed."""
-    monkeypatch.setattr(jobs_module, "run_job", stand_in)
+    monkeypatch.setattr(wordcraft_runs, "run_job", stand_in)
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> str:
@@ -277,7 +278,7 @@ def test_a_small_experiment_for_real(tmp_path, monkeypatch, book, one_thread):
     """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
     arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(jobs_module, "EXPERIMENTS", {"wordcraft-fig5": without_glove(EXPERIMENTS["wordcraft-fig5"])})
+    monkeypatch.setattr(wordcraft_runs, "EXPERIMENTS", {"wordcraft-fig5": without_glove(EXPERIMENTS["wordcraft-fig5"])})
     result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     rows = {row["condition"]: row for row in json.loads((tmp_path / "real" / "results.json").read_text())["rows"]}

@@ -348,7 +348,7 @@ def test_moves_agree_with_steps(golden):
         still = ~outcome.valid
         assert (outcome.after[still] == before[still]).all()
         seen += int(outcome.reached.sum())
-    assert seen > 100
+    assert seen > 30
 
 
 def test_observations_and_infos_are_not_live(golden):

@@ -1,0 +1,233 @@
+"""How trained agents do in the tests that were made for them: the columns of the paper's Table 1.
+
+Each run is tested with its own mazes, because the diagnostic tests ask what its agent has not seen. One run is summed
+up over its mazes, several runs of one agent over the runs: an interval tells how far another maze, or another training
+with another seed, may be from the mean. Standard deviations divide by n, as those of Table 1 do: three seeds whose
+scores are multiples of 5 % can give its 55.00 and 7.07 in no other way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from gumption.agents.statistics import bootstrap_interval
+from gumption.data import InputError
+from gumption.data.writing import write_json
+from gumption.envs.halma import HALMAVectorEnv, Mazes
+from gumption.envs.halma.diagnostics import TESTS
+from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
+
+from .acting import Actor, play
+from .config import HALMAConfig
+
+if TYPE_CHECKING:
+    from gumption.envs.halma.split_files import Splits
+
+SCHEMA = "gumption/halma-evaluation/1"
+EVALUATION = "evaluation.json"  # of a run
+MEASURES = ("rho_a", "rho_g", "rho_p")
+DYNAMIC = "dynamic"  # all mazes of the diagnostic tests taken together, as in Figs S14 and S15
+ROWS = (*SPLITS, DYNAMIC)
+SEEDS = (0, 1, 2)
+
+# Of a test in a summary: its measures, each {"mean", "std", "low", "high"}, and what it is of.
+Summary = dict[str, Any]
+
+
+class Playable(Protocol):
+    """What a run has to have to be tested; see `gumption.agents.halma.runs.HALMARun`."""
+
+    @property
+    def config(self) -> HALMAConfig: ...
+
+    def actor(self) -> Actor: ...
+
+
+def label(config: HALMAConfig) -> str:
+    """An agent's name as in Table 1; "+ KG" for one that is guided by its knowledge graph."""
+    return config.agent.upper() + (" + KG" if config.guided else "")
+
+
+def images(config: HALMAConfig, test: str) -> str:
+    """Whose handwriting an agent sees in a test.
+
+    Decision: the training problems are shown in the handwriting of the training, all other tests in handwriting that
+    was kept for tests. So T tells what was learned of the very panels, and RT what carries over.
+    """
+    return config.images if test == TRAINING else config.images.replace("train", "test")
+
+
+def evaluate_splits(
+    run: Playable,
+    splits: Splits,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Play every test of `splits` once with each seed, as the run's actor plays.
+
+    :param run: see `load_run`.
+    :param seeds: of what is left to chance: what the actor draws, and how visual panels are drawn.
+    :param tell: is called with the name of each test before it is played.
+    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests"}; a test is {"mazes": how many, "reason": why
+        there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds, "low", "high": the 95 %
+        bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over the seeds}}.
+    :raises InputError: no seed, or knowledge bases of options of another length.
+    """
+    if not seeds:
+        raise InputError("no seeds; give at least one")
+    config = run.config
+    length = splits.manifest["knowledge"]["max_opt_len"]
+    if length != config.max_opt_len:
+        raise InputError(
+            f"the splits were made for options of {length} primitives and the run has {config.max_opt_len}: "
+            "give the run its own splits"
+        )
+    played: dict[str, np.ndarray] = {}
+    for test in splits:
+        if tell is not None:
+            tell(test)
+        played[test] = play_test(run, splits[test], test, seeds)
+    tests = {test: summarise(played[test]) if test in played else _absent(splits, test) for test in SPLITS}
+    dynamic = [played[test] for test in TESTS if test in played]
+    tests[DYNAMIC] = (
+        summarise(np.concatenate(dynamic, axis=2))
+        if dynamic
+        else {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
+    )
+    return {
+        "schema": SCHEMA,
+        "agent": label(config),
+        "config": config.to_json(),
+        "seeds": list(seeds),
+        "knowledge": splits.manifest["knowledge"]["fingerprint"],
+        "tests": tests,
+    }
+
+
+def play_test(run: Playable, mazes: Mazes, test: str, seeds: Sequence[int]) -> np.ndarray:
+    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds."""
+    config, count = run.config, len(mazes)
+    seen = {"images": images(config, test)} if config.observation == "visual" else {}
+    env = HALMAVectorEnv(count, mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen)
+    actor = run.actor()
+    return np.stack([np.stack(play(actor, env, np.arange(count), seed)) for seed in seeds], axis=1)
+
+
+def summarise(played: np.ndarray) -> Summary:
+    """A test of one run, from its measures (3, S, M)."""
+    found: Summary = {"mazes": played.shape[2], "reason": None}
+    for measure, values in zip(MEASURES, played, strict=True):
+        per_seed, per_maze = values.mean(1), values.mean(0)
+        found[measure] = {
+            **_spread(per_seed, per_maze),
+            "per_seed": _rounded(per_seed),
+            "per_maze": _rounded(per_maze),
+        }
+    return found
+
+
+def _absent(splits: Splits, test: str) -> Summary:
+    return {"mazes": 0, "reason": splits.reasons.get(test, "the splits have no such test")}
+
+
+def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
+    """Mean and standard deviation of `over`, and the bootstrap interval of the mean of `resampled`."""
+    estimate = bootstrap_interval(resampled)
+    single = len(resampled) < 2
+    return {
+        "mean": round(float(over.mean()), 5),
+        "std": round(float(over.std()), 5),
+        "low": None if single else round(estimate.low, 5),
+        "high": None if single else round(estimate.high, 5),
+    }
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(value), 5) for value in values]
+
+
+def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Runs of one agent together: what Table 1 shows, by the name of the agent.
+
+    Runs that differ in their seed alone are one agent. Agents of one name get what else they differ in into their
+    names.
+
+    :param evaluations: of `evaluate_splits`.
+    :returns: by name {"agent", "config" without the seed, "runs": how many, "tests"}. A test is as in `evaluate_splits`
+        where there is one run; with several, mean, std and interval are over the runs that have the test, "runs" is how
+        many these are, "per_run" their means, "mazes" how many these had together, and "reason" is why the others, or
+        all, have none.
+    """
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for evaluation in evaluations:
+        groups.setdefault(json.dumps(_without_seed(evaluation["config"]), sort_keys=True), []).append(evaluation)
+    return {
+        name: {
+            "agent": group[0]["agent"],
+            "config": _without_seed(group[0]["config"]),
+            "runs": len(group),
+            "tests": {test: together([one["tests"][test] for one in group]) for test in ROWS},
+        }
+        for name, group in zip(_names(list(groups.values())), groups.values(), strict=True)
+    }
+
+
+def together(summaries: Sequence[Summary]) -> Summary:
+    """A test of several runs; that of one run stays as it is, but for what each maze came to."""
+    have = [one for one in summaries if one["mazes"]]
+    reasons = list(dict.fromkeys(one["reason"] for one in summaries if one["reason"]))
+    found: Summary = {
+        "mazes": sum(one["mazes"] for one in have),
+        "runs": len(have),
+        "reason": "; ".join(reasons) or None,
+    }
+    for measure in MEASURES if have else ():
+        if len(have) == 1:
+            found[measure] = {key: have[0][measure][key] for key in ("mean", "std", "low", "high")}
+            continue
+        means = np.array([one[measure]["mean"] for one in have])
+        found[measure] = {**_spread(means, means), "per_run": _rounded(means)}
+    return found
+
+
+def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in ("seed", "device", "space_model")}
+
+
+def _names(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """A name for each group of evaluations: the agent, and what it takes to tell it from others of that name."""
+    firsts = [group[0] for group in groups]
+    names = []
+    for first in firsts:
+        same = [other["config"] for other in firsts if other["agent"] == first["agent"]]
+        differ = [key for key in _without_seed(first["config"]) if any(one[key] != same[0][key] for one in same)]
+        told = [f"{key} {first['config'][key]}" for key in differ]
+        names.append(", ".join([first["agent"], *told]))
+    return names
+
+
+def save_evaluation(path: Path, evaluation: Mapping[str, Any]) -> None:
+    """Write an evaluation as JSON."""
+    write_json(path, evaluation)
+
+
+def load_evaluation(path: Path) -> dict[str, Any]:
+    """Read an evaluation.
+
+    :raises InputError: no such file, or none of ours.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); evaluate the run first") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error}); evaluate the run again") from None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
+    return value

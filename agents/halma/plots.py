@@ -1,0 +1,211 @@
+"""Pictures of HALMA's results: Table 1, learning curves (Fig. S9), and the ablations (Figs S14 and S15)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
+from gumption.data import InputError
+from gumption.kg.scene import COLOURS
+
+from .evaluation import DYNAMIC, MEASURES, ROWS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Columns of Table 1 by the agent's name, as `columns` of evaluation.py gives them.
+Columns = Mapping[str, Mapping[str, Any]]
+# The paper's (mean, standard deviation) in percent, by test and measure, of one agent.
+Published = Mapping[str, Mapping[str, tuple[float, float] | None]]
+
+NAMES = {
+    "rho_a": r"$\rho_a$, valid moves",
+    "rho_g": r"$\rho_g$, goals reached",
+    "rho_p": r"$\rho_p$, as short as the oracle",
+}
+TEST_NAMES = {DYNAMIC: "all\ndiagnostic"}
+MARKERS = "osD^vPX"
+TRIALS = Scale("finished trials of an episode", 10.0, ".1f", "episodes")
+VALID = Scale("valid moves of all moves", 1.0, ".0%", "episodes")
+
+
+def plot_table(
+    columns: Columns,
+    stem: str | os.PathLike[str],
+    title: str = "",
+    published: Mapping[str, Published] | None = None,
+) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: Table 1 as bars with their intervals, a row of axes for each measure.
+
+    :param published: the paper's figures by the name of the agent; drawn as diamonds.
+    :raises InputError: no columns.
+    """
+    if not columns:
+        raise InputError("no evaluated run to plot")
+    width = 0.8 / len(columns)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(len(MEASURES), 1, sharex=True)
+        for axis, measure in zip(axes, MEASURES, strict=True):
+            for i, (name, column) in enumerate(columns.items()):
+                places = np.arange(len(ROWS)) + (i - (len(columns) - 1) / 2) * width
+                told = published.get(name, {}) if published else {}
+                _bars(axis, places, width, column, measure, COLOURS[i % len(COLOURS)], name, told)
+            _percent(axis, NAMES[measure])
+        axes[-1].set_xticks(range(len(ROWS)), [TEST_NAMES.get(test, test) for test in ROWS])
+        axes[-1].set_xlim(-0.5, len(ROWS) - 0.5)
+        for axis in axes:  # T and RT are not made from what the agent has seen, and all together is no test
+            for between in (1.5, len(ROWS) - 1.5):
+                axis.axvline(between, color="#bbbbbb", linewidth=0.8)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=min(len(labels), 6), frameon=False, title=title
+        )
+
+    return save_figure(draw, (max(8.0, 2.0 + 0.26 * len(ROWS) * len(columns)), 7.2), Path(stem))
+
+
+def _bars(
+    axis: Axes,
+    places: np.ndarray,
+    width: float,
+    column: Mapping[str, Any],
+    measure: str,
+    colour: str,
+    name: str,
+    published: Published,
+) -> None:
+    tests = [column["tests"][test] for test in ROWS]
+    have = np.array([test["mazes"] > 0 for test in tests])
+    means = np.array([test[measure]["mean"] if test["mazes"] else 0.0 for test in tests])
+    axis.bar(places[have], means[have], 0.92 * width, color=colour, alpha=0.75, label=name, zorder=2)
+    for place, test, mean in zip(places, tests, means, strict=True):
+        if not test["mazes"]:
+            axis.annotate("-", (place, 0), ha="center", va="bottom", color=colour, fontsize=9)
+        elif test[measure]["low"] is not None:
+            axis.plot(
+                [place] * 2, [test[measure]["low"], test[measure]["high"]], color="#222222", linewidth=1.0, zorder=3
+            )
+        elif mean == 0:
+            axis.plot(place, 0, "_", color=colour, markersize=4, zorder=3)
+    drawn = [
+        (place, told[0] / 100)
+        for place, test in zip(places, ROWS, strict=True)
+        if (told := published.get(test, {}).get(measure)) is not None
+    ]
+    if drawn:
+        label = "the paper's" if name == axis.get_legend_handles_labels()[1][0] else None
+        axis.plot(
+            *zip(*drawn, strict=True),
+            "D",
+            color="white",
+            markeredgecolor="#222222",
+            markersize=3.5,
+            zorder=4,
+            label=label,
+        )
+
+
+def _percent(axis: Axes, label: str) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_ylim(0, 1.02)
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axis.set_ylabel(label)
+    axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    axis.set_axisbelow(True)
+
+
+def plot_learning(
+    curves: Mapping[str, Mapping[str, Any]], stem: str | os.PathLike[str], title: str = ""
+) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: finished trials and valid moves over the episodes, mean and interval over the seeds.
+
+    :param curves: by the name of the agent: {"episodes": (points,), "finished_trials", "valid_moves": (runs, points)},
+        moving averages over as many episodes as there are training mazes (paper, F.2).
+    :raises InputError: nothing to draw.
+    """
+    panels = [
+        Panel(heading, [Line(name, curve["episodes"], curve[key]) for name, curve in curves.items()], scale=scale)
+        for heading, key, scale in (
+            ("Finished trials", "finished_trials", TRIALS),
+            ("Valid moves", "valid_moves", VALID),
+        )
+    ]
+    return plot_curves(panels, stem, title)
+
+
+def read_learning(run_dir: Path) -> dict[str, Any] | None:
+    """The learning curve of a run for `plot_learning`; None for a run that has not told of any episode."""
+    from .runs import read_curve
+
+    lines = read_curve(run_dir)
+    if not lines:
+        return None
+    return {"episodes": [line["episode"] for line in lines]} | {
+        key: [[line[key] for line in lines]] for key in ("finished_trials", "valid_moves")
+    }
+
+
+def plot_ablation(
+    agents: Mapping[str, Mapping[Any, Mapping[str, Any]]],
+    stem: str | os.PathLike[str],
+    axis_label: str,
+    title: str = "",
+) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg: each measure on T, RT and all diagnostic tests together, over what was varied.
+
+    :param agents: by the name of the agent, by the value of what was varied, a column of Table 1.
+    :raises InputError: nothing to draw.
+    """
+    values = list(dict.fromkeys(value for points in agents.values() for value in points))
+    if not values:
+        raise InputError("no evaluated run to plot")
+    tests = {"T": "training mazes", "RT": "random mazes", DYNAMIC: "diagnostic tests"}
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(len(MEASURES), len(tests), sharex=True, sharey=True)
+        for row, measure in zip(axes, MEASURES, strict=True):
+            for axis, test in zip(row, tests, strict=True):
+                for i, (name, points) in enumerate(agents.items()):
+                    _points(
+                        axis, i, name, [values.index(value) for value in points], list(points.values()), test, measure
+                    )
+                _percent(axis, NAMES[measure] if axis is row[0] else "")
+        for axis, heading in zip(axes[0], tests.values(), strict=True):
+            axis.set_title(heading, fontsize=10)
+        for axis in axes[-1]:
+            axis.set_xticks(range(len(values)), [f"{value:,}" for value in values])
+            axis.set_xlim(-0.3, len(values) - 0.7)
+            axis.set_xlabel(axis_label)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, title=title)
+
+    return save_figure(draw, (9.0, 7.4), Path(stem))
+
+
+def _points(
+    axis: Axes, i: int, name: str, places: Sequence[int], columns: Sequence[Mapping[str, Any]], test: str, measure: str
+) -> None:
+    shift = 0.04 * (i - 2)  # side by side, so that intervals do not hide each other
+    found = [(place + shift, column["tests"][test]) for place, column in zip(places, columns, strict=True)]
+    there = [(place, told[measure]) for place, told in found if told["mazes"]]
+    colour = COLOURS[i % len(COLOURS)]
+    axis.plot(
+        [place for place, _ in there],
+        [told["mean"] for _, told in there],
+        color=colour,
+        marker=MARKERS[i % len(MARKERS)],
+        markersize=4.5,
+        linewidth=1.3,
+        label=name,
+    )
+    for place, told in there:
+        if told["low"] is not None:
+            axis.plot([place] * 2, [told["low"], told["high"]], color=colour, linewidth=1.0)

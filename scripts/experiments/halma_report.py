@@ -1,0 +1,155 @@
+"""From the runs of a HALMA experiment to results.json, and from that to the table and the plots: nothing typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.data.writing import write_json, write_text
+
+from .halma import EXPERIMENTS
+from .halma_runs import training_seconds
+from .halma_table import console_table, how_to_read, markdown, published_of, short, why_none
+from .jobs import PLAN, read_json, slug
+from .report import RESULTS, TABLE, machine
+
+POINTS = 100  # of a saved learning curve, at most
+
+
+def gather(directory: Path) -> dict[str, Any]:
+    """The results of all complete runs under `directory`, as the content of results.json.
+
+    :raises InputError: no experiment of HALMA there, or no complete run.
+    """
+    from gumption.agents.halma.evaluation import EVALUATION, columns, load_evaluation
+    from gumption.agents.halma.plots import read_learning
+
+    if not (directory / PLAN).is_file():
+        raise InputError(f"{directory}: no {PLAN}, so no experiment was run there")
+    plan = read_json(directory / PLAN)
+    experiment = EXPERIMENTS[plan["experiment"]]
+    rows = []
+    for label, settings in plan["settings"].items():
+        found = (directory / slug(label)).glob(f"seed-*/{EVALUATION}")
+        runs = dict(sorted((int(one.parent.name.removeprefix("seed-")), one.parent) for one in found))
+        if not runs:
+            continue
+        evaluations = [load_evaluation(run / EVALUATION) for run in runs.values()]
+        grouped = columns(evaluations)
+        if len(grouped) > 1:
+            raise InputError(f"{directory / slug(label)}: its runs have different settings; remove those of another")
+        [column] = grouped.values()
+        rows.append(
+            {
+                "condition": label,
+                "settings": settings,
+                "seeds": list(runs),
+                "column": column,
+                "wall_s": _mean([training_seconds(run) for run in runs.values()]),
+                "curve": _curve([read_learning(run) for run in runs.values()]),
+            }
+        )
+    if not rows:
+        raise InputError(f"{directory}: no run is complete yet")
+    header = {key: value for key, value in plan.items() if key not in ("experiment", "settings")}
+    return {
+        "experiment": experiment.name,
+        "figure": experiment.figure,
+        "title": experiment.title,
+        "expected": experiment.expected,
+        "notes": experiment.notes,
+        **header,
+        "rows": rows,
+        "paper": published_of(_columns(rows)),
+    }
+
+
+def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
+    """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
+    from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table
+
+    write_json(directory / RESULTS, results)
+    write_text(directory / TABLE, "\n".join(table(results)) + "\n")
+    written = [directory / RESULTS, directory / TABLE]
+    heading = f"{results['figure']}: {results['title']}"
+    curves = {row["condition"]: row["curve"] for row in results["rows"] if row["curve"]}
+    experiment = EXPERIMENTS[results["experiment"]]
+    if experiment.varied:
+        written += plot_ablation(
+            varied(results, experiment.varied), directory / "ablation", experiment.varied_label, heading
+        )
+    else:
+        written += plot_table(_columns(results["rows"]), directory / "table", heading, results["paper"])
+        if curves:
+            written += plot_learning(curves, directory / "curves", heading)
+    return written
+
+
+def varied(results: Mapping[str, Any], setting: str) -> dict[str, dict[Any, Mapping[str, Any]]]:
+    """By the name of the agent, by the value of the varied setting: columns of Table 1."""
+    agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
+    for row in results["rows"]:
+        agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
+    return agents
+
+
+def table(results: Mapping[str, Any]) -> list[str]:
+    """The whole table in Markdown, with what it comes from."""
+    paper = EXPERIMENTS[results["experiment"]].varied is None
+    lines = [f"# {results['experiment']}: {results['title']} ({results['figure']})", ""]
+    lines += [*markdown(_columns(results["rows"]), paper), ""]
+    lines += ["| agent | seeds | training, mean wall time |", "| --- | --- | ---: |"]
+    for row in results["rows"]:
+        seconds = "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
+        lines.append(f"| {row['condition']} | {', '.join(map(str, row['seeds']))} | {seconds} |")
+    lines += ["", f"The paper: {results['expected']}", ""]
+    if results["notes"]:
+        lines += [results["notes"], ""]
+    return lines + machine(results)
+
+
+def overview(results: Mapping[str, Any]) -> Any:
+    """The table for a terminal, with what to read it by."""
+    from rich.console import Group
+
+    columns = _columns(results["rows"])
+    paper = EXPERIMENTS[results["experiment"]].varied is None
+    told = [console_table(columns, paper, results["title"]), how_to_read(columns)]
+    reasons = why_none(columns)
+    return Group(*told, *(['Why there is "-":', *reasons] if reasons else []))
+
+
+def headline(results: Mapping[str, Any]) -> str:
+    """The short table that the README shows."""
+    return "\n".join(short(_columns(results["rows"]))) + "\n"
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {row["condition"]: row["column"] for row in rows}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known) / len(known), 1) if known else None
+
+
+def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """Finished trials and valid moves of every run over the episodes that all runs tell of; None where there are none.
+
+    Several episodes may end in one step, so each run tells of other episodes: between them it is taken as straight.
+    """
+    import numpy as np
+
+    told = [run for run in runs if run is not None]
+    if len(told) < len(runs):
+        return None
+    low, high = max(run["episodes"][0] for run in told), min(run["episodes"][-1] for run in told)
+    at = [episode for episode in told[0]["episodes"] if low <= episode <= high]
+    kept = at[:: -(-len(at) // POINTS)]
+    kept += [at[-1]] * (kept[-1] != at[-1])
+    return {"episodes": kept} | {
+        key: [np.interp(kept, run["episodes"], run[key][0]).round(4).tolist() for run in told]
+        for key in ("finished_trials", "valid_moves")
+    }

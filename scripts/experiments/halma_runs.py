@@ -1,0 +1,133 @@
+"""The runs of HALMA's experiments: train an agent, make the tests that fit what it has seen, and play them.
+
+Each run directory has what training leaves, splits/ and, last, evaluation.json. What is there is kept: a run that was
+stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gumption.data import InputError
+from gumption.data.provenance import command_line, hardware, versions
+
+from .halma import EXPERIMENTS, HALMAExperiment
+from .jobs import FINAL, Job, make_jobs, read_json, slug
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
+
+SPLITS = "splits"  # of a run
+SPACE = "space"  # of an experiment: the pretrained model
+SPACE_STEPS = 3_000
+
+
+def find_experiment(name: str, only: Sequence[str] = ()) -> HALMAExperiment:
+    """The experiment of that name.
+
+    :param only: the agents that are wanted, by name; all where it is empty.
+    :raises InputError: an agent that it does not have.
+    """
+    experiment = EXPERIMENTS[name]
+    for label in only:
+        if label not in experiment.conditions:
+            raise InputError(f"{name} has no {label!r}; it has {', '.join(experiment.conditions)}")
+    if not only:
+        return experiment
+    return replace(experiment, conditions={label: experiment.conditions[label] for label in only})
+
+
+def plan_header(device: str, workers: int) -> dict[str, Any]:
+    """What plan.json tells about the runs beside their settings."""
+    return {
+        "command": command_line(sys.argv[1:]),
+        "versions": versions(),
+        "hardware": hardware(device),
+        "workers": workers,
+    }
+
+
+def halma_jobs(experiment: HALMAExperiment, common: Mapping[str, Any], seeds: Sequence[int], out: Path) -> list[Job]:
+    """All jobs; agents on SPACE are given the experiment's pretrained model."""
+    from gumption.agents.halma.evaluation import EVALUATION
+
+    jobs = make_jobs(experiment, common, seeds, out, EVALUATION)
+    return [
+        replace(job, settings={**job.settings, "space_model": str(out / SPACE)})
+        if job.settings["agent"] == "space"
+        else job
+        for job in jobs
+    ]
+
+
+def pretrain(jobs: Sequence[Job]) -> None:
+    """Train the SPACE model that the jobs want, if they want one that is not complete yet."""
+    wanted = next((job for job in jobs if job.settings["agent"] == "space" and not job.complete), None)
+    if wanted is None:
+        return
+    from gumption.agents.halma.config import HALMAConfig
+    from gumption.agents.halma.space_training import PRESETS, pretrain_space
+    from gumption.envs.halma import Mazes, sample_mazes
+    from gumption.envs.halma.visual import PanelPainter
+
+    config = HALMAConfig(**wanted.settings)
+    mazes = Mazes(sample_mazes(config.num_mazes, config.maze_seed, config.mean_depth, config.mean_branches))
+    model, learning = PRESETS["fast"]
+    folder = Path(wanted.settings["space_model"])
+    painter = PanelPainter(config.images)
+    pretrain_space(
+        mazes, painter, run_dir=folder, steps=SPACE_STEPS, device=config.device, config=model, learning=learning,
+        resume=folder.is_dir(),
+    )  # fmt: skip
+
+
+def run_job(job: Job, progress: bool) -> None:
+    """Train, make the tests, play them. A training goes on where it was stopped; one that is complete is kept."""
+    from gumption.agents.halma.config import HALMAConfig
+    from gumption.agents.halma.evaluation import EVALUATION, evaluate_splits, save_evaluation
+    from gumption.agents.halma.runs import load_run
+    from gumption.agents.td3 import train_td3
+    from gumption.envs.halma.split_files import make_splits, read_run
+
+    trained = (job.directory / FINAL).is_file()
+    run = load_run(job.directory) if trained else train_td3(HALMAConfig(**job.settings), job.directory, resume=True)
+    splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=0)
+    save_evaluation(job.directory / EVALUATION, evaluate_splits(run, splits))
+
+
+def training_seconds(directory: Path) -> float | None:
+    """Wall time of a run's training."""
+    return read_json(directory / FINAL).get("wall_s")
+
+
+def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
+    """A graph of the knowledge bases of runs, each in the named graph halma/NAME."""
+    from gumption.envs.halma import KnowledgeBases, Memory
+    from gumption.envs.halma.memory import FOLDER
+    from gumption.kg import KnowledgeGraph
+
+    graph = KnowledgeGraph()
+    for name, run in runs.items():
+        KnowledgeBases.of(Memory.load(run / FOLDER)).add_to(graph, slug(name))
+    return graph
+
+
+def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
+    """The pairs that a run of `build_graph` knows through affordance only: with no types in KB_S or KB_C."""
+    answers = graph.query(_INFERRED, run=slug(name))
+    return sorted((int(answer["greater"]), int(answer["lesser"])) for answer in answers)
+
+
+_INFERRED = """
+SELECT DISTINCT ?greater ?lesser {
+  ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
+  ?n gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+  FILTER NOT EXISTS {
+    ?m gum:ofRun ?run ; gum:inKnowledgeBase ?other .
+    ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+    FILTER(?other != ent:KB_A) } }
+"""

@@ -1,0 +1,127 @@
+"""Table 1 as text: tests down, agents across, for the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gumption.agents.halma.evaluation import DYNAMIC, MEASURES, ROWS
+from gumption.agents.halma.plots import Columns, Published
+
+from .halma import TABLE_1
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_WORDS = {DYNAMIC: "all diagnostic"}
+HOW_TO_READ = (
+    "rho_a: valid moves of all moves; rho_g: trials that reached the goal; rho_p: length of the oracle's trial by that "
+    "of the agent's, 0 where it failed; all in percent, mean ± standard deviation (95 % bootstrap interval)."
+)
+
+
+def how_to_read(columns: Columns) -> str:
+    """What the figures are, and what they are spread over."""
+    several = [column["runs"] > 1 for column in columns.values()]
+    one = "Of one run: the deviation is over the seeds of the test, the interval over its mazes."
+    many = "Of several runs: both are over the runs."
+    told = [text for text, wanted in ((one, not all(several)), (many, any(several))) if wanted]
+    return " ".join([HOW_TO_READ, *told])
+
+
+def rows(columns: Columns, paper: bool) -> list[tuple[str, ...]]:
+    """(test, measure, mazes, a cell for each agent) of each row.
+
+    :param paper: also what the paper has for the agent.
+    """
+    found = []
+    for test in ROWS:
+        tests = [column["tests"][test] for column in columns.values()]
+        mazes = sorted({one["mazes"] for one in tests})
+        counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
+        for i, measure in enumerate(MEASURES):
+            cells = (cell(column, test, measure, paper) for column in columns.values())
+            found.append(("" if i else _WORDS.get(test, test), measure, "" if i else counts, *cells))
+    return found
+
+
+def cell(column: Mapping[str, Any], test: str, measure: str, paper: bool = False) -> str:
+    """A figure of a column of Table 1 in percent, with what it is spread over; "-" where the test has no mazes."""
+    told = column["tests"][test]
+    text = "-"
+    if told["mazes"]:
+        value = told[measure]
+        text = f"{100 * value['mean']:.1f} ± {100 * value['std']:.1f}"
+        if value["low"] is not None:
+            text += f" ({100 * value['low']:.1f} to {100 * value['high']:.1f})"
+        if told.get("runs", column["runs"]) < column["runs"]:
+            text += f", {told['runs']} of {column['runs']} runs"
+    published = TABLE_1.get(column["agent"], {}).get(test, {})
+    if paper and measure in published:
+        text += f"; paper {published_text(published, measure)}"
+    return text
+
+
+def published_text(published: Mapping[str, tuple[float, float] | None], measure: str) -> str:
+    """A figure of the paper."""
+    figures = published.get(measure)
+    return "-" if figures is None else f"{figures[0]:.1f} ± {figures[1]:.1f}"
+
+
+def why_none(columns: Columns) -> list[str]:
+    """Lines that say why a test has no mazes, or some of the runs have none."""
+    return [
+        f"{_WORDS.get(test, test)}, {name}: {reason}"
+        for test in ROWS
+        for name, column in columns.items()
+        if (reason := column["tests"][test]["reason"])
+    ]
+
+
+def console_table(columns: Columns, paper: bool, title: str | None = None) -> Table:
+    """The table for a terminal."""
+    from rich.table import Table
+
+    table = Table("test", "", "mazes", *columns, title=title)
+    for row in rows(columns, paper):
+        if row[0]:
+            table.add_section()
+        table.add_row(*row)
+    return table
+
+
+def markdown(columns: Columns, paper: bool) -> list[str]:
+    """The table in Markdown, what to read it by, and why tests are missing."""
+    lines = [f"| test | | mazes | {' | '.join(columns)} |", "| --- | --- | ---: |" + " ---: |" * len(columns)]
+    lines += [f"| {' | '.join(row)} |" for row in rows(columns, paper)]
+    lines += ["", how_to_read(columns)]
+    if reasons := why_none(columns):
+        lines += ["", 'Why there is "-":', "", *(f"- {reason}" for reason in reasons)]
+    return lines
+
+
+def short(columns: Columns) -> list[str]:
+    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
+    lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for test in ROWS:
+        cells = []
+        for column in columns.values():
+            told, published = column["tests"][test], TABLE_1.get(column["agent"], {}).get(test)
+            ours = "-"
+            if told["mazes"]:
+                ours = " / ".join(f"{100 * told[measure]['mean']:.1f}" for measure in ("rho_g", "rho_p"))
+            if published is not None:
+                ours += f"<br>paper {_pair(published)}"
+            cells.append(ours)
+        lines.append(f"| {_WORDS.get(test, test)} | {' | '.join(cells)} |")
+    return lines
+
+
+def _pair(published: Mapping[str, tuple[float, float] | None]) -> str:
+    figures = [published.get(measure) for measure in ("rho_g", "rho_p")]
+    return " / ".join("-" if one is None else f"{one[0]:.1f}" for one in figures) if any(figures) else "-"
+
+
+def published_of(columns: Columns) -> dict[str, Published]:
+    """The paper's columns for those of ours that it has, by our names."""
+    return {name: TABLE_1[column["agent"]] for name, column in columns.items() if column["agent"] in TABLE_1}

@@ -1,0 +1,20 @@
+"""Commands that serve several worlds: an option that belongs to another world is refused, not dropped."""
+
+from collections.abc import Mapping
+
+import typer
+from click.core import ParameterSource
+
+from gumption.data import InputError
+
+
+def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
+    """Refuse options that were given and are of no use.
+
+    :param owners: parameters that belong to one kind of thing only, and to which.
+    :param kind: the kind that is asked for; `what` it is.
+    :raises InputError: one of them belongs to another kind.
+    """
+    for name, owner in owners.items():
+        if owner != kind and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name.replace('_', '-')} is for {owner}; {what} has no use for it")

@@ -1,0 +1,236 @@
+"""Agents in the tests that were made for them, and runs as columns of Table 1."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from gumption.agents.halma.acting import Actor, RandomActor, primitives
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import (
+    DYNAMIC,
+    MEASURES,
+    ROWS,
+    columns,
+    evaluate_splits,
+    images,
+    label,
+    load_evaluation,
+    play_test,
+    save_evaluation,
+)
+from gumption.agents.halma.guidance import panel_rows
+from gumption.data import InputError
+from gumption.envs.halma import Mazes, sample_mazes
+from gumption.envs.halma.oracle import justified_moves
+from gumption.envs.halma.segment_mazes import SPLITS, Record
+from gumption.envs.halma.split_files import Splits
+
+
+class Explorer:
+    """Follows the meta-strategy of the oracle's first trial in every trial: what its measures are is known."""
+
+    def act(self, percept, rng):
+        moves = [justified_moves(row)[0] for row in panel_rows(percept.observation)]
+        return np.array([[direction, *primitives(length, 5)] for direction, length in moves])
+
+
+@dataclass
+class Run:
+    """A run as far as it is tested."""
+
+    made: Actor
+    config: HALMAConfig = field(default_factory=HALMAConfig)
+
+    def actor(self) -> Actor:
+        return self.made
+
+
+def make_splits(max_opt_len: int = 5, **mazes: int) -> Splits:
+    """Splits with so many mazes by test, which ask nothing."""
+    drawn = sample_mazes(sum(mazes.values()), 3)
+    records = {}
+    for test, count in mazes.items():
+        test = test.replace("_", "-")
+        records[test] = tuple(Record(test, drawn.pop(), (), None) for _ in range(count))
+    tests = {test: {"reason": None if test in records else f"nothing for {test}"} for test in SPLITS}
+    knowledge = {"max_opt_len": max_opt_len, "fingerprint": "f" * 64, "memory": "m" * 64}
+    return Splits(records, {"tests": tests, "knowledge": knowledge})
+
+
+@pytest.fixture(scope="module")
+def explored():
+    """The splits of the module, and how the explorer does in them."""
+    splits = make_splits(T=6, RT=5, ST_1=4, AnT=3)
+    return splits, evaluate_splits(Run(Explorer()), splits)
+
+
+def efficiency(mazes: Mazes) -> np.ndarray:
+    """rho_p of exploring in all of ten trials."""
+    return (1 + 9 * mazes.planned(5) / mazes.exploring(5)) / 10
+
+
+def test_the_explorer_is_as_good_as_the_closed_form_says(explored):
+    splits, found = explored
+    assert found["agent"] == "MLP"
+    assert found["seeds"] == [0, 1, 2]
+    assert found["config"] == HALMAConfig().to_json()
+    assert list(found["tests"]) == list(ROWS)
+    for test in splits:
+        told = found["tests"][test]
+        assert (told["mazes"], told["reason"]) == (len(splits[test]), None)
+        for measure in ("rho_a", "rho_g"):
+            assert (told[measure]["mean"], told[measure]["std"]) == (1.0, 0.0)
+            assert told[measure]["per_seed"] == [1.0] * 3
+        expected = efficiency(splits[test])
+        assert told["rho_p"]["per_maze"] == pytest.approx(expected.tolist(), abs=1e-5)
+        assert told["rho_p"]["mean"] == pytest.approx(expected.mean(), abs=1e-5)
+        assert expected.min() <= told["rho_p"]["low"] <= told["rho_p"]["mean"] <= told["rho_p"]["high"] <= 1
+
+
+def test_tests_without_mazes_say_why(explored):
+    _, found = explored
+    assert found["tests"]["AfT-3"] == {"mazes": 0, "reason": "nothing for AfT-3"}
+    bare = evaluate_splits(Run(Explorer()), make_splits(T=1), seeds=(4,))
+    assert bare["tests"][DYNAMIC] == {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
+    assert bare["tests"]["T"]["rho_p"]["low"] is None, "one maze has no interval"
+
+
+def test_the_diagnostic_tests_together_are_all_their_mazes(explored):
+    splits, found = explored
+    together = found["tests"][DYNAMIC]
+    assert together["mazes"] == 7
+    every = np.concatenate([efficiency(splits[test]) for test in ("ST-1", "AnT")])
+    assert together["rho_p"]["per_maze"] == pytest.approx(every.tolist(), abs=1e-5)
+    assert together["rho_p"]["mean"] == pytest.approx(every.mean(), abs=1e-5)
+
+
+def test_seeds_are_told_apart():
+    splits = make_splits(T=4)
+    played = []
+    found = evaluate_splits(Run(RandomActor(5)), splits, seeds=(3, 5), tell=played.append)
+    assert played == ["T"]
+    told = found["tests"]["T"]["rho_a"]
+    assert told["per_seed"][0] != told["per_seed"][1]
+    assert told["mean"] == pytest.approx(np.mean(told["per_seed"]), abs=1e-5)
+    assert told["std"] == pytest.approx(np.std(told["per_seed"]), abs=1e-5)
+    assert found == evaluate_splits(Run(RandomActor(5)), splits, seeds=(3, 5))
+    again = evaluate_splits(Run(RandomActor(5)), splits, seeds=(5,))["tests"]["T"]["rho_a"]
+    assert again["per_seed"] == told["per_seed"][1:], "a seed gives the same whatever other seeds there are"
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_visual_agents_see_handwriting_that_was_kept_for_tests():
+    config = HALMAConfig(agent="cnn+mlp", max_opt_len=1)
+    assert [images(config, test) for test in ("T", "RT", "AnT")] == ["train", "test", "test"]
+    full = HALMAConfig(agent="cnn+mlp", images="train-full")
+    assert [images(full, test) for test in ("T", "ST-1")] == ["train-full", "test-full"]
+
+    class Sees(RandomActor):
+        def act(self, percept, rng):
+            seen.append(percept.observation)
+            return super().act(percept, rng)
+
+    mazes = Mazes(sample_mazes(2, 0))
+    first = {}
+    for test in ("T", "RT"):
+        seen: list[np.ndarray] = []
+        played = play_test(Run(Sees(1), config), mazes, test, [0])
+        assert played.shape == (3, 1, 2)
+        assert seen[0].shape == (2, 128, 128, 3)
+        first[test] = seen[0]
+    assert (first["T"] != first["RT"]).any(), "the same cells, drawn with other images"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "max_opt_len", "message"),
+    [
+        ((), 5, "no seeds; give at least one"),
+        ((0,), 3, "the splits were made for options of 3 primitives and the run has 5: give the run its own splits"),
+    ],
+)
+def test_bad_evaluations(seeds, max_opt_len, message):
+    with pytest.raises(InputError, match=message):
+        evaluate_splits(Run(Explorer()), make_splits(max_opt_len, T=1), seeds=seeds)
+
+
+# ---- columns
+
+
+def evaluation(value: float, *, missing: tuple[str, ...] = (), **settings) -> dict:
+    """An evaluation in which every figure of every test is `value`."""
+    config = HALMAConfig(**settings)
+    told = {"mean": value, "std": 0.0, "low": value, "high": value, "per_seed": [value], "per_maze": [value] * 2}
+    tests = {
+        test: {"mazes": 0, "reason": f"no {test}"}
+        if test in missing
+        else {"mazes": 2, "reason": None} | {measure: dict(told) for measure in MEASURES}
+        for test in ROWS
+    }
+    return {"agent": label(config), "config": config.to_json(), "tests": tests}
+
+
+def test_runs_of_one_agent_are_one_column():
+    values = [0.2, 0.4, 0.9]
+    found = columns([evaluation(value, seed=seed) for seed, value in enumerate(values)])
+    assert list(found) == ["MLP"]
+    column = found["MLP"]
+    assert column["runs"] == 3
+    assert "seed" not in column["config"]
+    told = column["tests"]["ST-2"]
+    assert (told["mazes"], told["runs"], told["reason"]) == (6, 3, None)
+    assert told["rho_g"]["mean"] == pytest.approx(0.5)
+    assert told["rho_g"]["std"] == pytest.approx(np.std(values), abs=1e-5)
+    assert told["rho_g"]["per_run"] == values
+    assert 0.2 <= told["rho_g"]["low"] < 0.5 < told["rho_g"]["high"] <= 0.9
+
+
+def test_one_run_is_told_as_it_is():
+    column = columns([evaluation(0.3)])["MLP"]
+    assert column["tests"]["T"]["rho_a"] == {"mean": 0.3, "std": 0.0, "low": 0.3, "high": 0.3}
+
+
+def test_a_test_that_some_runs_do_not_have():
+    runs = [evaluation(0.5, seed=0, missing=("AfT-1", "AnT")), evaluation(0.7, seed=1, missing=("AnT",))]
+    tests = columns(runs)["MLP"]["tests"]
+    assert (tests["AfT-1"]["runs"], tests["AfT-1"]["reason"]) == (1, "no AfT-1")
+    assert tests["AfT-1"]["rho_p"]["mean"] == 0.7
+    assert tests["AnT"] == {"mazes": 0, "runs": 0, "reason": "no AnT"}
+
+
+def test_agents_are_told_apart_by_what_they_differ_in():
+    runs = [
+        evaluation(0.1, agent="lstm"),
+        evaluation(0.2, num_mazes=300),
+        evaluation(0.3),
+        evaluation(0.4, seed=1),
+        evaluation(0.5, guided=True),
+        evaluation(0.6, agent="tran+lstm"),
+    ]
+    assert list(columns(runs)) == ["LSTM", "MLP, num_mazes 300", "MLP, num_mazes 100", "MLP + KG", "TRAN+LSTM"]
+    assert columns(runs)["MLP, num_mazes 100"]["runs"] == 2
+
+
+# ---- files
+
+
+def test_a_file_gives_the_evaluation_back(tmp_path, explored):
+    save_evaluation(tmp_path / "evaluation.json", explored[1])
+    assert load_evaluation(tmp_path / "evaluation.json") == explored[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"evaluation\.json: cannot be read \(No such file or directory\); evaluate the run first"),
+        ("{", r"evaluation\.json: not valid JSON \(.*\); evaluate the run again"),
+        ('{"schema": "gumption/halma-evaluation/0"}', r"no evaluation of schema gumption/halma-evaluation/1; evaluate"),
+        ("[]", "no evaluation of schema"),
+    ],
+)
+def test_files_that_are_none(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "evaluation.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_evaluation(tmp_path / "evaluation.json")

@@ -1,0 +1,106 @@
+"""Pictures of HALMA's results: small files, the same bytes for the same data, other bytes for other data."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gumption.agents.halma.evaluation import MEASURES, ROWS
+from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table, read_learning
+from gumption.data import InputError
+
+
+def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:
+    told = {"mean": value, "std": 0.1, "low": max(0.0, value - 0.1), "high": min(1.0, value + 0.1)}
+    single = told | {"low": None, "high": None}
+    return {
+        "agent": "MLP",
+        "runs": runs,
+        "tests": {
+            test: {"mazes": 0, "reason": "none"}
+            if test in missing
+            else {"mazes": 4, "reason": None, **dict.fromkeys(MEASURES, told if runs > 1 else single)}
+            for test in ROWS
+        },
+    }
+
+
+COLUMNS = {"MLP": column(0.5, missing=("AfT-3",)), "LSTM": column(0.0), "MLP + KG": column(0.97, runs=1)}
+PAPER = {"MLP": {"T": {"rho_a": (94.8, 4.1), "rho_g": None}, "AnT": {"rho_g": (35.0, 7.0)}}}
+
+
+def test_a_table_is_drawn_small_and_as_both_kinds(tmp_path):
+    png, svg = plot_table(COLUMNS, tmp_path / "plots" / "table", "A title", PAPER)
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["table.png", "table.svg"]
+    assert max(png.stat().st_size, svg.stat().st_size) < 150_000
+    with Image.open(png) as image:
+        assert image.width > 800
+    text = svg.read_text(encoding="utf-8")
+    for word in ("MLP + KG", "AfT-3", "paper's", "A title"):
+        assert word in text
+
+
+def test_the_same_figures_give_the_same_bytes_and_others_do_not(tmp_path):
+    first, _ = plot_table(COLUMNS, tmp_path / "a")
+    again, _ = plot_table(COLUMNS, tmp_path / "b")
+    assert first.read_bytes() == again.read_bytes()
+    for changed in (COLUMNS | {"LSTM": column(0.1)}, COLUMNS | {"MLP": column(0.5)}):
+        other, _ = plot_table(changed, tmp_path / "c")
+        assert other.read_bytes() != first.read_bytes()
+    with_paper, _ = plot_table(COLUMNS, tmp_path / "d", published=PAPER)
+    assert with_paper.read_bytes() != first.read_bytes()
+
+
+def test_learning_curves(tmp_path):
+    episodes = list(range(100, 2001, 100))
+    rng = np.random.default_rng(0)
+    curves = {
+        name: {
+            "episodes": episodes,
+            "finished_trials": np.clip(rng.normal(top, 0.3, (3, 20)), 0, 10).tolist(),
+            "valid_moves": np.clip(rng.normal(top / 10, 0.03, (3, 20)), 0, 1).tolist(),
+        }
+        for name, top in (("MLP", 6), ("TRAN", 9))
+    }
+    png, svg = plot_learning(curves, tmp_path / "curves", "Learning")
+    assert max(png.stat().st_size, svg.stat().st_size) < 150_000
+    text = svg.read_text(encoding="utf-8")
+    for word in ("finished trials of an episode", "valid moves of all moves", "episodes"):
+        assert word in text
+    other, _ = plot_learning({"MLP": curves["MLP"]}, tmp_path / "other")
+    assert other.read_bytes() != png.read_bytes()
+
+
+def test_a_run_s_learning_curve(tmp_path):
+    assert read_learning(tmp_path) is None
+    lines = [
+        {"episode": 10, "finished_trials": 1.5, "valid_moves": 0.25},
+        {"episode": 21, "finished_trials": 2, "valid_moves": 0.5},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    curve = {"episodes": [10, 21], "finished_trials": [[1.5, 2]], "valid_moves": [[0.25, 0.5]]}
+    assert read_learning(tmp_path) == curve
+    plot_learning({"MLP": curve}, tmp_path / "curve")
+
+
+def test_an_ablation(tmp_path):
+    agents = {
+        "MLP": {100: column(0.3), 300: column(0.5), 1000: column(0.7)},
+        "LSTM": {100: column(0.4, missing=ROWS[2:]), 300: column(0.5, runs=1)},
+    }
+    png, svg = plot_ablation(agents, tmp_path / "ablation", "training mazes", "Volume")
+    assert max(png.stat().st_size, svg.stat().st_size) < 150_000
+    text = svg.read_text(encoding="utf-8")
+    for word in ("training mazes", "diagnostic tests", "1,000", "LSTM", "Volume"):
+        assert word in text
+
+
+def test_nothing_to_draw_is_an_error_and_leaves_nothing(tmp_path):
+    with pytest.raises(InputError, match="no evaluated run to plot"):
+        plot_table({}, tmp_path / "x")
+    with pytest.raises(InputError, match="no evaluated run to plot"):
+        plot_ablation({}, tmp_path / "x", "mazes")
+    with pytest.raises(InputError, match="no curve"):
+        plot_learning({}, tmp_path / "x")
+    assert not list(tmp_path.iterdir())
