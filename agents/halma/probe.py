@@ -1,0 +1,282 @@
+"""The linear probe: what a linear classifier reads off object slots (paper, F.3, Table S4, Fig. S13).
+
+Panels are drawn with the boxes of their digits. Each digit is given the slot whose box overlaps its own the most; a
+linear SVM learns colour and digit from 70% of these slots and is asked about the rest. The same classifier on as many
+principal components of the pixels inside the true boxes says what the picture itself offers to it: where that does
+well and the slots do not, the latent space is at fault.
+
+Decision: only slots that the encoder calls present are predictions. All 64 cells of SPACE have a box, and those of
+absent ones, which draw nothing, would overlap with nearly every digit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.writing import whole_file
+from gumption.envs.halma import Mazes
+from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, row_digits
+from gumption.envs.halma.visual import PanelPainter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOUR_CLASSES = (*COLOURS, *GOAL_COLOURS)
+DIGIT_CLASSES = tuple(str(digit) for digit in range(1, 10))
+PENALTY = 10.0  # C of the SVM
+TRAIN_SHARE = 0.7
+SPLITS = 10
+GLIMPSE = 16  # pixels along the side of a true box's content, scaled
+AT_ONCE = 256  # panels
+
+
+class SlotEncoder(Protocol):
+    """An encoder whose slots have boxes; SpaceEncoder is one."""
+
+    def detect(self, pictures: np.ndarray) -> Any:
+        """(B, H, H, 3) uint8 -> .slots (B, N, D), .boxes (B, N, 4) x0, y0, x1, y1 in pixels, .present (B, N) bool."""
+        ...
+
+
+class Probed(NamedTuple):
+    """Digits of panels, as an encoder sees them.
+
+    :ivar latents: (n, D) float32, the slot of each digit that has one.
+    :ivar pixels: (n_all, 768) float32 in 0..1, the content of the true box of every digit.
+    :ivar colour, digit: (n_all,) int64, indices of COLOUR_CLASSES and DIGIT_CLASSES, of every digit.
+    :ivar found: (n_all,) bool, which digits have a slot; `overlap` (n_all,) its IoU.
+    :ivar objects: present slots, `panels` panels.
+    """
+
+    latents: np.ndarray
+    pixels: np.ndarray
+    colour: np.ndarray
+    digit: np.ndarray
+    found: np.ndarray
+    overlap: np.ndarray
+    objects: int
+    panels: int
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """How a linear classifier did on held-out data, over the random splits.
+
+    :ivar classes: names, in the order of the matrices.
+    :ivar accuracy: (splits,) in 0..1.
+    :ivar confusion: (splits, k, k), the share of class i that was taken for class j; NaN for a class that a split's
+        test data did not have.
+    :ivar count: samples, `classes_seen` (k,) samples of each class.
+    """
+
+    classes: tuple[str, ...]
+    accuracy: np.ndarray
+    confusion: np.ndarray
+    count: int
+    classes_seen: np.ndarray
+
+    def to_json(self) -> dict[str, Any]:
+        """Means and standard deviations over the splits, for json.dump; null for a class that no split had."""
+        mean, std = _over_splits(self.confusion)
+        return {
+            "classes": list(self.classes),
+            "samples": self.count,
+            "samples_of_class": self.classes_seen.tolist(),
+            "splits": len(self.accuracy),
+            "accuracy": float(self.accuracy.mean()),
+            "accuracy_std": float(self.accuracy.std()),
+            "confusion": _nulls(mean),
+            "confusion_std": _nulls(std),
+        }
+
+
+def linear_probe(
+    encoder: SlotEncoder, mazes: Mazes | np.ndarray, painter: PanelPainter, *, panels: int = 2_000, seed: int = 0
+) -> tuple[dict[str, Any], dict[str, ProbeResult]]:
+    """Probe an encoder's slots, and the pixels of the true boxes as a yardstick.
+
+    :param mazes: mazes whose cells' panels are drawn, or rows (n, 11); the paper takes held-out ones.
+    :param panels: how many to draw.
+    :returns: a dict for json.dump, and the results behind it: "colour", "digit", "colour_pixels", "digit_pixels".
+    :raises InputError: no rows, too few panels, or too few digits with a slot.
+    """
+    rows = mazes.rows[mazes.inside] if isinstance(mazes, Mazes) else np.asarray(mazes)
+    if panels < 1 or rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
+        raise InputError(f"the probe needs rows of shape (n, 11) and at least one panel, not {rows.shape} and {panels}")
+    rng = np.random.default_rng(seed)
+    probed = look(encoder, rows[rng.integers(len(rows), size=panels)], painter, rng)
+    found = probed.found
+    results: dict[str, ProbeResult] = {}
+    for name, labels, classes in (
+        ("colour", probed.colour, COLOUR_CLASSES),
+        ("digit", probed.digit, DIGIT_CLASSES),
+    ):
+        results[name] = classify(probed.latents, labels[found], classes, seed)
+        width = probed.latents.shape[1]
+        results[f"{name}_pixels"] = classify(probed.pixels, labels, classes, seed, components=width)
+    told = {
+        "panels": probed.panels,
+        "digits": len(found),
+        "digits_with_slot": int(found.sum()),
+        "mean_iou": float(probed.overlap[found].mean()),
+        "digits_at_iou_half": float((probed.overlap >= 0.5).mean()),
+        "present_slots_per_panel": probed.objects / probed.panels,
+        "images": painter.images,
+        "seed": seed,
+        **{name: result.to_json() for name, result in results.items()},
+    }
+    return told, results
+
+
+def look(encoder: SlotEncoder, rows: np.ndarray, painter: PanelPainter, rng: np.random.Generator) -> Probed:
+    """Draw the panels of rows (n, 11) and give each digit its slot. Hints are no digits and are left out."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    objects = 0
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        pictures, boxes = painter.draw(some, rng, boxes=True)
+        seen = encoder.detect(pictures)
+        slots, predicted = _array(seen.slots), _array(seen.boxes)
+        present = _array(seen.present)
+        objects += int(present.sum())
+        slot, overlap = assign_slots(predicted, present, boxes[:, :10])
+        panel, place = np.nonzero(some[:, :10])
+        chosen = slots[panel, slot[panel, place]]
+        digits = [digit for row in some for digit in row_digits(row)]
+        colour = np.array([COLOUR_CLASSES.index(digit.colour) for digit in digits], dtype=np.int64)
+        value = np.array([digit.value - 1 for digit in digits], dtype=np.int64)
+        pixels = true_pixels(pictures, panel, boxes[panel, place])
+        parts.append((chosen, pixels, colour, value, overlap[panel, place]))
+    chosen, pixels, colour, value, overlap = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    found = overlap > 0
+    return Probed(chosen[found], pixels, colour, value, found, overlap, objects, len(rows))
+
+
+def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(..., N, M) area of the intersection over that of the union of boxes (..., N, 4) and others (..., M, 4).
+
+    Boxes are x0, y0, x1, y1; a box without area has 0 with everything.
+    """
+    a, b = boxes[..., :, None, :].astype(np.float64), others[..., None, :, :].astype(np.float64)
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
+    shared = sides.clip(0).prod(-1)
+    areas = [(box[..., 2:] - box[..., :2]).clip(0).prod(-1) for box in (a, b)]
+    union = areas[0] + areas[1] - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def assign_slots(predicted: np.ndarray, present: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each true box (B, M, 4) the present slot with the greatest IoU, of boxes (B, N, 4) and present (B, N).
+
+    :returns: slot (B, M) int64, and its IoU (B, M): 0 where no present slot overlaps, and the slot means nothing then.
+    """
+    overlap = np.where(present[:, :, None], iou(predicted, truth), 0.0)
+    return overlap.argmax(1), overlap.max(1)
+
+
+def true_pixels(pictures: np.ndarray, panel: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """The square around each box, scaled: (m, GLIMPSE * GLIMPSE * 3) float32 in 0..1.
+
+    :param panel: (m,) which of the pictures (n, H, H, 3) each of the boxes (m, 4) is in.
+    """
+    import torch
+
+    from .space_modules import cut_glimpses
+
+    edges = torch.from_numpy(boxes.astype(np.float32)) / pictures.shape[1] * 2 - 1
+    scale = (edges[:, 2:] - edges[:, :2]).amax(1, keepdim=True).expand(-1, 2) / 2
+    where = torch.cat([scale, (edges[:, 2:] + edges[:, :2]) / 2], dim=1)
+    own = torch.from_numpy(pictures[panel]).permute(0, 3, 1, 2).float() / 255
+    return cut_glimpses(own, where[:, None], GLIMPSE).flatten(1).numpy()
+
+
+def classify(
+    samples: np.ndarray, labels: np.ndarray, classes: tuple[str, ...], seed: int = 0, components: int | None = None
+) -> ProbeResult:
+    """A linear SVM on random splits: C = 10, balanced classes, 70% to learn from, 10 splits (paper, F.3).
+
+    :param samples: (n, D) float; each number is brought to mean 0 and variance 1 over the training part.
+    :param labels: (n,) indices of `classes`.
+    :param components: reduce the samples to so many principal components of the training part first.
+    :raises InputError: fewer than ten samples, or all of one class.
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import confusion_matrix
+    from sklearn.model_selection import ShuffleSplit
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    if len(samples) < 10 or len(np.unique(labels)) < 2:
+        raise InputError(
+            f"{len(samples)} digits with a slot, of {len(np.unique(labels))} classes: too few to probe; draw more "
+            "panels, or train the encoder until it finds digits"
+        )
+    accuracies, confusions = [], []
+    splits = ShuffleSplit(SPLITS, train_size=TRAIN_SHARE, random_state=seed)
+    for train, test in splits.split(samples):
+        # A linear map before a linear classifier leaves it one.
+        steps = [] if components is None else [PCA(min(components, len(train)), svd_solver="covariance_eigh")]
+        machine = SVC(C=PENALTY, kernel="linear", class_weight="balanced", cache_size=500)
+        reader = make_pipeline(*steps, StandardScaler(), machine).fit(samples[train], labels[train])
+        guessed = reader.predict(samples[test])
+        counts = confusion_matrix(labels[test], guessed, labels=np.arange(len(classes))).astype(np.float64)
+        of_class = counts.sum(1, keepdims=True)
+        accuracies.append(counts.trace() / counts.sum())
+        confusions.append(np.divide(counts, of_class, out=np.full_like(counts, np.nan), where=of_class > 0))
+    seen = np.bincount(labels, minlength=len(classes))
+    return ProbeResult(classes, np.array(accuracies), np.array(confusions), len(samples), seen)
+
+
+def plot_probe(results: Mapping[str, ProbeResult], path: Path) -> None:
+    """Confusion matrices as in Fig. S13, one beside the other: rows are the true class; the same data, the same bytes.
+
+    :param results: by title; the format follows the path's ending.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.0 * len(results), 5.4), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    row = figure.subplots(1, len(results), squeeze=False)[0]
+    for axes, (title, result) in zip(row, results.items(), strict=True):
+        _draw_confusion(axes, title, result)
+    with whole_file(path) as beside:
+        figure.savefig(beside, format=path.suffix.removeprefix("."), metadata={"Software": None})
+
+
+def _draw_confusion(axes: "Axes", title: str, result: ProbeResult) -> None:
+    mean, std = (100 * matrix for matrix in _over_splits(result.confusion))
+    axes.imshow(np.nan_to_num(mean), cmap="Blues", vmin=0, vmax=100)
+    ticks = range(len(result.classes))
+    axes.set_xticks(ticks, result.classes, rotation=45)
+    axes.set_yticks(ticks, result.classes)
+    axes.set(xlabel="taken for", ylabel="is")
+    axes.set_title(f"{title}: {result.accuracy.mean():.1%} ± {result.accuracy.std():.1%} of {result.count}")
+    for i, j in np.argwhere(np.isfinite(mean)):
+        ink = "white" if mean[i, j] > 55 else "black"
+        axes.text(j, i, f"{mean[i, j]:.0f}\n±{std[i, j]:.0f}", ha="center", va="center", fontsize=6, color=ink)
+
+
+def _over_splits(confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation (k, k) over the splits that have a class; NaN where none has."""
+    has = np.isfinite(confusion)
+    count = has.sum(0)
+    filled = np.where(has, confusion, 0.0)
+    with np.errstate(invalid="ignore"):
+        mean = filled.sum(0) / count
+        variance = np.where(has, confusion - mean, 0.0) ** 2
+        return mean, np.sqrt(variance.sum(0) / count)
+
+
+def _nulls(matrix: np.ndarray) -> list[list[float | None]]:
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in matrix]
+
+
+def _array(values: Any) -> np.ndarray:
+    """A tensor of any device, or an array, as an array."""
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

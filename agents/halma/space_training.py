@@ -1,0 +1,330 @@
+"""Pretraining of SPACE on the visual panels of HALMA's training mazes (paper, sections 4 and F.3).
+
+Metrics (metrics.jsonl, a line every `log_every` steps, means over the pictures since the last line): step; wall_s;
+pictures_per_s; loss; log_likelihood, kl_foreground, kl_background and boundary in nats a picture, the boundary before
+its weight; objects, the sum of z_pres; squared_error of the reconstruction, a pixel and colour.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gumption.agents.runs import CONFIG, MANIFEST, add_metrics, read_metrics, write_metrics
+from gumption.data import InputError
+from gumption.data.provenance import hardware, versions
+from gumption.data.writing import write_json
+from gumption.envs.halma import Mazes
+from gumption.envs.halma.visual import PanelPainter
+from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
+
+from .space import Anneal, Space, SpaceConfig, SpaceOutput
+from .space_encoder import FOLDER, KIND, MODEL, SpaceEncoder, model_of
+from .space_pictures import draw_inference
+
+OPTIMISERS = {"rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}
+MEASURES = ("loss", "log_likelihood", "kl_foreground", "kl_background", "boundary", "objects", "squared_error")
+SHOWN = 8  # panels in the pictures of a run
+
+
+@dataclass(frozen=True)
+class SpaceLearning:
+    """How SPACE is trained; the defaults are the published ones.
+
+    :ivar optimiser: of the foreground, "rmsprop" or "adam"; the background has Adam.
+    :ivar foreground_rate, background_rate: learning rates.
+    :ivar max_norm: of the gradient, over both.
+    """
+
+    optimiser: str = "rmsprop"
+    foreground_rate: float = 1e-5
+    background_rate: float = 1e-3
+    max_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value out of range."""
+        if self.optimiser not in OPTIMISERS:
+            raise InputError(f"optimiser is {self.optimiser!r}; it can be {', '.join(OPTIMISERS)}")
+        for name in ("foreground_rate", "background_rate", "max_norm"):
+            value = getattr(self, name)
+            if not 0 < value < inf:
+                raise InputError(f"{name} is {value}; it is a number above 0")
+
+
+# "fast" is a narrow model for two cores: half the width, one background component (a panel's background is black), and
+# priors annealed within some thousand steps, where the published ones take twenty thousand.
+PRESETS = {
+    "paper": (SpaceConfig(), SpaceLearning()),
+    "fast": (
+        SpaceConfig(
+            glimpse=16,
+            base=8,
+            features=64,
+            components=1,
+            hidden=32,
+            background_base=8,
+            presence_prior=Anneal(0.1, 0.001, 300, 1_500),
+            temperature=Anneal(2.5, 1.0, 0, 1_500),
+            scale_mean=Anneal(-1.5, -1.5, 0, 1),
+            scale_std=0.3,
+            boundary=1,
+            boundary_weight=100.0,
+        ),
+        SpaceLearning(optimiser="adam", foreground_rate=5e-4, background_rate=3e-3),
+    ),
+}
+
+
+def pretrain_space(
+    panels: Mazes | np.ndarray,
+    painter: PanelPainter,
+    *,
+    run_dir: str | Path,
+    steps: int,
+    batch_size: int = 16,
+    seed: int = 0,
+    device: str = "auto",
+    config: SpaceConfig | None = None,
+    learning: SpaceLearning | None = None,
+    log_every: int = 50,
+    keep_every: int = 1_000,
+    progress: bool = True,
+    resume: bool = False,
+) -> SpaceEncoder:
+    """Train a SPACE model on panels drawn anew for each step, and keep it in a run directory.
+
+    On a CPU the same arguments give the same bits, also after a stop and a resume.
+
+    :param panels: mazes, all of whose cells are seen alike often, or rows (n, 11) as `panel_row` gives them.
+    :param config, learning: the model and its training; the published ones where they are None. See `PRESETS`.
+    :param log_every: steps between lines of metrics; `keep_every` between checkpoints, each with a picture in plots/.
+    :param progress: show a bar on a terminal.
+    :param resume: go on from the run's checkpoint; `steps` may be more than before.
+    :raises InputError: no panels, a value out of range, a run directory that is in use or was begun with other
+        settings, a loss that is not a number.
+    """
+    rows = panels.rows[panels.inside] if isinstance(panels, Mazes) else np.asarray(panels)
+    if rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
+        raise InputError(f"panels are rows of shape (n, 11), at least one; these are {rows.shape}")
+    for name, value in (("steps", steps), ("batch_size", batch_size), ("log_every", log_every)):
+        if value < 1:
+            raise InputError(f"{name} is {value}; it is at least 1")
+    if keep_every < log_every or keep_every % log_every or seed < 0:
+        raise InputError("keep_every is a multiple of log_every, and seed at least 0")
+    settings = {
+        "world": "halma-space",
+        "model": (config or SpaceConfig()).to_json(),
+        "learning": asdict(learning or SpaceLearning()),
+        "batch_size": batch_size,
+        "seed": seed,
+        "log_every": log_every,
+        "keep_every": keep_every,
+        "images": painter.images,
+        "panels": {"count": len(rows), "sha256": hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()},
+    }
+    run_dir = Path(run_dir)
+    _check_free(run_dir, settings, resume)
+    run = _Pretraining(settings, rows, painter, run_dir, pick_device(device), steps)
+    return run.run(progress)
+
+
+class _Pretraining:
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        rows: np.ndarray,
+        painter: PanelPainter,
+        run_dir: Path,
+        device: torch.device,
+        steps: int,
+    ) -> None:
+        self.settings, self.rows, self.painter, self.run_dir = settings, rows, painter, run_dir
+        self.device, self.steps, self.seed = device, steps, settings["seed"]
+        self.step, self.wall_s = 0, 0.0
+        folder = run_dir / FOLDER
+        tensors: dict[str, Tensor] = {}
+        if has_checkpoint(folder):
+            tensors, meta = load_checkpoint(folder, KIND)
+            self.step, self.wall_s = meta["step"], meta["wall_s"]
+            self.model = model_of(tensors, meta["model"], folder).to(device)
+        else:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                self.model = Space(SpaceConfig.from_json(settings["model"])).to(device)
+        self.model.train()
+        rates = SpaceLearning(**settings["learning"])
+        self.optimisers = {
+            "foreground": OPTIMISERS[rates.optimiser](self.model.foreground.parameters(), lr=rates.foreground_rate),
+            "background": torch.optim.Adam(self.model.background.parameters(), lr=rates.background_rate),
+        }
+        for name, optimiser in self.optimisers.items():
+            _restore(optimiser, {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(f"{name}.")})
+        self.max_norm = rates.max_norm
+        self.shown = painter.draw(self.rows[self._rng(0).integers(len(rows), size=SHOWN)], self._rng(0))
+
+    def run(self, progress: bool) -> SpaceEncoder:
+        run_dir = self.run_dir
+        write_json(run_dir / CONFIG, self.settings)
+        write_json(run_dir / MANIFEST, self._manifest())
+        write_metrics(run_dir, [line for line in read_metrics(run_dir) if line["step"] <= self.step])
+        log_every, keep_every = self.settings["log_every"], self.settings["keep_every"]
+        sums = torch.zeros(len(MEASURES), device=self.device)
+        kept, started = self.step, perf_counter()
+        with _Bar(self.steps, progress) as bar:
+            for pictures in self._batches():
+                sums += self._update(pictures)  # stays on the device: nothing here waits for it
+                self.step += 1
+                if self.step % log_every == 0:
+                    seconds, started = perf_counter() - started, perf_counter()
+                    line = self._line(sums, seconds)
+                    sums.zero_()
+                    add_metrics(run_dir, line)
+                    bar.show(line)
+                if self.step % keep_every == 0:
+                    self._keep()
+                    kept = self.step
+        if kept != self.step:
+            self._keep()
+        return SpaceEncoder(self.model)
+
+    def _batches(self) -> Iterator[Tensor]:
+        """The pictures of each step that is left, uint8 on the device; the next are drawn while a step is computed.
+
+        Each step has its own generator, so that a run that is resumed sees what it would have seen.
+        """
+
+        def draw(step: int) -> Tensor:
+            rng = self._rng(1, step)
+            chosen = self.rows[rng.integers(len(self.rows), size=self.settings["batch_size"])]
+            pictures = torch.from_numpy(self.painter.draw(chosen, rng))
+            return pictures.pin_memory() if self.device.type == "cuda" else pictures
+
+        with ThreadPoolExecutor(1) as pool:
+            ready = pool.submit(draw, self.step)
+            for step in range(self.step, self.steps):
+                pictures = ready.result()
+                ready = pool.submit(draw, min(step + 1, self.steps - 1))
+                yield pictures.to(self.device, non_blocking=True)
+
+    def _update(self, pictures: Tensor) -> Tensor:
+        """One step of both optimisers; (7,) the measures."""
+        generator = torch.Generator(self.device).manual_seed(int(self._rng(2, self.step).integers(2**63)))
+        inputs = self.model.shrink(pictures)
+        output = self.model(inputs, self.step, generator)
+        output.loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_norm)
+        for optimiser in self.optimisers.values():
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        return _measures(output, inputs)
+
+    def _line(self, sums: Tensor, seconds: float) -> dict[str, float]:
+        log_every = self.settings["log_every"]
+        self.wall_s += seconds
+        values = dict(zip(MEASURES, (sums / log_every).tolist(), strict=True))
+        if not all(isfinite(value) for value in values.values()):
+            raise InputError(f"the loss is not a number by step {self.step}; take lower learning rates")
+        speed = log_every * self.settings["batch_size"] / seconds
+        return {"step": self.step, "wall_s": round(self.wall_s, 3), "pictures_per_s": round(speed, 1), **values}
+
+    def _keep(self) -> None:
+        tensors = {f"{MODEL}{name}": tensor for name, tensor in self.model.state_dict().items()}
+        for name, optimiser in self.optimisers.items():
+            for index, state in optimiser.state_dict()["state"].items():
+                tensors |= {f"{name}.{index}.{key}": torch.as_tensor(value) for key, value in state.items()}
+        meta = {"kind": KIND, "step": self.step, "wall_s": self.wall_s, "model": self.settings["model"]}
+        save_checkpoint(self.run_dir / FOLDER, tensors, meta)
+        draw_inference(SpaceEncoder(self.model), self.shown, self.run_dir / "plots" / f"step-{self.step:06}.png")
+        self.model.train().requires_grad_(True)
+
+    def _rng(self, *purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *purpose])
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "versions": versions(),
+            "hardware": hardware(str(self.device)),
+            "threads": torch.get_num_threads(),
+            "seed": self.seed,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+        }
+
+
+def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
+    """(7,) in the order of MEASURES."""
+    cells = output.cells
+    values = (
+        output.loss,
+        output.log_likelihood.mean(),
+        cells.kl.mean(),
+        output.background.kl.mean(),
+        output.boundary.mean(),
+        cells.presence.sum(1).mean(),
+        (output.reconstruction - inputs).square().mean(),
+    )
+    return torch.stack([value.detach() for value in values])
+
+
+def _restore(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put an optimiser's state back; without tensors it stays new."""
+    saved = optimiser.state_dict()
+    for name, tensor in tensors.items():
+        index, key = name.split(".", 1)
+        saved["state"].setdefault(int(index), {})[key] = tensor
+    optimiser.load_state_dict(saved)
+
+
+def _check_free(run_dir: Path, settings: dict[str, Any], resume: bool) -> None:
+    """Refuse a folder that is in use; to resume is to have the same settings. Nothing is written."""
+    if not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir())):
+        return
+    try:
+        before = json.loads((run_dir / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = None
+    if not isinstance(before, dict) or before.get("world") != settings["world"]:
+        raise InputError(f"{run_dir} exists and is not a pretraining of SPACE; choose another name")
+    if not resume:
+        raise InputError(f"{run_dir} holds a run already; go on with it (resume), or choose another name")
+    changed = [name for name, value in json.loads(json.dumps(settings)).items() if before.get(name) != value]
+    if changed:
+        raise InputError(f"{run_dir} was begun with another {', '.join(changed)}; choose another name")
+
+
+class _Bar:
+    """A progress bar on stderr, where that is a terminal."""
+
+    def __init__(self, total: int, visible: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+        )
+        shown = visible and sys.stderr.isatty()
+        self.bar = Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True)
+        self.task = self.bar.add_task("pretraining SPACE", total=total)
+
+    def __enter__(self) -> "_Bar":
+        self.bar.start()
+        return self
+
+    def show(self, line: dict[str, float]) -> None:
+        told = f"{line['pictures_per_s']:,.0f} pictures/s, error {line['squared_error']:.4f}"
+        self.bar.update(self.task, completed=int(line["step"]), description=told)
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
