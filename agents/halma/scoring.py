@@ -43,11 +43,11 @@ class Scoring:
         options = knowledge.options
         kind = np.where(knowledge.measure > 0, knowledge.measure, np.where(knowledge.stopped, HOPELESS, UNKNOWN))
         self.left: list[np.ndarray] = []
-        reached = np.eye(CLASSES, dtype=bool)[kind]  # (options, 11), with all primitives chosen
+        reached: np.ndarray = np.eye(CLASSES, dtype=bool)[kind]  # (options, 11), with all primitives chosen
         for _ in range(options.max_opt_len):
             after = reached[options.extended]  # (options, 4, 11)
             self.left.insert(0, _barred(after.transpose(2, 0, 1)))
-            reached = after.any(1)
+            reached = np.logical_or.reduce(after, axis=1)
         self.attainable = _barred(reached[0])[:, None, None]
         measurable = np.isin(np.arange(10), knowledge.measure[knowledge.measure > 0])
         # What each direction is about: the colour of its digits, and that of the goal's.
@@ -138,7 +138,7 @@ def _stops(
     walls, there = cases[..., :2], shown[..., :2]
     same = walls[..., None] == np.arange(10)
     affordable = ((greater[direction, walls] | same) & there[..., None]).any(2)
-    beyond = (greater.transpose(0, 2, 1)[direction, walls] | ~there[..., None]).all(2) & there.any(2)[..., None]
+    beyond = (greater.transpose(0, 2, 1)[direction, walls] | ~there[..., None]).all(2) & there.any(2, keepdims=True)
     part = np.where(affordable, ON_THE_WAY, np.where(beyond, STOPPED, 0.0)).astype(np.float32)
     mine, other = cases[..., :, None], cases[..., None, :]
     order = greater[direction[..., None], mine, other] & shown[..., None, :] & lesser_shows_hint
