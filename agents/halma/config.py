@@ -32,7 +32,7 @@ class TD3Parameters:
     :ivar max_grad_norm: of the critic's gradient.
     """
 
-    num_envs: int = 16
+    num_envs: int = 32
     learning_rate: float = 1e-3
     adam_epsilon: float = 1e-8
     batch_size: int = 128
@@ -46,7 +46,7 @@ class TD3Parameters:
     greedy_steps: int = 100_000
     candidates: int = 12
     random_candidates: int = 4
-    temperature: float = 0.05
+    temperature: float = 0.02
     hidden_size: int = 128
     sequence: int = 16
     burn_in: int = 8
@@ -81,6 +81,12 @@ _LEAST: dict[str, float] = {
     "candidates": 2,
     **dict.fromkeys(("learning_rate", "adam_epsilon", "discount", "target_rate", "max_grad_norm"), 0.0),
     **dict.fromkeys(("greedy_first", "greedy_last", "temperature", "reward_scale"), 0.0),
+}
+
+
+# Attention learns nothing at the rate of the others, and costs six times as much an update.
+TUNED: dict[str, dict[str, Any]] = {
+    agent: {"num_envs": 64, "learning_rate": 5e-4} for agent in ("tran", "tran+lstm", "cnn+tran", "space")
 }
 
 
@@ -149,8 +155,8 @@ class HALMAConfig:
 
     @property
     def learner(self) -> TD3Parameters:
-        """The default parameters with the overrides."""
-        return replace(TD3Parameters(), **dict(self.overrides))
+        """The default parameters, those tuned for the agent, and the overrides."""
+        return replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | dict(self.overrides)))
 
     @property
     def recurrent(self) -> bool:

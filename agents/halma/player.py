@@ -86,6 +86,18 @@ class NetworkActor:
         if self.guide is not None:
             self.guide.knowledge = knowledge
 
+    def remembered(self) -> dict[str, np.ndarray]:
+        """What the guide remembers of the episodes that are being played; empty without one."""
+        return {} if self.guide is None else self.guide.episodes.state_dict()
+
+    def remember(self, state: dict[str, np.ndarray], num_envs: int) -> None:
+        """Put back what `remembered` gave, of so many environments."""
+        if state and self.knowledge is not None:
+            from .guidance import Guide
+
+            self.guide = Guide(self.knowledge, num_envs)
+            self.guide.episodes.load_state_dict(state)
+
     def _advice(self, percept: Percept) -> Callable[[torch.Tensor], torch.Tensor] | None:
         if self.knowledge is None:
             return None

@@ -172,8 +172,8 @@ class RunFolder:
         memo = training.player.memo_of(training.percept)
         tensors |= {"memo.hidden": memo.hidden, "memo.cell": memo.cell, "rng.torch": torch.get_rng_state()}
         tensors["episode"] = torch.from_numpy(training.episode)
-        if training.player.guide is not None:
-            tensors |= {f"guide.{k}": torch.from_numpy(v) for k, v in training.player.guide.state_dict().items()}
+        remembered = training.player.remembered()
+        tensors |= {f"episodes.{name}": torch.from_numpy(array) for name, array in remembered.items()}
         meta = {
             "kind": KIND,
             "steps": training.steps,
@@ -221,7 +221,8 @@ class RunFolder:
         if training.guided_until:
             knowledge = knowledge_of(self.memory, training.guided_until)
             training.player.consult(knowledge, self.config.guide_weight)
-            training.player.remember(len(training.episode), {k: t.numpy() for k, t in _under(tensors, "guide").items()})
+            remembered = {name: tensor.numpy() for name, tensor in _under(tensors, "episodes").items()}
+            training.player.remember(remembered, len(training.episode))
         return meta["memory"]
 
     def finish(self, training: "Training", *, kept: bool) -> HALMARun:
