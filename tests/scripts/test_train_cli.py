@@ -120,7 +120,6 @@ def test_a_run_is_not_overwritten_and_can_be_asked_for_again(gumption, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "chess", *BOOK), "there is no learner for the world 'chess'; there is one for wordcraft"),
         ((*TRAIN, "--scores", "recipe,", "--kg", "full"), "kg_scores names ''"),
         ((*TRAIN, "--scores", "componentOf"), "need knowledge"),
         ((*TRAIN, "--raw"), "need knowledge"),
