@@ -6,8 +6,6 @@ arrays over B episodes; the moves' lengths are values that the agent's knowledge
 
 from collections.abc import Mapping
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from .experience import place_codes
@@ -76,22 +74,13 @@ class EpisodicMemory:
         self._carry_on(moved, stayed, direction, value, knowledge)
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """All that is remembered, for an exact resume."""
+        """All that is remembered, by name, to go on from it exactly."""
         return {name: value.copy() for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Put a saved memory back in place."""
+        """Remember what `state_dict` gave of as many episodes."""
         for name, value in state.items():
             getattr(self, name)[...] = value
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """All that is remembered, by name: arrays with a leading batch axis, not copied."""
-        return {name.removeprefix("_"): value for name, value in vars(self).items() if name != "_each"}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Remember what `state_dict` gave of as many episodes."""
-        for name, value in self.state_dict().items():
-            value[:] = state[name]
 
     def _forget(self, envs: np.ndarray) -> None:
         if envs.any():

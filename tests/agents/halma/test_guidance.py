@@ -216,6 +216,25 @@ def test_the_same_seed_gives_the_same_episodes(knowing: Callable[[int], HALMAKno
     assert once() == once()
 
 
+def test_a_guide_goes_on_from_saved_episodes(knowing: Callable[[int], HALMAKnowledge]) -> None:
+    env = HALMAVectorEnv(16, max_opt_len=3)
+    env.reset(seed=2)
+    guide, percept, rng = Guide(knowing(3), 16), first_percept(env), np.random.default_rng(0)
+    other: Guide | None = None
+    for step in range(60):
+        guide.observe(percept)
+        if step == 30:
+            other = Guide(knowing(3), 16)
+            other.episodes.load_state_dict(guide.episodes.state_dict())
+        elif other is not None:
+            other.observe(percept)
+            assert np.array_equal(guide.scores, other.scores)
+        direction = guide.direction_bias().argmax(1)
+        options = np.concatenate([direction[:, None], rng.integers(3, size=(16, 3))], axis=1)
+        percept = next_percept(env, options, env.move(options))
+    assert not np.array_equal(guide.scores, Guide(knowing(3), 16).scores)
+
+
 def test_panels_are_read_from_observations() -> None:
     rows = Mazes(sample_mazes(5, 0)).rows.reshape(-1, 11)
     assert np.array_equal(panel_rows(one_hot(rows)), rows)
