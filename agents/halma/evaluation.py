@@ -103,7 +103,7 @@ def evaluate_splits(
     return {
         "schema": SCHEMA,
         "agent": label(config),
-        "config": config.to_json(),
+        "config": json.loads(json.dumps(config.to_json())),  # as it is once it was read from a file
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
         "tests": tests,

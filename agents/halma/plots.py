@@ -87,7 +87,7 @@ def _bars(
     axis.bar(places[have], means[have], 0.92 * width, color=colour, alpha=0.75, label=name, zorder=2)
     for place, test, mean in zip(places, tests, means, strict=True):
         if not test["mazes"]:
-            axis.annotate("-", (place, 0), ha="center", va="bottom", color=colour, fontsize=9)
+            axis.annotate("–", (place, 0), ha="center", va="bottom", color=colour, fontsize=12, fontweight="bold")
         elif test[measure]["low"] is not None:
             axis.plot(
                 [place] * 2, [test[measure]["low"], test[measure]["high"]], color="#222222", linewidth=1.0, zorder=3

@@ -29,10 +29,10 @@ def how_to_read(columns: Columns) -> str:
     return " ".join([HOW_TO_READ, *told])
 
 
-def rows(columns: Columns, paper: bool) -> list[tuple[str, ...]]:
+def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
     """(test, measure, mazes, a cell for each agent) of each row.
 
-    :param paper: also what the paper has for the agent.
+    :param paper: what stands between our figure and the paper's; None for ours alone.
     """
     found = []
     for test in ROWS:
@@ -45,7 +45,7 @@ def rows(columns: Columns, paper: bool) -> list[tuple[str, ...]]:
     return found
 
 
-def cell(column: Mapping[str, Any], test: str, measure: str, paper: bool = False) -> str:
+def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
     """A figure of a column of Table 1 in percent, with what it is spread over; "-" where the test has no mazes."""
     told = column["tests"][test]
     text = "-"
@@ -57,8 +57,8 @@ def cell(column: Mapping[str, Any], test: str, measure: str, paper: bool = False
         if told.get("runs", column["runs"]) < column["runs"]:
             text += f", {told['runs']} of {column['runs']} runs"
     published = TABLE_1.get(column["agent"], {}).get(test, {})
-    if paper and measure in published:
-        text += f"; paper {published_text(published, measure)}"
+    if paper is not None and measure in published:
+        text += f"{paper}paper {published_text(published, measure)}"
     return text
 
 
@@ -83,7 +83,7 @@ def console_table(columns: Columns, paper: bool, title: str | None = None) -> Ta
     from rich.table import Table
 
     table = Table("test", "", "mazes", *columns, title=title)
-    for row in rows(columns, paper):
+    for row in rows(columns, "\n" if paper else None):
         if row[0]:
             table.add_section()
         table.add_row(*row)
@@ -93,7 +93,7 @@ def console_table(columns: Columns, paper: bool, title: str | None = None) -> Ta
 def markdown(columns: Columns, paper: bool) -> list[str]:
     """The table in Markdown, what to read it by, and why tests are missing."""
     lines = [f"| test | | mazes | {' | '.join(columns)} |", "| --- | --- | ---: |" + " ---: |" * len(columns)]
-    lines += [f"| {' | '.join(row)} |" for row in rows(columns, paper)]
+    lines += [f"| {' | '.join(row)} |" for row in rows(columns, "; " if paper else None)]
     lines += ["", how_to_read(columns)]
     if reasons := why_none(columns):
         lines += ["", 'Why there is "-":', "", *(f"- {reason}" for reason in reasons)]

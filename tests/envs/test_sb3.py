@@ -1,8 +1,9 @@
-"""Stable-Baselines3 as a client: PPO and MaskablePPO learn WordCraft from graph scores."""
+"""Stable-Baselines3 as a client: PPO and MaskablePPO learn WordCraft from graph scores, and play HALMA."""
 
 import numpy as np
 import pytest
 
+from gumption.envs.halma import HALMAEnv
 from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.wordcraft import RecipeBook, WordCraftEnv, facts
 
@@ -73,3 +74,26 @@ def test_learns_from_graph_scores(book, masked):
     floor = success_rate(book, random)
     assert floor < 0.15
     assert success_rate(book, learned) > 0.5
+
+
+@pytest.mark.parametrize("observation", ["symbolic", "visual"])
+def test_halma_passes_its_checker(observation):
+    from stable_baselines3.common.env_checker import check_env
+
+    # It warns of every observation that is neither a vector nor a picture.
+    check_env(HALMAEnv(num_mazes=3, observation=observation), warn=observation == "visual")
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_halma_is_played(masked):
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3 import PPO
+
+    env = HALMAEnv(num_mazes=2, max_steps=20, max_opt_len=3)
+    algorithm = MaskablePPO if masked else PPO
+    model = algorithm("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, seed=0, device="cpu")
+    model.learn(128)
+    observation, _ = env.reset(seed=0)
+    masks = {"action_masks": env.action_masks()} if masked else {}
+    option, _ = model.predict(observation, **masks)
+    assert option in env.action_space

@@ -75,7 +75,7 @@ def test_the_explorer_is_as_good_as_the_closed_form_says(explored):
     splits, found = explored
     assert found["agent"] == "MLP"
     assert found["seeds"] == [0, 1, 2]
-    assert found["config"] == HALMAConfig().to_json()
+    assert HALMAConfig.from_json(found["config"]) == HALMAConfig()
     assert list(found["tests"]) == list(ROWS)
     for test in splits:
         told = found["tests"][test]
@@ -168,7 +168,7 @@ def evaluation(value: float, *, missing: tuple[str, ...] = (), **settings) -> di
         else {"mazes": 2, "reason": None} | {measure: dict(told) for measure in MEASURES}
         for test in ROWS
     }
-    return {"agent": label(config), "config": config.to_json(), "tests": tests}
+    return {"agent": label(config), "config": json.loads(json.dumps(config.to_json())), "tests": tests}
 
 
 def test_runs_of_one_agent_are_one_column():

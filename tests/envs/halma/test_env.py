@@ -263,13 +263,6 @@ def test_checkers_pass_without_a_warning(observation):
         check_env(gym.make(NAME, num_mazes=3, observation=observation).unwrapped)
 
 
-@pytest.mark.parametrize("observation", ["symbolic", "visual"])
-def test_stable_baselines_checker(observation):
-    checker = pytest.importorskip("stable_baselines3.common.env_checker")
-    # It warns of every observation that is neither a vector nor a picture.
-    checker.check_env(HALMAEnv(num_mazes=3, observation=observation), warn=observation == "visual")
-
-
 def test_make_vec_takes_the_native_batch():
     envs = gym.make_vec(NAME, num_envs=6, num_mazes=3)
     assert isinstance(envs, HALMAVectorEnv)

@@ -1,0 +1,77 @@
+"""`gumption bench halma`: everything but the training runs for real, on small numbers; the training is stood in for."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from gumption.agents import td3
+from gumption.agents.halma.acting import RandomActor
+from gumption.envs.halma import Memory, MemoryWriter
+from gumption.scripts.experiments import bench, bench_halma
+from gumption.scripts.experiments.measurement import BenchSettings
+
+SETTINGS = BenchSettings(repeats=1, halma_envs=8, halma_episodes=20, halma_slice=3)
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """A training that tells its config and a rate."""
+    asked = []
+
+    def train(config):
+        asked.append(config)
+        return SimpleNamespace(final={"steps_per_s": 1234.5})
+
+    monkeypatch.setattr(td3, "train_td3", train)
+    monkeypatch.setattr(bench.CartPoleRandom, "__call__", lambda self, seconds: 100_000.0)
+    return asked
+
+
+def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
+    symbolic, visual, mazes, tests, training = bench.halma_case(SETTINGS)
+    for one in (symbolic, visual, mazes, tests, training):
+        assert one.median > 0
+        assert one.ratio == pytest.approx(one.median / one.yardstick_median)
+        json.dumps(one.as_json(), allow_nan=False)
+    assert (symbolic.unit, visual.unit, mazes.unit, tests.unit) == ("steps/s", "panels/s", "s", "s")
+    assert "batch of 8" in symbolic.what
+    assert (symbolic.met, visual.met) == (symbolic.median >= 500_000, visual.median >= 5_000)
+    assert mazes.met == (mazes.median < 0.1)
+    assert tests.met
+    assert "20 episodes" in tests.what
+    assert tests.details["mazes"]["T"] == 100
+    assert mazes.yardstick_median == 1.0, "100,000 steps of CartPole"
+    assert (training.median, training.ratio) == (1234.5, 1234.5 / 100_000)
+    assert "a slice of 3 episodes" in training.what
+    assert [config.episodes for config in no_training] == [3]
+
+
+def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, tmp_path):
+    rows = [
+        {"condition": name, "wall_s": seconds, "seeds": [0, 1], "column": {"config": {"episodes": episodes}}}
+        for name, seconds, episodes in (
+            ("MLP", 600.0, 2000),
+            ("TRAN", 1200.0, 2000),
+            ("LSTM", 9.0, 20),
+            ("X", None, 2000),
+        )
+    ]
+    saved = {"experiment": "halma-table1", "workers": 2, "hardware": {"cpu": "one"}, "rows": rows}
+    (tmp_path / "results.json").write_text(json.dumps(saved))
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "results.json")
+    told = list(bench_halma._training(SETTINGS, bench.CartPoleRandom()))[1:]
+    assert [(one.median, one.met) for one in told] == [(600.0, True), (1200.0, False)]
+    assert told[0].what == "HALMA training, MLP, 2,000 episodes: mean of the 2 runs of halma-table1, 2 at a time"
+    assert told[0].ratio == 600.0
+
+
+def test_a_memory_holds_whole_episodes(tmp_path):
+    writer = MemoryWriter(tmp_path / "memory", 5)
+    mazes = bench_halma.remember(RandomActor(5), 6, writer, first=4)
+    writer.close()
+    memory = Memory.load(tmp_path / "memory")
+    assert sorted(set(memory.episode.tolist())) == [4, 5, 6, 7, 8, 9]
+    assert len(mazes) == 100
+    assert (memory.maze < 100).all()

@@ -1,0 +1,131 @@
+"""`gumption evaluate` on runs of HALMA as it is called: short trainings, their tests, the table and its plots."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import MEASURES, ROWS
+from gumption.agents.td3 import train_td3
+from gumption.envs.halma.split_files import make_splits, read_run
+from gumption.scripts import cli
+
+SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
+         ("random_candidates", 1))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """Two runs of one agent with different seeds, and one with other options; the first two have tests of their own."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("runs")
+    for name, seed, more in (("one", 0, {}), ("two", 1, {}), ("short", 0, {"max_opt_len": 1})):
+        config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, seed=seed, device="cpu", overrides=SMALL, **more)
+        train_td3(config, folder / name)
+        if name != "short":
+            make_splits(read_run(folder / name), folder / name / "splits", mazes=2)
+    torch.set_num_threads(threads)
+    return folder
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def gumption(monkeypatch, capsys, tmp_path, trained, one_thread):
+    """Call the command line in a folder with copies of the runs."""
+    shutil.copytree(trained, tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["gumption", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Result(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+def test_one_run_plays_its_own_tests(gumption, tmp_path):
+    told = gumption("evaluate", "runs/one", "--seeds", "1", "--paper", "--plot", "table.svg")
+    assert told.code == 0, told.err
+    assert told.err == ""
+    for word in (
+        *ROWS[:-1],
+        "all diagnostic",
+        *MEASURES,
+        "paper 94.8 ± 4.1",
+        "Of one run: the deviation is over the seeds",
+    ):
+        assert word in told.out
+    for name in ("table.png", "table.svg", "runs/one/plots/table.png", "runs/one/plots/curves.svg"):
+        assert (tmp_path / name).is_file()
+    assert "written: table.png" in told.out
+    assert "paper's" in (tmp_path / "table.svg").read_text(encoding="utf-8")
+
+
+def test_several_runs_are_one_column(gumption, tmp_path):
+    told = gumption("evaluate", "runs/one", "runs/two", "--seeds", "2", "--json")
+    assert told.code == 0, told.err
+    found = json.loads(told.out)
+    assert list(found["columns"]) == ["MLP"]
+    column = found["columns"]["MLP"]
+    assert column["runs"] == 2
+    assert column["tests"]["T"]["mazes"] == 6
+    means = column["tests"]["RT"]["rho_a"]["per_run"]
+    assert column["tests"]["RT"]["rho_a"]["mean"] == pytest.approx(sum(means) / 2, abs=1e-5)
+    assert json.loads(gumption("evaluate", "runs/one", "--seeds", "2", "--json").out)["columns"]["MLP"]["tests"]["RT"][
+        "rho_a"
+    ]["mean"] == pytest.approx(means[0], abs=1e-5)
+    assert sorted(path.name for path in (tmp_path / "runs" / "two" / "plots").iterdir()) == [
+        "curves.png",
+        "curves.svg",
+        "table.png",
+        "table.svg",
+    ]
+
+
+def test_tests_of_another_run(gumption):
+    told = gumption("evaluate", "runs/two", "--splits", "runs/one/splits", "--seeds", "1", "--json")
+    assert told.err == "warning: runs/two: these tests were made for what another run has seen\n"
+    assert json.loads(told.out)["columns"]["MLP"]["tests"]["T"]["mazes"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("runs/short",), "runs/short has no tests of its own in runs/short/splits: make them with `gumption splits"),
+        (("runs/short", "--splits", "runs/one/splits"), "the splits were made for options of 5 primitives and the run"),
+        (("runs/one", "--splits", "nowhere"), "nowhere/manifest.json: cannot be read"),
+        (("runs/one", "--plot", "table.pdf"), "table.pdf: a plot is a .png or .svg file; both are written"),
+        (("runs/one", "--draws", "3"), "--draws is for runs of WordCraft; runs/one has no use for it"),
+        (("runs/one", "--seed", "3"), "--seed is for runs of WordCraft; runs/one has no use for it"),
+        (("nowhere", "--paper"), "--paper is for runs of HALMA; nowhere has no use for it"),
+        (("nowhere",), "nowhere/config.json: not a complete run (No such file or directory)"),
+        (("nowhere", "elsewhere"), "give one run of WordCraft at a time"),
+        (("runs/one", "nowhere"), "these are runs of different worlds; evaluate them apart"),
+    ],
+)
+def test_bad_calls(gumption, arguments, message):
+    told = gumption("evaluate", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.removeprefix("error: ").split("warning: ")[0].startswith(message) or message in told.err
+
+
+def test_a_damaged_run_is_told(gumption, tmp_path):
+    config = tmp_path / "runs" / "one" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"colour": "red"}))
+    told = gumption("evaluate", "runs/one")
+    assert (told.code, told.err) == (
+        2,
+        "error: runs/one/config.json: not the config of a run: colour unknown or missing\n",
+    )

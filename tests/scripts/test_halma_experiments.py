@@ -1,0 +1,269 @@
+"""HALMA's experiments: their data, and running, resuming and reporting them. Runs are stood in for here, except in the
+last test, which trains."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gumption.agents import plots
+from gumption.agents.halma import plots as halma_plots
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
+from gumption.data import InputError
+from gumption.scripts import experiment as command
+from gumption.scripts.experiments import halma_runs
+from gumption.scripts.experiments.halma import EXPERIMENTS, TABLE_1
+from gumption.scripts.experiments.halma_report import gather, headline, table
+from gumption.scripts.experiments.halma_runs import find_experiment, halma_jobs
+from gumption.scripts.experiments.jobs import Job, slug
+from gumption.scripts.experiments.wordcraft import EXPERIMENTS as OF_WORDCRAFT
+
+SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "MLP + KG"]
+LEVELS = {"mlp": 0.4, "lstm": 0.5, "tran": 0.6, "tran+lstm": 0.7, "cnn+mlp": 0.2, "cnn+tran": 0.1, "space": 0.05}
+
+
+def stand_in(job: Job, progress: bool) -> None:
+    """A run that does as well in everything as its agent and seed say, and has no AnT."""
+    config = HALMAConfig(**job.settings)
+    value = 0.95 if config.guided else LEVELS[config.agent] + 0.01 * job.seed
+    job.directory.mkdir(parents=True)
+    lines = [
+        {"episode": episode + job.seed, "finished_trials": value * episode / 20, "valid_moves": value * episode / 200}
+        for episode in range(20, 201, 20)
+    ]
+    (job.directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (job.directory / "final.json").write_text(json.dumps({"wall_s": 10.0 + job.seed}))
+    told = {"mean": value, "std": 0.0, "low": value, "high": value, "per_seed": [value], "per_maze": [value] * 4}
+    tests = {test: {"mazes": 4, "reason": None, **dict.fromkeys(MEASURES, told)} for test in ROWS}
+    tests["AnT"] = {"mazes": 0, "reason": "nothing follows"}
+    kept = {"schema": "gumption/halma-evaluation/1", "agent": label(config), "config": config.to_json()}
+    save_evaluation(job.directory / EVALUATION, {**kept, "seeds": [0], "knowledge": "k", "tests": tests})
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Call the command with the stand-in for runs; returns what it printed."""
+    monkeypatch.setattr(halma_runs, "run_job", stand_in)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "220")
+
+    def call(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
+        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return call
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Plots are drawn into empty files: drawing them is most of the work here."""
+
+    def empty(draw, size, stem: Path) -> tuple[Path, Path]:
+        paths = stem.with_suffix(".png"), stem.with_suffix(".svg")
+        for path in paths:
+            path.write_bytes(b"")
+        return paths
+
+    for module in (plots, halma_plots):
+        monkeypatch.setattr(module, "save_figure", empty)
+
+
+# ---- the data
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_experiments_are_well_formed(experiment):
+    assert len({slug(name) for name in experiment.conditions}) == len(experiment.conditions)
+    for name, condition in experiment.conditions.items():
+        settings = {**experiment.base, **condition.settings}
+        if settings["agent"] == "space":
+            settings["space_model"] = "somewhere"
+        config = HALMAConfig(**settings, episodes=experiment.episodes)
+        assert name.split(",")[0] == label(config)
+        if experiment.varied:
+            assert experiment.varied in condition.settings
+    if experiment.name != "halma-quick":
+        assert (experiment.seeds, experiment.episodes) == (5, 2000)
+
+
+def test_the_paper_s_experiments_are_there():
+    assert set(EXPERIMENTS) == {"halma-quick", "halma-table1", "halma-visual", "halma-volume", "halma-options"}
+    assert not set(EXPERIMENTS) & set(OF_WORDCRAFT)
+    assert list(EXPERIMENTS["halma-table1"].conditions) == SYMBOLIC
+    assert list(EXPERIMENTS["halma-visual"].conditions) == ["CNN+MLP", "CNN+TRAN", "SPACE"]
+    varied = {
+        name: sorted(
+            {condition.settings[EXPERIMENTS[name].varied] for condition in EXPERIMENTS[name].conditions.values()}
+        )
+        for name in ("halma-volume", "halma-options")
+    }
+    assert varied == {"halma-volume": [100, 300, 500, 1000], "halma-options": [1, 3, 5]}
+
+
+def test_table_1_is_the_paper_s():
+    """The figures that the specification quotes, and some of the paper's deviations."""
+    assert list(TABLE_1) == ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "CNN+MLP", "CNN+TRAN", "SPACE"]
+    quoted = {
+        "MLP": "99.2/71.7 51.0/54.9 55.0/19.9 25.0/7.4 41.7/15.1 31.7/11.7 6.7/1.5 0/0 35.0/12.2",
+        "LSTM": "57.2/50.9 57.8/45.2 50.0/24.0 63.3/26.3 60.0/28.9 45.0/17.2 100/51.9 86.7/29.9 48.3/21.8",
+        "TRAN": "93.9/67.9 82.8/58.1 41.7/16.3 43.3/12.2 36.7/14.0 43.3/17.9 25.0/5.8 50.0/10.0 41.7/14.5",
+        "TRAN+LSTM": "72.3/64.0 54.0/40.1 66.7/35.7 78.3/34.8 58.3/27.1 71.7/35.4 - - 41.7/22.0",
+    }
+    for agent, figures in quoted.items():
+        for test, told in zip(ROWS[:-1], figures.split(), strict=True):
+            ours = [TABLE_1[agent][test][measure] for measure in ("rho_g", "rho_p")]
+            if told == "-":
+                assert ours == [None, None]
+            else:
+                assert [one[0] for one in ours] == pytest.approx([float(part) for part in told.split("/")], abs=0.0501)
+    assert TABLE_1["MLP"]["T"]["rho_a"] == (94.78, 4.11)
+    assert TABLE_1["SPACE"]["RT"] == {"rho_a": (41.62, 1.20), "rho_g": (3.67, 0.47), "rho_p": (2.66, 0.19)}
+    assert TABLE_1["CNN+TRAN"]["AnT"]["rho_g"] is None
+    assert TABLE_1["CNN+MLP"]["AnT"]["rho_g"] == (0.0, 0.0)
+
+
+def test_agents_on_space_share_its_model(tmp_path):
+    jobs = halma_jobs(EXPERIMENTS["halma-visual"], {"episodes": 7}, [0, 1], tmp_path)
+    models = [job.settings.get("space_model") for job in jobs]
+    assert models == [None] * 4 + [str(tmp_path / "space")] * 2
+    assert {job.last for job in jobs} == {EVALUATION}
+    assert jobs[-1].settings["max_opt_len"] == 1
+    assert jobs[-1].directory == tmp_path / "space" / "seed-1"
+
+
+# ---- running and reporting
+
+
+def test_command_runs_reports_and_resumes(run, tmp_path):
+    output = run("halma-table1", "--seeds", "2", "--episodes", "200", "--out", "there", "--save", "kept")
+    assert "10 runs, 0 complete" in output
+    assert re.search(r"10/10 +MLP \+ KG, seed 1: goals reached in T 95%, RT 95%", output)
+    assert "paper 94.8 ± 4.1" in output
+    assert "AnT, LSTM: nothing follows" in output
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == SYMBOLIC
+    assert rows["MLP"]["column"]["tests"]["T"]["rho_g"]["per_run"] == [0.4, 0.41]
+    assert rows["MLP"]["column"]["tests"]["T"]["rho_g"]["mean"] == pytest.approx(0.405)
+    assert rows["MLP"]["wall_s"] == 10.5
+    assert rows["MLP"]["curve"]["episodes"] == list(range(40, 201, 20)), "those that both runs tell of"
+    assert [len(values) for values in rows["MLP"]["curve"]["valid_moves"]] == [9, 9]
+    assert rows["MLP"]["curve"]["valid_moves"][0][-1] == pytest.approx(0.4)
+    assert results["paper"]["LSTM"]["AfT-3"]["rho_g"] == [100.0, 0.0]
+    assert results["command"].startswith("gumption experiment halma-table1 --seeds 2")
+    assert set(results["versions"]) >= {"gumption", "torch", "numpy", "gymnasium"}
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+    assert set(kept) == {"results.json", "table.md", "table.png", "table.svg", "curves.png", "curves.svg"}
+    for name, content in kept.items():
+        assert str(tmp_path).encode() not in content
+        assert content == (tmp_path / "there" / name).read_bytes()
+    assert "| T | rho_a | 8 | 40.5 ± 0.5 (40.0 to 41.0); paper 94.8 ± 4.1 |" in kept["table.md"].decode()
+
+    more = run("halma-table1", "--seeds", "3", "--episodes", "200", "--out", "there")
+    assert "15 runs, 10 complete" in more
+    again = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert again["rows"][0]["seeds"] == [0, 1, 2]
+    before = (tmp_path / "there" / "table.png").read_bytes()
+    (tmp_path / "there" / "table.png").unlink()
+    run("--report", "there")
+    assert (tmp_path / "there" / "table.png").read_bytes() == before
+
+
+def test_some_agents_first_and_others_later(run, no_pictures, tmp_path):
+    some = ("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    assert "1 runs, 0 complete" in run(*some, "--setting", "LSTM")
+    assert [row["condition"] for row in gather(tmp_path / "there")["rows"]] == ["LSTM"]
+    assert "2 runs, 1 complete" in run(*some, "--setting", "MLP + KG", "--setting", "LSTM")
+    assert [row["condition"] for row in gather(tmp_path / "there")["rows"]] == ["LSTM", "MLP + KG"]
+    with pytest.raises(InputError, match=r"halma-table1 has no 'GRU'; it has MLP, LSTM, TRAN, TRAN\+LSTM, MLP \+ KG"):
+        run(*some, "--setting", "GRU")
+
+
+def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
+    output = run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    assert "paper" not in output.split("written")[0].split("rho_a: valid")[0]
+    names = {path.name for path in (tmp_path / "there").iterdir() if path.is_file()}
+    assert names == {"plan.json", "results.json", "table.md", "ablation.png", "ablation.svg"}
+    text = (tmp_path / "there" / "ablation.svg").read_text(encoding="utf-8")
+    for word in ("max_opt_len", "TRAN+LSTM", "diagnostic tests"):
+        assert word in text
+
+
+def test_the_short_table(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    lines = headline(gather(tmp_path / "there")).splitlines()
+    assert lines[0] == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | MLP + KG |"
+    assert lines[2].startswith("| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 50.0 / 50.0<br>paper 57.2 / 50.9 |")
+    assert "| AfT-3 | " in lines[8]
+    assert "70.0 / 70.0<br>paper - |" in lines[8]
+    assert lines[10].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
+    assert lines[10].endswith("| -<br>paper 41.7 / 22.0 | - |")
+    told = "\n".join(table(gather(tmp_path / "there")))
+    assert "- AnT, TRAN: nothing follows" in told
+    assert "| MLP | 0 | 10 s |" in told
+    assert "NaN" not in json.dumps(gather(tmp_path / "there"))
+
+
+def test_what_does_not_stand_beside_each_other_is_refused(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    with pytest.raises(InputError, match=r"episodes \(200 there, 300 asked for\)"):
+        run("halma-table1", "--seeds", "1", "--episodes", "300", "--out", "there")
+    with pytest.raises(InputError, match=r"experiment \(halma-table1 there, halma-options asked for\)"):
+        run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    other = tmp_path / "there" / "mlp" / "seed-3"
+    other.parent.joinpath("seed-0").rename(other)
+    stand_in(Job("MLP", 0, "train", {"agent": "mlp", "episodes": 9}, other.parent / "seed-0", EVALUATION), False)
+    with pytest.raises(InputError, match="its runs have different settings"):
+        gather(tmp_path / "there")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("halma-table1", "--preset", "fast"),
+            "--preset is for WordCraft's experiments; halma-table1 has no use for it",
+        ),
+        (("halma-table1", "--total-steps", "9"), "--total-steps is for WordCraft's experiments"),
+        (("halma-quick", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft's experiments"),
+        (("halma-quick", "--facts", "x"), "--facts is for link prediction; halma-quick has no use for it"),
+        (("wordcraft-fig2", "--episodes", "3"), "--episodes is for HALMA's experiments; wordcraft-fig2 has no use"),
+        (("wordcraft-fig2", "--setting", "MLP"), "--setting is for link prediction and HALMA's experiments"),
+        (("wn18rr", "--episodes", "3"), "--episodes is for HALMA's experiments; wn18rr has no use for it"),
+        (("kg-scale", "--facts", "x"), "--facts is for link prediction; kg-scale has no use for it"),
+    ],
+)
+def test_options_of_other_experiments_are_refused(run, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(*arguments)
+
+
+def test_nothing_to_report_is_an_error(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
+    (tmp_path / "there" / "mlp" / "seed-0" / EVALUATION).unlink()
+    with pytest.raises(InputError, match="no run is complete yet"):
+        gather(tmp_path / "there")
+    with pytest.raises(InputError, match=r"no plan\.json"):
+        gather(tmp_path)
+    (tmp_path / "me.json").write_text("{}")
+    with pytest.raises(InputError, match="--human is for WordCraft's experiments; there has no use for it"):
+        run("--report", "there", "--human", "me.json")
+    assert all(name in run("--list") for name in EXPERIMENTS)
+
+
+def test_runs_without_metrics_are_reported_without_curves(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
+    metrics: Path = tmp_path / "there" / "mlp" / "seed-0" / "metrics.jsonl"
+    metrics.unlink()
+    assert gather(tmp_path / "there")["rows"][0]["curve"] is None
+    run("--report", "there")
+
+
+def test_find_experiment():
+    assert find_experiment("halma-table1") is EXPERIMENTS["halma-table1"]
+    assert list(find_experiment("halma-table1", ["TRAN"]).conditions) == ["TRAN"]
