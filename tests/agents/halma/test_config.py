@@ -1,0 +1,65 @@
+"""What a HALMA run can be made of."""
+
+import json
+
+import pytest
+
+from gumption.agents.halma.config import HALMAConfig, TD3Parameters
+from gumption.data import InputError
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"agent": "gru"}, "agent is 'gru'; it can be mlp, lstm, tran, tran+lstm, cnn+mlp, cnn+tran, space"),
+        ({"world": "wordcraft"}, "a run of the world 'wordcraft', not of halma"),
+        ({"episodes": 0}, "episodes is 0; it is at least 1"),
+        ({"maze_seed": -1}, "maze_seed is -1; it is at least 0"),
+        ({"agent": "cnn+mlp", "guided": True}, "cnn+mlp sees pictures; knowledge is about digits"),
+        ({"guide_weight": 3.0}, "guide_weight and guide_interval need guided=True"),
+        ({"images": "train-full"}, "images are for agents that see panels; mlp sees symbols"),
+        ({"agent": "space"}, "agent='space' and space_model go together"),
+        ({"space_model": "eyes"}, "agent='space' and space_model go together"),
+        ({"overrides": (("momentum", 1),)}, "overrides names 'momentum'; the learner has"),
+        ({"overrides": (("num_envs", 0),)}, "num_envs is 0; it is a whole number, at least 1"),
+        ({"overrides": (("learning_rate", "fast"),)}, "learning_rate is 'fast'; it is a number, at least 0.0"),
+        ({"overrides": (("discount", 1.5),)}, "discount is 1.5; it is at most 1"),
+        ({"overrides": (("random_candidates", 20),)}, "random_candidates is 20 of 12 candidates"),
+        ({"overrides": (("batch_size", 100),)}, "batch_size is 100; it is a multiple of sequence, 16"),
+        ({"overrides": (("hidden_size", 30),)}, "hidden_size is 30; it is a multiple of 4"),
+        ({"overrides": (("buffer_size", 500),)}, "buffer_size is 500: no room for sequences of 32 environments"),
+    ],
+)
+def test_what_cannot_be_is_told(settings, message):
+    with pytest.raises(InputError) as raised:
+        HALMAConfig(**settings)
+    assert message in str(raised.value)
+
+
+def test_a_config_survives_json():
+    config = HALMAConfig(agent="lstm", guided=True, guide_weight=2.0, overrides=(("num_envs", 4), ("batch_size", 32)))
+    assert HALMAConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert HALMAConfig.from_json(config.to_json(), device="cpu").device == "cpu"
+    assert config.learner.num_envs == 4
+
+
+def test_a_config_of_something_else_is_refused():
+    with pytest.raises(InputError, match="not the config of a run: 7"):
+        HALMAConfig.from_json(7)
+    stored = HALMAConfig().to_json()
+    del stored["agent"]
+    with pytest.raises(InputError, match="agent, colour unknown or missing"):
+        HALMAConfig.from_json(stored | {"colour": 1})
+
+
+def test_the_learner_has_the_parameters_of_table_s1():
+    learner = TD3Parameters()
+    assert (learner.batch_size, learner.discount, learner.policy_delay, learner.target_rate) == (128, 0.95, 5, 0.995)
+    assert (learner.buffer_size, learner.greedy_first, learner.greedy_last) == (10_000, 0.1, 0.95)
+    assert (learner.greedy_steps, learner.adam_epsilon, learner.hidden_size) == (100_000, 1e-8, 128)
+
+
+def test_agents_have_what_is_tuned_for_them_unless_it_is_overridden():
+    assert HALMAConfig(agent="tran").learner.learning_rate == 3e-4
+    assert HALMAConfig(agent="tran", overrides=(("learning_rate", 1e-4),)).learner.learning_rate == 1e-4
+    assert HALMAConfig(agent="mlp").learner.learning_rate == TD3Parameters().learning_rate
