@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import typer
-from click.core import ParameterSource
 
 from gumption.data import InputError
+
+_TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
 
 
 def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
@@ -16,5 +17,6 @@ def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str,
     :raises InputError: one of them belongs to another kind.
     """
     for name, owner in owners.items():
-        if owner != kind and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+        source = context.get_parameter_source(name)
+        if owner != kind and source is not None and source.name == _TYPED:
             raise InputError(f"--{name.replace('_', '-')} is for {owner}; {what} has no use for it")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gumption.agents.halma.plots import Published
+if TYPE_CHECKING:
+    from gumption.agents.halma.plots import Published
 
 _TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
 _Cell = tuple[float, float] | None
