@@ -34,7 +34,7 @@ class EpisodicMemory:
         self.failed = np.zeros((*shape, 4, 10), dtype=bool)
         self.plan_direction, self.plan_value = np.zeros((2, *shape), dtype=np.int64)
         self._codes = np.zeros(shape, dtype=np.int64)
-        self._count, self._moves, self._plan_moves = np.zeros((3, num_envs), dtype=np.int64)
+        self._count, self._plan_moves = np.zeros((2, num_envs), dtype=np.int64)
         # The way of this trial without its loops: places and the moves from each to the next.
         self._way, self._direction, self._value = np.zeros((3, *shape), dtype=np.int64)
         self._length = np.zeros(num_envs, dtype=np.int64)
@@ -55,6 +55,7 @@ class EpisodicMemory:
         :param direction, value: (B,) of the previous moves; value 0 for one that knowledge does not measure.
         :param reached, trial_over, first: (B,) bool; see `Percept`.
         """
+        first = first | (self._count == 0)  # whoever begins to remember in the middle of an episode
         each, codes = self._each, place_codes(rows)
         stayed = ~first & ~trial_over & (codes == self._codes[each, self.here])
         moved = ~first & ~trial_over & ~stayed

@@ -216,6 +216,16 @@ def test_the_same_seed_gives_the_same_episodes(knowing: Callable[[int], HALMAKno
     assert once() == once()
 
 
+def test_a_guide_may_begin_in_the_middle_of_an_episode(knowing: Callable[[int], HALMAKnowledge], panel: Panel) -> None:
+    row = panel({"right": 8, "left": 2}, {"right": 6}, goal=(9, 4))
+    begun = at(row)
+    late = begun._replace(first=~begun.first, action=np.array([[2, 1, 0, 0]]), reached=begun.first)
+    fresh, other = Guide(knowing(3), 1), Guide(knowing(3), 1)
+    fresh.observe(begun)
+    other.observe(late)
+    assert np.array_equal(fresh.scores, other.scores)
+
+
 def test_a_guide_goes_on_from_saved_episodes(knowing: Callable[[int], HALMAKnowledge]) -> None:
     env = HALMAVectorEnv(16, max_opt_len=3)
     env.reset(seed=2)
