@@ -2,7 +2,8 @@
 
 Lin, Wu, Peri, Sun, Singh, Deng, Jiang, Ahn (ICLR 2020); HALMA (appendices E.2, F.3) takes it for what its SPACE agent
 sees. Equation numbers are those of Lin et al. A picture is a mixture, pixel by pixel, of a foreground of at most one
-object in each cell of a grid and of K background components. The convolution stacks are in space_modules.py.
+object in each cell of a grid and of K background components. The settings are in space_config.py, the convolution
+stacks in space_modules.py.
 
     pictures (B, 3, S, S) -> ImageEncoder -> for each of N = grid * grid cells: z_pres, z_where, z_depth
     z_where -> glimpses -> z_what -> appearance and mask -> placed at z_where, mixed by z_depth -> mu_fg, alpha
@@ -10,15 +11,13 @@ object in each cell of a grid and of K background components. The convolution st
 """
 
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gumption.data import InputError
-
+from .space_config import SpaceConfig
 from .space_modules import (
     CompDecoder,
     GlimpseDecoder,
@@ -34,104 +33,6 @@ from .space_modules import (
 DEPTH_CONTRAST = 100.0  # of the softmax by which objects compete for a pixel
 LARGEST_LOGIT = 8.8  # of z_pres: its probability stays within 0.00015 .. 0.99985
 LEAST_SHARE = 1e-5  # of foreground and of background in a pixel, so that logarithms stay finite
-
-
-class Anneal(NamedTuple):
-    """A value that goes linearly from `start` to `end` between two training steps, and stays where it is outside."""
-
-    start: float
-    end: float
-    first_step: int
-    last_step: int
-
-    def at(self, step: int) -> float:
-        done = (step - self.first_step) / max(self.last_step - self.first_step, 1)
-        return self.start + (self.end - self.start) * min(max(done, 0.0), 1.0)
-
-
-PRESENCE_PRIOR = Anneal(0.1, 0.01, 4_000, 10_000)
-TEMPERATURE = Anneal(2.5, 2.5, 0, 10_000)
-SCALE_MEAN = Anneal(-1.0, -2.0, 10_000, 20_000)
-
-
-@dataclass(frozen=True)
-class SpaceConfig:
-    """What a SPACE model is; the defaults are the published ones for an 8x8 grid.
-
-    :ivar image_size: side of the pictures the model sees; larger ones are averaged down to it.
-    :ivar grid: cells along a side; `glimpse` pixels along the side of what an object is seen and drawn with.
-    :ivar what: width of z_what; a slot is z_what and z_pres, 33 numbers (HALMA, Table S2).
-    :ivar base, features: width of the foreground's first convolution, and of a cell's feature vector.
-    :ivar components: K of the background; `mask`, `component`, `hidden` are the widths of z_m, z_c and their LSTMs.
-    :ivar background_base: width of the background's narrowest convolutions.
-    :ivar foreground_std, background_std: of the colours around mu_fg and mu_k (fixed).
-    :ivar presence_prior: the prior probability of z_pres.
-    :ivar temperature: of the relaxed Bernoulli distribution of z_pres.
-    :ivar scale_mean, scale_std: of the prior of z_where's scale, before the sigmoid.
-    :ivar boundary, boundary_weight: thickness in glimpse pixels and weight of the boundary loss; weight 0 is without.
-    """
-
-    image_size: int = 128
-    grid: int = 8
-    glimpse: int = 32
-    what: int = 32
-    base: int = 16
-    features: int = 128
-    components: int = 5
-    mask: int = 32
-    component: int = 32
-    hidden: int = 64
-    background_base: int = 32
-    foreground_std: float = 0.15
-    background_std: float = 0.15
-    presence_prior: Anneal = PRESENCE_PRIOR
-    temperature: Anneal = TEMPERATURE
-    scale_mean: Anneal = SCALE_MEAN
-    scale_std: float = 0.1
-    boundary: int = 6
-    boundary_weight: float = 1000.0
-
-    def __post_init__(self) -> None:
-        """:raises InputError: sizes that do not fit each other, or a value out of range."""
-        ratio = self.image_size // max(self.grid, 1)
-        if self.image_size not in (64, 128) or ratio * self.grid != self.image_size or ratio not in (2, 4, 8, 16):
-            raise InputError(
-                f"image_size is {self.image_size} and grid {self.grid}; image_size is 64 or 128, and 2, 4, 8 or 16 "
-                "times the grid"
-            )
-        if self.glimpse not in (8, 16, 32):
-            raise InputError(f"glimpse is {self.glimpse}; it is 8, 16 or 32")
-        for name, step in (("base", 8), ("background_base", 8), ("features", 16)):
-            if getattr(self, name) < step or getattr(self, name) % step:
-                raise InputError(f"{name} is {getattr(self, name)}; it is a multiple of {step}")
-        for name in ("what", "components", "mask", "component", "hidden"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
-        for name in ("foreground_std", "background_std", "scale_std"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; it is a number above 0")
-        prior, heat = self.presence_prior, self.temperature
-        if min(*prior[:2], *heat[:2]) <= 0 or max(prior[:2]) >= 1:
-            raise InputError("presence_prior lies between 0 and 1, and temperature above 0")
-        if not 0 <= 2 * self.boundary < self.glimpse or not 0 <= self.boundary_weight < math.inf:
-            raise InputError("boundary is less than half a glimpse, and boundary_weight at least 0")
-
-    @property
-    def cells(self) -> int:
-        return self.grid**2
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Any) -> "SpaceConfig":
-        """:raises InputError: a name that is missing or unknown, or a value out of range."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(value, dict) or set(value) != names:
-            wrong = sorted(names ^ set(value)) if isinstance(value, dict) else "all"
-            raise InputError(f"these are not the settings of a SPACE model: {wrong} missing or unknown")
-        anneals = ("presence_prior", "temperature", "scale_mean")
-        return cls(**{name: Anneal(*value[name]) if name in anneals else value[name] for name in value})
 
 
 class Cells(NamedTuple):
@@ -214,6 +115,9 @@ class Space(nn.Module):
 
 class ForegroundModule(nn.Module):
     """Objects by spatial attention, inferred for all cells in parallel (equations 3 and 7)."""
+
+    cell: Tensor
+    frame: Tensor
 
     def __init__(self, config: SpaceConfig) -> None:
         super().__init__()
@@ -305,7 +209,7 @@ class BackgroundModule(nn.Module):
         super().__init__()
         self.config = config
         base, size = config.background_base, config.image_size
-        self.picture = PictureVector(size, 3, (2 * base,) * 4, config.hidden)
+        self.picture = PictureVector(size, 3, (2 * base, 2 * base, 2 * base, 2 * base), config.hidden)
         self.mask_rnn = nn.LSTMCell(config.mask + config.hidden, config.hidden)
         self.mask_head = nn.Linear(config.hidden, 2 * config.mask)
         self.prior_rnn = nn.LSTMCell(config.mask, config.hidden)

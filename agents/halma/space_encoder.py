@@ -13,7 +13,8 @@ from torch import Tensor
 from gumption.data import InputError
 from gumption.kg.checkpoint import load_checkpoint, pick_device
 
-from .space import Cells, Space, SpaceConfig, SpaceOutput
+from .space import Cells, Space, SpaceOutput
+from .space_config import SpaceConfig
 
 KIND = "gumption/space/1"
 FOLDER = "checkpoint"

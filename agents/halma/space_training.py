@@ -28,7 +28,8 @@ from gumption.envs.halma import Mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
 
-from .space import Anneal, Space, SpaceConfig, SpaceOutput
+from .space import Space, SpaceOutput
+from .space_config import Anneal, SpaceConfig
 from .space_encoder import FOLDER, KIND, MODEL, SpaceEncoder, model_of
 from .space_pictures import draw_inference
 

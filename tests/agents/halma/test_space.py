@@ -11,11 +11,9 @@ from torch import distributions as dist
 from torch.nn import functional as F
 
 from gumption.agents.halma.space import (
-    Anneal,
     Background,
     Foreground,
     Space,
-    SpaceConfig,
     bernoulli_kl,
     gaussian_kl,
     gaussian_log_density,
@@ -24,6 +22,7 @@ from gumption.agents.halma.space import (
     sample,
     stick_breaking,
 )
+from gumption.agents.halma.space_config import Anneal, SpaceConfig
 from gumption.agents.halma.space_modules import CompDecoder, cut_glimpses, place_glimpses
 from gumption.data import InputError
 
@@ -130,7 +129,7 @@ numbers = st.floats(-3, 3)
 positive = st.floats(0.05, 4)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(numbers, positive, numbers, positive)
 def test_the_gaussian_divergence_is_torchs(mean: float, std: float, prior_mean: float, prior_std: float) -> None:
     mine = gaussian_kl(torch.tensor(mean), torch.tensor(std), prior_mean, prior_std)
@@ -138,7 +137,7 @@ def test_the_gaussian_divergence_is_torchs(mean: float, std: float, prior_mean: 
     assert float(mine) == pytest.approx(float(theirs), rel=1e-4, abs=1e-5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.floats(-8.8, 8.8), st.floats(1e-4, 0.99))
 def test_the_bernoulli_divergence_is_torchs(logit: float, prior: float) -> None:
     mine = bernoulli_kl(torch.tensor(logit), prior)
