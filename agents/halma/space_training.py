@@ -62,20 +62,22 @@ class SpaceLearning:
                 raise InputError(f"{name} is {value}; it is a number above 0")
 
 
-# "fast" is a narrow model for two cores: half the width, one background component (a panel's background is black), and
-# priors annealed within some thousand steps, where the published ones take twenty thousand.
+# "fast" is a narrow model for two cores: panels of 64 pixels (a linear classifier reads their digits as well as at 128),
+# half the width, one background component (the background of a panel is black), and priors annealed within three
+# thousand steps, where the published ones take twenty thousand.
 PRESETS = {
     "paper": (SpaceConfig(), SpaceLearning()),
     "fast": (
         SpaceConfig(
+            image_size=64,
             glimpse=16,
             base=8,
             features=64,
             components=1,
             hidden=32,
             background_base=8,
-            presence_prior=Anneal(0.1, 0.001, 300, 1_500),
-            temperature=Anneal(2.5, 1.0, 0, 1_500),
+            presence_prior=Anneal(0.1, 0.001, 500, 3_000),
+            temperature=Anneal(2.5, 1.0, 0, 3_000),
             scale_mean=Anneal(-1.5, -1.5, 0, 1),
             scale_std=0.3,
             boundary=1,
@@ -120,8 +122,8 @@ def pretrain_space(
     for name, value in (("steps", steps), ("batch_size", batch_size), ("log_every", log_every)):
         if value < 1:
             raise InputError(f"{name} is {value}; it is at least 1")
-    if keep_every < log_every or keep_every % log_every or seed < 0:
-        raise InputError("keep_every is a multiple of log_every, and seed at least 0")
+    if steps % log_every or keep_every < 1 or keep_every % log_every or seed < 0:
+        raise InputError("steps and keep_every are multiples of log_every, and seed is at least 0")
     settings = {
         "world": "halma-space",
         "model": (config or SpaceConfig()).to_json(),

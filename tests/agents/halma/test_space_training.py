@@ -119,6 +119,13 @@ def test_the_published_optimiser_learns_at_its_own_rate(mazes: Mazes, painter: P
     assert 5e-4 < max(m for name, m in moved.items() if name.startswith("background")) < 1.05e-3
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_has_the_slots_of_the_paper(preset: str) -> None:
+    encoder = SpaceEncoder(Space(PRESETS[preset][0]))
+    assert encoder.slots == (64, 33)
+    assert encoder.encode(np.zeros((1, 128, 128, 3), dtype=np.uint8)).shape == (1, 64, 33)
+
+
 def test_rows_do_as_well_as_mazes(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
     pretrain(mazes.rows[mazes.inside], painter, tmp_path / "rows")
     assert bits(tmp_path / "rows") == bits(run)
@@ -187,15 +194,16 @@ def test_pictures_it_cannot_see_are_refused(run: Path, pictures: np.ndarray) -> 
         ({"steps": 0}, "steps is 0"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"log_every": 0}, "log_every is 0"),
-        ({"log_every": 2, "keep_every": 3}, "keep_every is a multiple"),
-        ({"seed": -1}, "seed at least 0"),
+        ({"steps": 2, "log_every": 2, "keep_every": 3}, "are multiples of log_every"),
+        ({"steps": 3, "log_every": 2, "keep_every": 2}, "are multiples of log_every"),
+        ({"seed": -1}, "seed is at least 0"),
         ({"device": "abacus"}, "abacus"),
     ],
 )
 def test_bad_arguments_leave_nothing_behind(
     mazes: Mazes, painter: PanelPainter, tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
-    settings = {"run_dir": tmp_path / "run", "steps": 1, "config": SMALL, "progress": False}
+    settings = {"run_dir": tmp_path / "run", "steps": 1, "config": SMALL, "log_every": 1, "progress": False}
     with pytest.raises(InputError, match=said):
         pretrain_space(mazes, painter, **(settings | changes))
     assert not (tmp_path / "run").exists()
