@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SPLITS = "splits"  # of a run
 SPACE = "space"  # of an experiment: the pretrained model
 SPACE_STEPS = 3_000
+MAZES = 50  # of RT and of each diagnostic test (F.1)
+SEEDS = (0, 1, 2)  # with which each test is played (F.1)
 
 
 def find_experiment(name: str, only: Sequence[str] = ()) -> HALMAExperiment:
@@ -94,9 +96,9 @@ def run_job(job: Job, progress: bool) -> None:
     from gumption.envs.halma.split_files import make_splits, read_run
 
     trained = (job.directory / FINAL).is_file()
-    run = load_run(job.directory) if trained else train_td3(HALMAConfig(**job.settings), job.directory, resume=True)
-    splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=0)
-    save_evaluation(job.directory / EVALUATION, evaluate_splits(run, splits))
+    run = load_run(job.directory) if trained else train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
+    splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=0, mazes=MAZES)
+    save_evaluation(job.directory / EVALUATION, evaluate_splits(run, splits, seeds=SEEDS))
 
 
 def training_seconds(directory: Path) -> float | None:

@@ -3,6 +3,8 @@
 import json
 import shutil
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.agents.td3 import train_td3
+from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.split_files import make_splits, read_run
 from gumption.scripts import cli
 
@@ -20,16 +23,17 @@ SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_dela
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
-    """Two runs of one agent with different seeds, and one with other options; the first two have tests of their own."""
+    """A run, the same once more under another seed, and the run without tests of its own."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("runs")
-    for name, seed, more in (("one", 0, {}), ("two", 1, {}), ("short", 0, {"max_opt_len": 1})):
-        config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, seed=seed, device="cpu", overrides=SMALL, **more)
-        train_td3(config, folder / name)
-        if name != "short":
-            make_splits(read_run(folder / name), folder / name / "splits", mazes=2)
+    config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, device="cpu", overrides=SMALL)
+    train_td3(config, folder / "one")
     torch.set_num_threads(threads)
+    shutil.copytree(folder / "one", folder / "bare")
+    make_splits(read_run(folder / "one"), folder / "one" / "splits", mazes=2)
+    shutil.copytree(folder / "one", folder / "two")
+    (folder / "two" / "config.json").write_text(json.dumps(replace(config, seed=1).to_json()))
     return folder
 
 
@@ -74,8 +78,8 @@ def test_one_run_plays_its_own_tests(gumption, tmp_path):
 
 
 def test_several_runs_are_one_column(gumption, tmp_path):
-    told = gumption("evaluate", "runs/one", "runs/two", "--seeds", "2", "--json")
-    assert told.code == 0, told.err
+    told = gumption("evaluate", "runs/one", "runs/two", "--seeds", "1", "--json")
+    assert (told.code, told.err) == (0, "")
     found = json.loads(told.out)
     assert list(found["columns"]) == ["MLP"]
     column = found["columns"]["MLP"]
@@ -83,28 +87,30 @@ def test_several_runs_are_one_column(gumption, tmp_path):
     assert column["tests"]["T"]["mazes"] == 6
     means = column["tests"]["RT"]["rho_a"]["per_run"]
     assert column["tests"]["RT"]["rho_a"]["mean"] == pytest.approx(sum(means) / 2, abs=1e-5)
-    assert json.loads(gumption("evaluate", "runs/one", "--seeds", "2", "--json").out)["columns"]["MLP"]["tests"]["RT"][
-        "rho_a"
-    ]["mean"] == pytest.approx(means[0], abs=1e-5)
-    assert sorted(path.name for path in (tmp_path / "runs" / "two" / "plots").iterdir()) == [
-        "curves.png",
-        "curves.svg",
-        "table.png",
-        "table.svg",
-    ]
+    names = [path.name for path in sorted((tmp_path / "runs" / "two" / "plots").iterdir())]
+    assert names == ["curves.png", "curves.svg", "table.png", "table.svg"]
 
 
-def test_tests_of_another_run(gumption):
-    told = gumption("evaluate", "runs/two", "--splits", "runs/one/splits", "--seeds", "1", "--json")
-    assert told.err == "warning: runs/two: these tests were made for what another run has seen\n"
+def test_tests_of_another_run(gumption, tmp_path):
+    memory = Memory.load(tmp_path / "runs" / "bare" / "memory")
+    shutil.rmtree(tmp_path / "runs" / "bare" / "memory")
+    with closing(MemoryWriter(tmp_path / "runs" / "bare" / "memory", 5)) as writer:
+        parts = (
+            getattr(memory, name)[:-1] for name in ("before", "option", "after", "maze", "trial", "episode", "flags")
+        )
+        writer.append(*parts)
+    told = gumption("evaluate", "runs/bare", "--splits", "runs/one/splits", "--seeds", "1", "--json")
+    assert told.err == "warning: runs/bare: these tests were made for what another run has seen\n"
     assert json.loads(told.out)["columns"]["MLP"]["tests"]["T"]["mazes"] == 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("runs/short",), "runs/short has no tests of its own in runs/short/splits: make them with `gumption splits"),
-        (("runs/short", "--splits", "runs/one/splits"), "the splits were made for options of 5 primitives and the run"),
+        (
+            ("runs/bare",),
+            "runs/bare has no tests of its own in runs/bare/splits: make them with `gumption splits halma",
+        ),
         (("runs/one", "--splits", "nowhere"), "nowhere/manifest.json: cannot be read"),
         (("runs/one", "--plot", "table.pdf"), "table.pdf: a plot is a .png or .svg file; both are written"),
         (("runs/one", "--draws", "3"), "--draws is for runs of WordCraft; runs/one has no use for it"),

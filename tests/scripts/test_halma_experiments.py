@@ -17,7 +17,7 @@ from gumption.scripts import experiment as command
 from gumption.scripts.experiments import halma_runs
 from gumption.scripts.experiments.halma import EXPERIMENTS, TABLE_1
 from gumption.scripts.experiments.halma_report import gather, headline, table
-from gumption.scripts.experiments.halma_runs import find_experiment, halma_jobs
+from gumption.scripts.experiments.halma_runs import build_graph, find_experiment, halma_jobs, inferred_pairs, run_job
 from gumption.scripts.experiments.jobs import Job, slug
 from gumption.scripts.experiments.wordcraft import EXPERIMENTS as OF_WORDCRAFT
 
@@ -267,3 +267,29 @@ def test_runs_without_metrics_are_reported_without_curves(run, no_pictures, tmp_
 def test_find_experiment():
     assert find_experiment("halma-table1") is EXPERIMENTS["halma-table1"]
     assert list(find_experiment("halma-table1", ["TRAN"]).conditions) == ["TRAN"]
+
+
+def test_a_run_for_real(tmp_path, monkeypatch, one_thread):
+    """Nothing stood in for: a short training, its tests, and what it understood as a graph."""
+    monkeypatch.setattr(halma_runs, "MAZES", 2)
+    monkeypatch.setattr(halma_runs, "SEEDS", (0,))
+    small = {"num_envs": 4, "batch_size": 32, "hidden_size": 16, "policy_delay": 20, "candidates": 2}
+    settings = {"guided": True, "guide_interval": 4, "episodes": 4, "num_mazes": 3, "device": "cpu"}
+    settings |= {"overrides": tuple((small | {"random_candidates": 1}).items())}
+    job = Job("MLP + KG", 0, "train", settings, tmp_path / "seed-0", EVALUATION)
+    run_job(job, False)
+    assert job.complete
+    first, trained = (job.directory / EVALUATION).read_bytes(), (job.directory / "final.json").read_bytes()
+    found = json.loads(first)
+    assert (found["agent"], found["seeds"]) == ("MLP + KG", [0])
+    assert (found["tests"]["T"]["mazes"], found["tests"]["RT"]["mazes"]) == (3, 2)
+    (job.directory / EVALUATION).unlink()
+    run_job(job, False)
+    assert (job.directory / EVALUATION).read_bytes() == first
+    assert (job.directory / "final.json").read_bytes() == trained, "what is trained is not trained again"
+
+    graph = build_graph({"MLP + KG": job.directory})
+    assert "halma/mlp-kg" in graph.graphs()
+    pairs = inferred_pairs(graph, "MLP + KG")
+    assert all(9 >= greater > lesser >= 1 for greater, lesser in pairs)
+    assert pairs == sorted(set(pairs))
