@@ -36,7 +36,7 @@ from gumption.envs.halma.env import Outcome
 from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, MemoryWriter
 from gumption.kg.checkpoint import pick_device
 
-from .halma.acting import first_percept, next_percept, random_options
+from .halma.acting import first_percept, next_percept, other_options
 from .halma.actor_critic import Actor, Critic
 from .halma.config import HALMAConfig
 from .halma.player import NetworkActor, knowledge_of, make_perception
@@ -98,9 +98,8 @@ class Learner:
         with torch.no_grad():
             drawn, size = settings.candidates - settings.random_candidates, len(made)
             own = self.actor.decode(made.repeat_interleave(drawn, 0), explore=True).view(size, drawn, -1)
-            other = random_options(rng, size * settings.random_candidates, self.config.max_opt_len)
-            other = torch.from_numpy(other).to(made.device).view(size, settings.random_candidates, -1)
-            options = torch.cat([own, other], 1)
+            other = other_options(rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy())
+            options = torch.cat([own, torch.from_numpy(other).to(made.device).view(size, -1, own.shape[2])], 1)
             values = self.critic(self._made(self.critic, moves, later=False)[:, None], options)
             weight = (torch.minimum(*values) / settings.temperature).softmax(1)
         loss = -(weight * self.actor.log_likelihood(made, options)).sum(1).mean()
@@ -263,13 +262,16 @@ class Training:
         return line
 
 
-def train_td3(config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False) -> HALMARun:
+def train_td3(
+    config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
+) -> HALMARun:
     """Train an agent of Table 1, or one that its own knowledge guides.
 
     The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
 
     :param run_dir: where the run is kept; None keeps it in memory, without its memory of transitions.
     :param resume: go on from the last checkpoint in `run_dir`, if there is one.
+    :param progress: show a bar on a terminal.
     :raises InputError: a folder that is in use, or one begun with another config.
     """
     with ExitStack() as stack:
@@ -278,7 +280,7 @@ def train_td3(config: HALMAConfig, run_dir: str | Path | None = None, *, resume:
         resume = folder.begin(resume=resume)
         training = Training(config, folder, resume=resume)
         stack.callback(training.memory.close)
-        bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}"))
+        bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}", progress))
         while training.log.episodes < config.episodes:
             before = training.log.episodes
             training.step()

@@ -87,6 +87,17 @@ def random_options(rng: np.random.Generator, count: int, max_opt_len: int) -> np
     return options
 
 
+def other_options(rng: np.random.Generator, options: np.ndarray) -> np.ndarray:
+    """Options to explore instead of (n, 1 + T) given ones: drawn at random, every other time in the same direction.
+
+    The choice of an option has two levels (3.1); so how far to go is explored where it is known which way.
+    """
+    drawn = random_options(rng, len(options), options.shape[1] - 1)
+    same = rng.random(len(options)) < 0.5
+    drawn[same, 0] = options[same, 0]
+    return drawn
+
+
 class RandomActor:
     """Options at random, as in exploration."""
 

@@ -24,7 +24,7 @@ class TD3Parameters:
     :ivar greedy_first, greedy_last, greedy_steps: the probability of the greedy option rises linearly from the first
         value to the last over so many environment steps.
     :ivar candidates: options per state that the actor is fitted to, the better the critic values them; of these
-        `random_candidates` are drawn as in exploration and the others from the actor itself.
+        `random_candidates` are drawn as in exploration and the others, at least half, from the actor itself.
     :ivar temperature: of that preference, in scaled reward.
     :ivar hidden_size: units of all layers (Table S2).
     :ivar sequence, burn_in: moves in a row that an agent with an LSTM learns from, after so many that only bring its
@@ -61,8 +61,8 @@ class TD3Parameters:
         for name in ("discount", "target_rate", "greedy_first", "greedy_last"):
             if getattr(self, name) > 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it is at most 1")
-        if self.random_candidates > self.candidates:
-            raise InputError(f"random_candidates is {self.random_candidates} of {self.candidates} candidates")
+        if 2 * self.random_candidates > self.candidates:
+            raise InputError(f"random_candidates is {self.random_candidates}; it is at most half of the candidates")
         if self.batch_size % self.sequence:
             raise InputError(f"batch_size is {self.batch_size}; it is a multiple of sequence, {self.sequence}")
         if self.hidden_size % 4:

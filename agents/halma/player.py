@@ -9,7 +9,7 @@ import torch
 
 from gumption.data import InputError
 
-from .acting import Percept, random_options
+from .acting import Percept, other_options
 from .actor_critic import Actor
 from .config import HALMAConfig
 from .encoders import COLUMNS, ROWS, Memo
@@ -77,8 +77,7 @@ class NetworkActor:
         made, self.memo = self.network.body(self.features[:, None], action, reward, first, self.memo_of(percept))
         options = self.network.decode(made[:, 0], explore=False, advice=self._advice(percept)).cpu().numpy()
         elsewhere = rng.random(len(options)) >= self.greedy
-        drawn = random_options(rng, len(options), options.shape[1] - 1)
-        return np.where(elsewhere[:, None], drawn, options)
+        return np.where(elsewhere[:, None], other_options(rng, options), options)
 
     def consult(self, knowledge: "HALMAKnowledge", weight: float) -> None:
         """Mix what some knowledge says into the logits, from now on."""

@@ -24,7 +24,7 @@ from gumption.data import InputError
         ({"overrides": (("num_envs", 0),)}, "num_envs is 0; it is a whole number, at least 1"),
         ({"overrides": (("learning_rate", "fast"),)}, "learning_rate is 'fast'; it is a number, at least 0.0"),
         ({"overrides": (("discount", 1.5),)}, "discount is 1.5; it is at most 1"),
-        ({"overrides": (("random_candidates", 20),)}, "random_candidates is 20 of 12 candidates"),
+        ({"overrides": (("random_candidates", 20),)}, "random_candidates is 20; it is at most half of the candidates"),
         ({"overrides": (("batch_size", 100),)}, "batch_size is 100; it is a multiple of sequence, 16"),
         ({"overrides": (("hidden_size", 30),)}, "hidden_size is 30; it is a multiple of 4"),
         ({"overrides": (("buffer_size", 500),)}, "buffer_size is 500: no room for sequences of 32 environments"),
