@@ -80,14 +80,14 @@ def halma(
     guided: Annotated[
         bool, typer.Option("--guided", help="Guide it by the knowledge graph of its own experience.")
     ] = False,
-    guide_weight: Annotated[float, typer.Option(help="Of knowledge in the logits of a guided agent.")] = 20.0,
+    guide_weight: Annotated[float, typer.Option(help="Of knowledge in the logits of a guided agent.")] = 100.0,
     guide_interval: Annotated[int, typer.Option(help="Episodes until its knowledge is made anew.")] = 100,
     max_opt_len: Annotated[int, typer.Option(help="Primitives of an option: the paper has 1, 3 and 5.")] = 5,
     mazes: Annotated[int, typer.Option(help="How many it is trained on.")] = 100,
     maze_seed: Annotated[int, typer.Option(help="Which ones.")] = 0,
     images: Annotated[str, typer.Option(help="Handwriting of panels: train, or train-full (all of MNIST).")] = "train",
     space_model: Annotated[str | None, typer.Option(help="Folder of a pretrained SPACE model, for space.")] = None,
-    episodes: Annotated[int, typer.Option(help="An episode is ten trials in a maze, or 500 moves.")] = 2000,
+    episodes: Annotated[int, typer.Option(help="An episode is ten trials in a maze, or 500 moves.")] = 100.0,
     seed: Seed = 0,
     device: Device = "auto",
     resume: Resume = False,

@@ -97,7 +97,8 @@ class HALMAConfig:
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
         see panels.
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
-    :ivar guide_weight: of those scores, which lie between -1 and 1.
+    :ivar guide_weight: of those scores, which lie between -1 and 1; differences of 0.05 decide, and logits are some
+        units apart.
     :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
     :ivar max_opt_len, num_mazes, maze_seed, mean_depth, mean_branches: the mazes and options of the training.
     :ivar images: whose handwriting visual panels show, see `HALMASettings`.
@@ -109,7 +110,7 @@ class HALMAConfig:
 
     agent: str = "mlp"
     guided: bool = False
-    guide_weight: float = 20.0
+    guide_weight: float = 100.0
     guide_interval: int = 100
     max_opt_len: int = 5
     num_mazes: int = 100
@@ -141,7 +142,7 @@ class HALMAConfig:
                 raise InputError(f"{name} is {getattr(self, name)}; it is at least 0")
         if self.guided and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided=True needs symbols")
-        if not self.guided and (self.guide_weight, self.guide_interval) != (20.0, 100):
+        if not self.guided and (self.guide_weight, self.guide_interval) != (100.0, 100):
             raise InputError("guide_weight and guide_interval need guided=True")
         if self.agent not in VISUAL and self.images != "train":
             raise InputError(f"images are for agents that see panels; {self.agent} sees symbols")
