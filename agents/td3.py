@@ -55,8 +55,8 @@ class Learner:
         self.config, self.settings = config, config.learner
         self.actor, self.critic = Actor(config).to(device), Critic(config).to(device)
         self.target_actor, self.target_critic = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
-        self.trained = [*self.actor.parameters(), *self.critic.parameters()]
-        self.targets = [*self.target_actor.parameters(), *self.target_critic.parameters()]
+        self.trained: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
+        self.targets: list[torch.Tensor] = [*self.target_actor.parameters(), *self.target_critic.parameters()]
         rate, epsilon = self.settings.learning_rate, self.settings.adam_epsilon
         self.optimisers = [
             torch.optim.Adam(part.parameters(), lr=rate, eps=epsilon, fused=True) for part in (self.actor, self.critic)

@@ -87,7 +87,7 @@ def halma(
     maze_seed: Annotated[int, typer.Option(help="Which ones.")] = 0,
     images: Annotated[str, typer.Option(help="Handwriting of panels: train, or train-full (all of MNIST).")] = "train",
     space_model: Annotated[str | None, typer.Option(help="Folder of a pretrained SPACE model, for space.")] = None,
-    episodes: Annotated[int, typer.Option(help="An episode is ten trials in a maze, or 500 moves.")] = 100.0,
+    episodes: Annotated[int, typer.Option(help="An episode is ten trials in a maze, or 500 moves.")] = 2000,
     seed: Seed = 0,
     device: Device = "auto",
     resume: Resume = False,

@@ -125,7 +125,7 @@ class SymbolMLP(nn.Module):
         self.layers = _layers(ROWS * COLUMNS, size, size)
 
     def forward(self, symbols: torch.Tensor) -> torch.Tensor:
-        return self.layers(symbols.flatten(1).to(self.layers[0].weight.dtype))
+        return self.layers(symbols.flatten(1).to(torch.float32))
 
 
 class SymbolTransformer(nn.Module):
@@ -137,7 +137,7 @@ class SymbolTransformer(nn.Module):
         self.layers = _layers(size, size, size)
 
     def forward(self, symbols: torch.Tensor) -> torch.Tensor:
-        return self.layers(self.relations(symbols.to(self.layers[0].weight.dtype)))
+        return self.layers(self.relations(symbols.to(torch.float32)))
 
 
 class PanelCNN(nn.Module):

@@ -87,6 +87,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._each = np.arange(num_envs)
         self._next_maze = 0
         self._painting: np.random.Generator | None = None
+        self._pictures = np.zeros((0, *PICTURE), dtype=np.uint8)  # as observed last, where panels are drawn
+        self._boxes = np.zeros((0, 11, 4), dtype=np.int16)
         self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
 
     def _make_painter(self) -> "PanelPainter | None":
@@ -140,7 +142,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         self.advance(as_integers(options, self._action_shape))
         done = self._terminated | self._truncated
         told = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
-        outcome = Outcome(before, *(part.copy() for part in told), done, maze, trial)
+        after, reward, valid, reached, trial_over = (part.copy() for part in told)
+        outcome = Outcome(before, after, reward, valid, reached, trial_over, done, maze, trial)
         if done.any():
             self.renew(np.flatnonzero(done), self.np_random)
         return outcome

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's i
 COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
 
 
-class Mazes(Sequence[Maze]):
+class Mazes:
     """M mazes and the panels of all their cells.
 
     The index of a cell is (x - x0) * 10 + (y - y0), with the lowest x and y of its maze.
@@ -41,14 +40,15 @@ class Mazes(Sequence[Maze]):
         sizes = [len(maze.edges) for maze in self.mazes]
         owner = np.repeat(np.arange(count), sizes)
         ends = np.array([edge for maze in self.mazes for edge in maze.edges])  # (E, 2, 2): lower end first
-        lower, upper = ((ends[:, i] - self.corner[owner]) @ (SIDE, 1) for i in (0, 1))
+        scale = np.array([SIDE, 1])
+        lower, upper = ((ends[:, i] - self.corner[owner]) @ scale for i in (0, 1))
         along_x = ends[:, 0, 0] != ends[:, 1, 0]
         open_ = np.zeros((count, CELLS, 4), dtype=bool)
         open_[owner, lower, np.where(along_x, 2, 1)] = True
         open_[owner, upper, np.where(along_x, 0, 3)] = True
         self.inside = open_.any(2)
         ends_of = np.array([(maze.start, maze.goal) for maze in self.mazes]) - self.corner[:, None]
-        self.start, self.goal = (ends_of @ (SIDE, 1)).T
+        self.start, self.goal = (ends_of @ scale).T
         self.rows = self._panels(open_)
 
     def _panels(self, open_: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class Mazes(Sequence[Maze]):
     def __len__(self) -> int:
         return len(self.mazes)
 
-    def __getitem__(self, m: Any) -> Any:
+    def __getitem__(self, m: int) -> Maze:
         return self.mazes[m]
 
     def __iter__(self) -> Iterator[Maze]:

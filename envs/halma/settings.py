@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -72,5 +73,5 @@ class HALMASettings:
         if isinstance(self.mazes, Mazes):
             return self.mazes
         if isinstance(self.mazes, str | PathLike):
-            return Mazes.load(self.mazes)
+            return Mazes.load(Path(self.mazes))
         return Mazes(self.mazes)

@@ -95,8 +95,10 @@ def run_job(job: Job, progress: bool) -> None:
     from gumption.agents.td3 import train_td3
     from gumption.envs.halma.split_files import make_splits, read_run
 
-    trained = (job.directory / FINAL).is_file()
-    run = load_run(job.directory) if trained else train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
+    if (job.directory / FINAL).is_file():
+        run = load_run(job.directory)
+    else:
+        run = train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
     splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=0, mazes=MAZES)
     save_evaluation(job.directory / EVALUATION, evaluate_splits(run, splits, seeds=SEEDS))
 
