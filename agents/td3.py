@@ -76,7 +76,8 @@ class Learner:
         if self.updates % self.settings.policy_delay == 0:
             self._update_actor(moves, rng)
         with torch.no_grad():
-            torch._foreach_lerp_(self.targets, self.trained, 1 - self.settings.target_rate)
+            for target, trained in zip(self.targets, self.trained, strict=True):
+                target.lerp_(trained, 1 - self.settings.target_rate)
 
     def _update_critic(self, moves: Moves) -> None:
         settings = self.settings

@@ -134,7 +134,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         observation, values = self.observe(), self.info_arrays()
         last = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
-            last[i] = _row(observation, i)
+            last[i] = _row(observation, int(i))
         infos = values | {f"_{name}": ended for name in values}
         return {"final_obs": last, "_final_obs": ended, "final_info": infos, "_final_info": ended}
 

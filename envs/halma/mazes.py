@@ -46,7 +46,7 @@ class Mazes:
         open_ = np.zeros((count, CELLS, 4), dtype=bool)
         open_[owner, lower, np.where(along_x, 2, 1)] = True
         open_[owner, upper, np.where(along_x, 0, 3)] = True
-        self.inside = open_.any(2)
+        self.inside = np.any(open_, axis=2)
         ends_of = np.array([(maze.start, maze.goal) for maze in self.mazes]) - self.corner[:, None]
         self.start, self.goal = (ends_of @ scale).T
         self.rows = self._panels(open_)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gumption.agents.plots import FinalPanel, Line, Panel, plot_final_success, plot_curves, spread_labels
+from gumption.agents.plots import FinalPanel, Line, Panel, plot_curves, plot_final_success, spread_labels
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
 
@@ -58,9 +58,7 @@ def test_same_data_same_bytes_in_another_process(tmp_path):
 def test_different_data_draws_a_different_plot(tmp_path):
     panels = curve_panels()
     first, _ = plot_curves(panels, tmp_path / "a")
-    second, _ = plot_curves(
-        [panels[0], Panel("8 distractors", panels[1].lines, {"random": 0.3})], tmp_path / "b"
-    )
+    second, _ = plot_curves([panels[0], Panel("8 distractors", panels[1].lines, {"random": 0.3})], tmp_path / "b")
     assert first.read_bytes() != second.read_bytes()
 
 
