@@ -81,6 +81,9 @@ def halma(
     store: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
     threshold: Annotated[int, typer.Option(help="Visits from which on something counts as understood.")] = 3,
+    beliefs: Annotated[
+        bool, typer.Option("--beliefs", help="Also what a guided agent makes of it: halma/RUN/knowledge, .../inferred.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """The knowledge bases of a run's memory: graph halma/RUN, and where it is known from in halma/RUN/evidence.
@@ -100,6 +103,12 @@ def halma(
         print(f"warning: {memory.warning}", file=sys.stderr)
     with changed_graph(place, update) as graph, working(f"writing {place}"):
         graphs = bases.add_to(graph, run.resolve().name)
+        if beliefs:
+            from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge
+
+            name = add_knowledge(graph, run.resolve().name, memory, threshold=threshold)
+            HALMAKnowledge.of(graph, name)
+            graphs |= {known: count for known, count in graph.graphs().items() if known.startswith(name)}
     counts, panels = bases.counts(), len(bases.panels)
     if as_json:
         told = {
