@@ -62,7 +62,7 @@ class SpaceLearning:
                 raise InputError(f"{name} is {value}; it is a number above 0")
 
 
-# "fast" is a narrow model for two cores: panels of 64 pixels (a linear classifier reads digits there as well as at 128),
+# "fast" is a narrow model for two cores: pictures of 64 pixels (to a linear classifier as legible as those of 128),
 # half the width, one background component (the background of a panel is black), and priors annealed within three
 # thousand steps, where the published ones take twenty thousand.
 PRESETS = {
