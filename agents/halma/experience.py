@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gumption.envs.halma.facts import HAS_DIRECTION, HAS_PRIMITIVES, Triple
+from gumption.envs.halma.facts import HAS_DIRECTION, HAS_PRIMITIVES, LEADS_TO, Triple
 from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES
 from gumption.envs.halma.memory import REACHED, Memory
 
@@ -31,7 +31,6 @@ LAW = 10  # cases that a generalisation takes
 FELL_FROM, FELL_TO, FELL_THROUGH = "fellFrom", "fellTo", "fellThrough"
 LOWERS, RAISES, STOPPED_WITHOUT = "lowers", "raises", "stoppedWithout"
 GONE_AT, GOAL = "goneAt", "goal"
-LEADS_TO = "leadsTo"
 SHOWS, LESSER, HINT = "shows", "lesser digit", "hint"
 ENDS_AS, STOPPED = "endsAs", "stopped"
 

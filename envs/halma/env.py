@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gumption.data import InputError
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, as_integers, check_batch
 
+from .facts import INDICATES, LEADS_TO, Triple
 from .maze import DIRECTIONS, SHAPES, Maze, row_digits
 from .mazes import COLUMNS, OFFSETS, Mazes, one_hot
 from .settings import HALMASettings
@@ -292,6 +293,18 @@ class HALMAVectorEnv(NativeVectorEnv):
             ]
         return told
 
+    def action_facts(self, i: int) -> list[list[Triple]]:
+        """For each direction the triples that speak for going there from where environment i is: (digit, indicates,
+        direction) for each digit that is shown and (shape, leadsTo, direction) for the hint. Which of them hold, a
+        run's knowledge bases say."""
+        row = self.rows[i]
+        shown = [f"{digit.colour} {digit.value}" for digit in row_digits(row)]
+        hints = [SHAPES[row[10] - 1]] if row[10] else []
+        return [
+            [*((digit, INDICATES, direction) for digit in shown), *((shape, LEADS_TO, direction) for shape in hints)]
+            for direction in DIRECTIONS
+        ]
+
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import draw
 
@@ -390,6 +403,10 @@ class HALMAEnv(NativeEnv):
     def mazes(self) -> Mazes:
         """The mazes that are played."""
         return self.batch.mazes
+
+    def action_facts(self) -> list[list[Triple]]:
+        """For each direction the triples that speak for it; see `HALMAVectorEnv.action_facts`."""
+        return self.batch.action_facts(0)
 
     def action_masks(self) -> np.ndarray:
         """(4 + 4 T,) bool, for MaskablePPO: every choice is open."""

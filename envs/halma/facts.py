@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 # Binary relations.
 GREATER_THAN, AFFORDS, INDICATES = "greaterThan", "affords", "indicates"
+LEADS_TO = "leadsTo"  # of hints; see gumption.agents.halma.experience
 HAS_VALUE, HAS_COLOUR = "hasValue", "hasColour"
 HAS_DIRECTION, HAS_PRIMITIVES = "hasDirection", "hasPrimitives"
 # Roles of the nodes.
