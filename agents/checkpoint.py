@@ -8,7 +8,15 @@ import torch
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
-from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+from gumption.kg.checkpoint import (
+    has_checkpoint,
+    load_checkpoint,
+    optimiser_tensors,
+    put_weights,
+    restore_optimiser,
+    save_checkpoint,
+    under,
+)
 
 KIND = "gumption/training/1"
 FOLDER = "checkpoint"
@@ -28,8 +36,7 @@ def save_training(
     :param progress: counters of the loop, what json.dump takes.
     """
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
-    for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    tensors |= optimiser_tensors(optimiser, "optimiser")
     world = env.state_dict()
     tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
     tensors["rng.cpu"] = torch.get_rng_state()
@@ -51,13 +58,9 @@ def load_training(
     :raises InputError: no checkpoint, a damaged one, or one of another book, split, network or batch size.
     """
     tensors, meta = _load(run_dir)
-    env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in _under(tensors, "env").items()})
-    _load_network(run_dir, tensors, network)
-    saved = optimiser.state_dict()
-    for name, tensor in _under(tensors, "optimiser").items():
-        index, key = name.split(".", 1)
-        saved["state"].setdefault(int(index), {})[key] = tensor
-    optimiser.load_state_dict(saved)
+    env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
+    put_weights(network, under(tensors, "network"), run_dir)
+    restore_optimiser(optimiser, tensors, "optimiser")
     torch.set_rng_state(tensors["rng.cpu"])
     if "rng.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["rng.cuda"])
@@ -76,20 +79,8 @@ def load_network(run_dir: Path, network: torch.nn.Module, env: WordCraftVectorEn
                 f"{run_dir}: trained on another {name} ({meta['env'][name][:12]}, here {mine[:12]}); "
                 "give the one that it was trained on"
             )
-    _load_network(run_dir, tensors, network)
+    put_weights(network, under(tensors, "network"), run_dir)
 
 
 def _load(run_dir: Path) -> tuple[dict[str, torch.Tensor], Any]:
     return load_checkpoint(run_dir / FOLDER, KIND)
-
-
-def _load_network(run_dir: Path, tensors: dict[str, torch.Tensor], network: torch.nn.Module) -> None:
-    try:
-        network.load_state_dict(_under(tensors, "network"))
-    except RuntimeError as error:
-        reason = str(error).splitlines()[1].strip()
-        raise InputError(f"{run_dir}: the checkpoint does not fit the network of its config ({reason})") from None
-
-
-def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {name.removeprefix(f"{prefix}."): t for name, t in tensors.items() if name.startswith(f"{prefix}.")}

@@ -1,5 +1,6 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from pathlib import Path
@@ -206,9 +207,17 @@ class TrainConfig:
         :param changes: fields to replace, such as the place of the recipe book's file.
         :raises InputError: unknown or missing fields.
         """
-        known = {field.name for field in fields(cls)}
-        if not isinstance(value, dict):
-            raise InputError(f"not the config of a run: {value!r:.40}")
-        if set(value) != known:
-            raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
-        return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
+        return cls(**config_values(value, cls, changes))
+
+
+def config_values(value: Any, kind: type[Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a config that was stored as a dict, with those changes that are not None.
+
+    :raises InputError: unknown or missing fields.
+    """
+    known = {field.name for field in fields(kind)}
+    if not isinstance(value, dict):
+        raise InputError(f"not the config of a run: {value!r:.40}")
+    if set(value) != known:
+        raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
+    return {**value, **{name: change for name, change in changes.items() if change is not None}}

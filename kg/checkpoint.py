@@ -92,3 +92,40 @@ def pick_device(device: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"device {device!r} cannot be used ({reason}); take auto, cpu or cuda") from None
+
+
+def under(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """The tensors whose names begin with the prefix and a dot, by the rest of their names."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def put_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor], where: str | os.PathLike[str]) -> None:
+    """Load a network's state.
+
+    :param where: what the message of an error begins with.
+    :raises InputError: tensors of another network.
+    """
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[1].strip()
+        raise InputError(f"{where}: the checkpoint does not fit the network of its config ({reason})") from None
+
+
+def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str, torch.Tensor]:
+    """The state of an optimiser as tensors PREFIX.PARAMETER.NAME."""
+    return {
+        f"{prefix}.{index}.{name}": torch.as_tensor(value)
+        for index, state in optimiser.state_dict()["state"].items()
+        for name, value in state.items()
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
+    """Put back what `optimiser_tensors` gave; without such tensors it stays as new."""
+    saved = optimiser.state_dict()
+    for name, tensor in under(tensors, prefix).items():
+        index, key = name.split(".", 1)
+        saved["state"].setdefault(int(index), {})[key] = tensor
+    optimiser.load_state_dict(saved)

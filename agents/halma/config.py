@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from typing import Any
 
+from gumption.agents.config import config_values
 from gumption.data import InputError
 
 SYMBOLIC = ("mlp", "lstm", "tran", "tran+lstm")
@@ -180,9 +181,4 @@ class HALMAConfig:
         :param changes: fields to replace, such as the device.
         :raises InputError: unknown or missing fields.
         """
-        known = {field.name for field in fields(cls)}
-        if not isinstance(value, dict):
-            raise InputError(f"not the config of a run: {value!r:.40}")
-        if set(value) != known:
-            raise InputError(f"not the config of a run: {', '.join(sorted(set(value) ^ known))} unknown or missing")
-        return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
+        return cls(**config_values(value, cls, changes))

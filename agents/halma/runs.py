@@ -18,7 +18,16 @@ from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
 from gumption.data.writing import write_json, write_text
 from gumption.envs.halma import HALMAVectorEnv, Mazes
-from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.checkpoint import (
+    has_checkpoint,
+    load_checkpoint,
+    optimiser_tensors,
+    pick_device,
+    put_weights,
+    restore_optimiser,
+    save_checkpoint,
+    under,
+)
 
 from .actor_critic import Actor
 from .config import HALMAConfig
@@ -84,7 +93,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     where = pick_device(config.device)
     tensors, meta = load_checkpoint(run_dir / CHECKPOINT, KIND)
     network = Actor(config).to(where)
-    _put(run_dir, network, "actor", tensors)
+    put_weights(network, under(tensors, "actor"), run_dir)
     player = NetworkActor(network.eval(), make_perception(config, where), config.learner.greedy_last)
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
@@ -162,8 +171,7 @@ class RunFolder:
             for key, value in network.state_dict().items()
         }
         for k, optimiser in enumerate(learner.optimisers):
-            for index, state in optimiser.state_dict()["state"].items():
-                tensors |= {f"optimiser.{k}.{index}.{name}": torch.as_tensor(v) for name, v in state.items()}
+            tensors |= optimiser_tensors(optimiser, f"optimiser.{k}")
         tensors |= {f"replay.{name}": part for name, part in training.replay.state_dict().items()}
         world = training.env.state_dict()
         tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
@@ -197,16 +205,12 @@ class RunFolder:
         tensors, meta = load_checkpoint(self.path / CHECKPOINT, KIND)
         learner = training.learner
         for name, network in learner.networks().items():
-            _put(self.path, network, name, tensors)
+            put_weights(network, under(tensors, name), self.path)
         for k, optimiser in enumerate(learner.optimisers):
-            state = optimiser.state_dict()
-            for name, tensor in _under(tensors, f"optimiser.{k}").items():
-                index, key = name.split(".", 1)
-                state["state"].setdefault(int(index), {})[key] = tensor
-            optimiser.load_state_dict(state)
-        training.replay.load_state_dict(_under(tensors, "replay"))
-        training.env.load_state_dict(meta["env"] | {k: t.numpy() for k, t in _under(tensors, "env").items()})
-        percept = {name: tensor.numpy() for name, tensor in _under(tensors, "percept").items()}
+            restore_optimiser(optimiser, tensors, f"optimiser.{k}")
+        training.replay.load_state_dict(under(tensors, "replay"))
+        training.env.load_state_dict(meta["env"] | {k: t.numpy() for k, t in under(tensors, "env").items()})
+        percept = {name: tensor.numpy() for name, tensor in under(tensors, "percept").items()}
         training.percept = training.percept._replace(**percept)
         memo = training.player.memo_of(training.percept)
         memo.hidden.copy_(tensors["memo.hidden"])
@@ -221,7 +225,7 @@ class RunFolder:
         if training.guided_until:
             knowledge = knowledge_of(self.memory, training.guided_until)
             training.player.consult(knowledge, self.config.guide_weight)
-            remembered = {name: tensor.numpy() for name, tensor in _under(tensors, "episodes").items()}
+            remembered = {name: tensor.numpy() for name, tensor in under(tensors, "episodes").items()}
             training.player.remember(remembered, len(training.episode))
         return meta["memory"]
 
@@ -248,15 +252,3 @@ class RunFolder:
             training.learner.actor.eval(),
             training.player,
         )
-
-
-def _put(run_dir: Path, network: torch.nn.Module, name: str, tensors: dict[str, torch.Tensor]) -> None:
-    try:
-        network.load_state_dict(_under(tensors, name))
-    except RuntimeError as error:
-        reason = str(error).splitlines()[1].strip()
-        raise InputError(f"{run_dir}: the checkpoint does not fit the network of its config ({reason})") from None
-
-
-def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {name.removeprefix(f"{prefix}."): t for name, t in tensors.items() if name.startswith(f"{prefix}.")}

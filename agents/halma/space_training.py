@@ -7,7 +7,6 @@ its weight; objects, the sum of z_pres; squared_error of the reconstruction, a p
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -20,13 +19,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gumption.agents.progress import Bar
 from gumption.agents.runs import CONFIG, MANIFEST, add_metrics, read_metrics, write_metrics
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
 from gumption.data.writing import write_json
 from gumption.envs.halma import Mazes
 from gumption.envs.halma.visual import PanelPainter
-from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.checkpoint import (
+    has_checkpoint,
+    load_checkpoint,
+    optimiser_tensors,
+    pick_device,
+    restore_optimiser,
+    save_checkpoint,
+)
 
 from .space import Space, SpaceOutput
 from .space_config import Anneal, SpaceConfig
@@ -171,7 +178,7 @@ class _Pretraining:
             "background": torch.optim.Adam(self.model.background.parameters(), lr=rates.background_rate),
         }
         for name, optimiser in self.optimisers.items():
-            _restore(optimiser, {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(f"{name}.")})
+            restore_optimiser(optimiser, tensors, name)
         self.max_norm = rates.max_norm
         self.shown = painter.draw(self.rows[self._rng(0).integers(len(rows), size=SHOWN)], self._rng(0))
 
@@ -183,7 +190,7 @@ class _Pretraining:
         log_every, keep_every = self.settings["log_every"], self.settings["keep_every"]
         sums = torch.zeros(len(MEASURES), device=self.device)
         kept, started = self.step, perf_counter()
-        with _Bar(self.steps, progress) as bar:
+        with Bar(self.steps, "pretraining SPACE", progress) as bar:
             for pictures in self._batches():
                 sums += self._update(pictures)  # stays on the device: nothing here waits for it
                 self.step += 1
@@ -192,7 +199,8 @@ class _Pretraining:
                     line = self._line(sums, seconds)
                     sums.zero_()
                     add_metrics(run_dir, line)
-                    bar.show(line)
+                    told = f"{line['pictures_per_s']:,.0f} pictures/s, error {line['squared_error']:.4f}"
+                    bar.show(self.step, told)
                 if self.step % keep_every == 0:
                     self._keep()
                     kept = self.step
@@ -243,8 +251,7 @@ class _Pretraining:
     def _keep(self) -> None:
         tensors = {f"{MODEL}{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, optimiser in self.optimisers.items():
-            for index, state in optimiser.state_dict()["state"].items():
-                tensors |= {f"{name}.{index}.{key}": torch.as_tensor(value) for key, value in state.items()}
+            tensors |= optimiser_tensors(optimiser, name)
         meta = {"kind": KIND, "step": self.step, "wall_s": self.wall_s, "model": self.settings["model"]}
         save_checkpoint(self.run_dir / FOLDER, tensors, meta)
         draw_inference(SpaceEncoder(self.model), self.shown, self.run_dir / "plots" / f"step-{self.step:06}.png")
@@ -278,15 +285,6 @@ def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
     return torch.stack([value.detach() for value in values])
 
 
-def _restore(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put an optimiser's state back; without tensors it stays new."""
-    saved = optimiser.state_dict()
-    for name, tensor in tensors.items():
-        index, key = name.split(".", 1)
-        saved["state"].setdefault(int(index), {})[key] = tensor
-    optimiser.load_state_dict(saved)
-
-
 def _check_free(run_dir: Path, settings: dict[str, Any], resume: bool) -> None:
     """Refuse a folder that is in use; to resume is to have the same settings. Nothing is written."""
     if not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir())):
@@ -302,32 +300,3 @@ def _check_free(run_dir: Path, settings: dict[str, Any], resume: bool) -> None:
     changed = [name for name, value in json.loads(json.dumps(settings)).items() if before.get(name) != value]
     if changed:
         raise InputError(f"{run_dir} was begun with another {', '.join(changed)}; choose another name")
-
-
-class _Bar:
-    """A progress bar on stderr, where that is a terminal."""
-
-    def __init__(self, total: int, visible: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (
-            TextColumn("{task.percentage:>3.0f}%"),
-            BarColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-        )
-        shown = visible and sys.stderr.isatty()
-        self.bar = Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True)
-        self.task = self.bar.add_task("pretraining SPACE", total=total)
-
-    def __enter__(self) -> "_Bar":
-        self.bar.start()
-        return self
-
-    def show(self, line: dict[str, float]) -> None:
-        told = f"{line['pictures_per_s']:,.0f} pictures/s, error {line['squared_error']:.4f}"
-        self.bar.update(self.task, completed=int(line["step"]), description=told)
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()

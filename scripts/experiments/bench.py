@@ -13,7 +13,7 @@ from time import perf_counter
 
 from gumption.data import InputError
 
-from .measurement import BenchSettings, Measurement
+from .measurement import BenchSettings, CartPoleRandom, Measurement
 
 
 def env_case(settings: BenchSettings) -> Iterator[Measurement]:
@@ -171,30 +171,6 @@ def find_cases(name: str | None) -> list[str]:
     if name not in CASES:
         raise InputError(f"no bench case is called {name!r}; known are: {', '.join(CASES)}")
     return [name]
-
-
-class CartPoleRandom:
-    """Plays one CartPole-v1 at random; the yardstick of this machine's speed."""
-
-    def __init__(self) -> None:
-        import gymnasium
-        import numpy as np
-
-        self.env = gymnasium.make("CartPole-v1")
-        self.env.reset(seed=0)
-        self.actions = np.random.default_rng(0).integers(0, 2, size=1024).tolist()
-
-    def __call__(self, seconds: float) -> float:
-        """Steps per second over about so many seconds."""
-        env, steps = self.env, 0
-        started = perf_counter()
-        while (passed := perf_counter() - started) < seconds:
-            for action in self.actions:
-                _, _, terminated, truncated, _ = env.step(action)
-                if terminated or truncated:
-                    env.reset()
-            steps += len(self.actions)
-        return steps / passed
 
 
 class _VectorRandom:

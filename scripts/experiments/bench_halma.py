@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .bench import CartPoleRandom
 from .jobs import read_json
-from .measurement import BenchSettings, Measurement
+from .measurement import BenchSettings, CartPoleRandom, Measurement
 
 if TYPE_CHECKING:
     from gumption.agents.halma.acting import Actor

@@ -1,10 +1,11 @@
-"""What a bench case yields, what it is told, and how its figures are shown."""
+"""What a bench case yields, what it is told, how its figures are shown, and the yardstick of environments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
+from time import perf_counter
 from typing import Any
 
 
@@ -62,6 +63,30 @@ class Measurement:
     def as_json(self) -> dict[str, Any]:
         """The measurement as plain JSON, figures to six digits."""
         return {key: _six_digits(value) for key, value in asdict(self).items()}
+
+
+class CartPoleRandom:
+    """Plays one CartPole-v1 at random; the yardstick of this machine's speed."""
+
+    def __init__(self) -> None:
+        import gymnasium
+        import numpy as np
+
+        self.env = gymnasium.make("CartPole-v1")
+        self.env.reset(seed=0)
+        self.actions = np.random.default_rng(0).integers(0, 2, size=1024).tolist()
+
+    def __call__(self, seconds: float) -> float:
+        """Steps per second over about so many seconds."""
+        env, steps = self.env, 0
+        started = perf_counter()
+        while (passed := perf_counter() - started) < seconds:
+            for action in self.actions:
+                _, _, terminated, truncated, _ = env.step(action)
+                if terminated or truncated:
+                    env.reset()
+            steps += len(self.actions)
+        return steps / passed
 
 
 def sections(measurements: Iterable[Measurement]) -> Iterator[tuple[str, list[Measurement]]]:

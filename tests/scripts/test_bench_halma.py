@@ -9,7 +9,7 @@ from gumption.agents import td3
 from gumption.agents.halma.acting import RandomActor
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.scripts.experiments import bench, bench_halma
-from gumption.scripts.experiments.measurement import BenchSettings
+from gumption.scripts.experiments.measurement import BenchSettings, CartPoleRandom
 
 SETTINGS = BenchSettings(repeats=1, halma_envs=8, halma_episodes=20, halma_slice=3)
 
@@ -24,7 +24,7 @@ def no_training(monkeypatch):
         return SimpleNamespace(final={"steps_per_s": 1234.5})
 
     monkeypatch.setattr(td3, "train_td3", train)
-    monkeypatch.setattr(bench.CartPoleRandom, "__call__", lambda self, seconds: 100_000.0)
+    monkeypatch.setattr(CartPoleRandom, "__call__", lambda self, seconds: 100_000.0)
     return asked
 
 
@@ -61,7 +61,7 @@ def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, t
     saved = {"experiment": "halma-table1", "workers": 2, "hardware": {"cpu": "one"}, "rows": rows}
     (tmp_path / "results.json").write_text(json.dumps(saved))
     monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "results.json")
-    told = list(bench_halma._training(SETTINGS, bench.CartPoleRandom()))[1:]
+    told = list(bench_halma._training(SETTINGS, CartPoleRandom()))[1:]
     assert [(one.median, one.met) for one in told] == [(600.0, True), (1200.0, False)]
     assert told[0].what == "HALMA training, MLP, 2,000 episodes: mean of the 2 runs of halma-table1, 2 at a time"
     assert told[0].ratio == 600.0
