@@ -155,3 +155,42 @@ def _print_statistics(found: PanelStatistics) -> None:
     print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")
     print(f"commonest colour above the rarest: {walls:.1%} of walls and crossings, {goal:.1%} of the goal's")
     print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")
+
+
+HELD_OUT = 1_000_000  # seed of the mazes that a model is probed with: no training takes it
+
+
+@app.command(epilog="Example: gumption halma probe runs/space --panels 2000 --plot probe.png")
+def probe(
+    model: Annotated[Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption train space` makes.")],
+    panels: Annotated[int, typer.Option(min=1, help="How many are looked at, of mazes that were held out.")] = 2_000,
+    seed: Seed = 0,
+    images: Annotated[str, typer.Option(help="Handwriting: test, train, or test-full (all of MNIST).")] = "test",
+    plot: Annotated[Path | None, typer.Option(help="Picture of the confusion matrices.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """What a linear classifier reads off the slots of a SPACE model, and off the pixels of the digits themselves."""
+    import json
+
+    from gumption.agents.halma.probe import linear_probe, plot_probe
+    from gumption.agents.halma.space_encoder import SpaceEncoder
+    from gumption.envs.halma import Mazes, sample_mazes
+    from gumption.envs.halma.visual import PanelPainter
+
+    from .kg.output import print_table, working
+
+    encoder = SpaceEncoder.load(model)
+    with working("looking at panels"):
+        held_out = Mazes(sample_mazes(100, HELD_OUT, mean_depth=5))
+        told, results = linear_probe(encoder, held_out, PanelPainter(images), panels=panels, seed=seed)
+    if plot is not None:
+        plot_probe({name: results[name] for name in ("colour", "digit")}, plot)
+    if as_json:
+        print(json.dumps(told))
+        return
+    shown = [
+        (name, *(f"{told[key]['accuracy']:.1%} ± {told[key]['accuracy_std']:.1%}" for key in (name, f"{name}_pixels")))
+        for name in ("colour", "digit")
+    ]
+    print_table(["accuracy", "of the slots", "of the pixels"], shown)
+    print(f"{told['digits_with_slot']:,} of {told['digits']:,} digits have a slot, mean IoU {told['mean_iou']:.2f}")

@@ -13,6 +13,7 @@ from gumption.envs.halma import Maze, Mazes, check_unambiguous, oracle_trials, s
 from gumption.envs.halma.panel_statistics import sample_statistics
 from gumption.envs.halma.render import draw
 from gumption.scripts import halma as command
+from gumption.scripts import train
 
 
 def run(*arguments: str | Path) -> str:
@@ -102,3 +103,19 @@ def test_the_statistics(tmp_path: Path) -> None:
     with Image.open(tmp_path / "s.png") as picture:
         assert picture.size == (1300, 910)
     assert "saved" not in run("statistics", *settings)
+
+
+def test_a_space_model_is_pretrained_and_probed(tmp_path: Path) -> None:
+    def pretrain(preset: str) -> str:
+        arguments = ("space", "--run", str(tmp_path / "space"), "--preset", preset, "--steps", "50")
+        more = ("--batch-size", "1", "--mazes", "2")
+        return CliRunner().invoke(train.app, [*arguments, *more], catch_exceptions=False).output
+
+    assert pretrain("fast").startswith("pretrained on panels of 2 mazes, 50 steps; the model is in")
+    with pytest.raises(InputError, match="preset is 'slow'; it can be paper, fast"):
+        pretrain("slow")
+    told = json.loads(run("probe", tmp_path / "space", "--panels", "150", "--json"))
+    assert told["panels"] == 150
+    assert told["digit_pixels"]["accuracy"] > 0.5  # of the digits themselves
+    assert "of the slots" in run("probe", tmp_path / "space", "--panels", "150", "--plot", tmp_path / "probe.png")
+    assert (tmp_path / "probe.png").stat().st_size > 10_000
