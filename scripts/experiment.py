@@ -164,7 +164,8 @@ def _test_halma(
         done += 1
         tests = load_evaluation(job.directory / EVALUATION)["tests"]
         told = ", ".join(f"{test} {tests[test]['rho_g']['mean']:.0%}" for test in tests if tests[test]["mazes"])
-        console.print(f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: goals reached in {told}; {seconds:.0f} s")
+        line = f"{done:>4}/{len(jobs)}  {job.label}, seed {job.seed}: goals reached in {told}; {seconds:.0f} s"
+        console.print(line, soft_wrap=True)
     if chosen.graph:
         _ask_graph(console, {job.label: job.directory for job in jobs if job.seed == 0}, folder / "kg.nq")
 
