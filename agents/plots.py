@@ -175,7 +175,8 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
         colour, dash = looks[line.label]
         steps = np.asarray(line.steps, dtype=np.float64)
         band = curve_band(line.values)
-        axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, zorder=3)
+        dot = "o" if len(steps) == 1 else None  # a line of one point is not seen
+        axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, marker=dot, zorder=3)
         axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
         ends.append((float(band.mean[-1]), line.label, colour))
     for label, value in panel.references.items():
@@ -259,7 +260,7 @@ def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, A
 def _steps_text(steps: float) -> str:
     if steps >= 1e6:
         return f"{steps / 1e6:g} M"
-    return f"{steps / 1e3:g} k" if steps else "0"
+    return f"{steps / 1e3:g} k" if steps >= 1e3 else f"{steps:g}"
 
 
 def save_figure(draw: Callable[[Figure], None], size: tuple[float, float], stem: Path) -> tuple[Path, Path]:

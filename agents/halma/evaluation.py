@@ -137,12 +137,15 @@ def _absent(splits: Splits, test: str) -> Summary:
 
 
 def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
-    """Mean and standard deviation of `over`, and the bootstrap interval of the mean of `resampled`."""
+    """Mean and standard deviation of `over`, and the bootstrap interval of the mean of `resampled`.
+
+    One value alone tells of no spread: None.
+    """
     estimate = bootstrap_interval(resampled)
     single = len(resampled) < 2
     return {
         "mean": round(float(over.mean()), 5),
-        "std": round(float(over.std()), 5),
+        "std": None if len(over) < 2 else round(float(over.std()), 5),
         "low": None if single else round(estimate.low, 5),
         "high": None if single else round(estimate.high, 5),
     }

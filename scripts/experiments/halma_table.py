@@ -51,7 +51,9 @@ def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None =
     text = "-"
     if told["mazes"]:
         value = told[measure]
-        text = f"{100 * value['mean']:.1f} ± {100 * value['std']:.1f}"
+        text = f"{100 * value['mean']:.1f}"
+        if value["std"] is not None:
+            text += f" ± {100 * value['std']:.1f}"
         if value["low"] is not None:
             text += f" ({100 * value['low']:.1f} to {100 * value['high']:.1f})"
         if told.get("runs", column["runs"]) < column["runs"]:

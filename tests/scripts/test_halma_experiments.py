@@ -13,6 +13,7 @@ from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
 from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
 from gumption.scripts import experiment as command
 from gumption.scripts.experiments import halma_runs
 from gumption.scripts.experiments.halma import EXPERIMENTS, TABLE_1
@@ -267,6 +268,24 @@ def test_runs_without_metrics_are_reported_without_curves(run, no_pictures, tmp_
 def test_find_experiment():
     assert find_experiment("halma-table1") is EXPERIMENTS["halma-table1"]
     assert list(find_experiment("halma-table1", ["TRAN"]).conditions) == ["TRAN"]
+
+
+def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_path):
+    asked = []
+
+    def graph_of(runs):
+        asked.append(dict(runs))
+        graph = KnowledgeGraph()
+        graph.add([("red 5", "greaterThan", "red 3")], graph="halma/mlp")
+        return graph
+
+    monkeypatch.setattr(halma_runs, "build_graph", graph_of)
+    output = run("halma-quick", "--out", "there")
+    folders = {"MLP": Path("there/mlp/seed-0"), "MLP + KG": Path("there/mlp-kg/seed-0")}
+    assert asked == [folders]
+    assert "What the agents have understood is in there/kg.nq, 1 facts." in output
+    assert "Pairs that MLP + KG knows through affordance only: 0" in output
+    assert len(KnowledgeGraph.load(tmp_path / "there" / "kg.nq")) == 1
 
 
 def test_a_run_for_real(tmp_path, monkeypatch, one_thread):

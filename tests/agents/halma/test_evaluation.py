@@ -94,7 +94,8 @@ def test_tests_without_mazes_say_why(explored):
     assert found["tests"]["AfT-3"] == {"mazes": 0, "reason": "nothing for AfT-3"}
     bare = evaluate_splits(Run(Explorer()), make_splits(T=1), seeds=(4,))
     assert bare["tests"][DYNAMIC] == {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
-    assert bare["tests"]["T"]["rho_p"]["low"] is None, "one maze has no interval"
+    told = bare["tests"]["T"]["rho_p"]
+    assert told["low"] is told["high"] is told["std"] is None, "one maze has no interval, one seed no deviation"
 
 
 def test_the_diagnostic_tests_together_are_all_their_mazes(explored):
