@@ -57,9 +57,10 @@ class Learner:
         self.target_actor, self.target_critic = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
         self.trained: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
         self.targets: list[torch.Tensor] = [*self.target_actor.parameters(), *self.target_critic.parameters()]
-        rate, epsilon = self.settings.learning_rate, self.settings.adam_epsilon
+        rates = (self.actor, self.settings.learning_rate), (self.critic, self.settings.critic_learning_rate)
         self.optimisers = [
-            torch.optim.Adam(part.parameters(), lr=rate, eps=epsilon, fused=True) for part in (self.actor, self.critic)
+            torch.optim.Adam(part.parameters(), lr=rate, eps=self.settings.adam_epsilon, fused=True)
+            for part, rate in rates
         ]
         self.updates = 0
         self.critic_loss = self.value = torch.zeros((), device=device)

@@ -17,8 +17,8 @@ class TD3Parameters:
     """Parameters of the learner; what Table S1 of the paper states has its value there unless a reason is given.
 
     :ivar num_envs: environments, all stepped at once; each step of the batch is followed by one update.
-    :ivar learning_rate: of Adam, for actor and critic. Table S1 has 1e-4 with an update per environment step; here one
-        update follows num_envs steps, so there are so many times fewer of them and each is larger.
+    :ivar learning_rate, critic_learning_rate: of Adam. Table S1 has 1e-4 for the actor, with an update per environment
+        step; here one update follows num_envs steps, so there are so many times fewer of them and each is larger.
     :ivar batch_size, discount, policy_delay, buffer_size: as in TD3; the target networks keep `target_rate` of
         themselves in each update of the critic.
     :ivar reward_scale: of rewards as the critic sees them, so that values are a few units.
@@ -35,6 +35,7 @@ class TD3Parameters:
 
     num_envs: int = 32
     learning_rate: float = 1e-3
+    critic_learning_rate: float = 1e-3
     adam_epsilon: float = 1e-8
     batch_size: int = 128
     reward_scale: float = 0.05
@@ -80,12 +81,14 @@ _LEAST: dict[str, float] = {
     ),
     **dict.fromkeys(("burn_in", "random_candidates"), 0),
     "candidates": 2,
-    **dict.fromkeys(("learning_rate", "adam_epsilon", "discount", "target_rate", "max_grad_norm"), 0.0),
+    **dict.fromkeys(
+        ("learning_rate", "critic_learning_rate", "adam_epsilon", "discount", "target_rate", "max_grad_norm"), 0.0
+    ),
     **dict.fromkeys(("greedy_first", "greedy_last", "temperature", "reward_scale"), 0.0),
 }
 
 
-# At the rate of the others, agents with attention learn nothing.
+# At the rate of the others an actor with attention settles on one option before the critic knows anything.
 TUNED: dict[str, dict[str, Any]] = {
     agent: {"learning_rate": 3e-4} for agent in ("tran", "tran+lstm", "cnn+tran", "space")
 }

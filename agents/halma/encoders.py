@@ -15,6 +15,8 @@ from .config import HALMAConfig
 ROWS, COLUMNS = 11, 19
 SLOTS, SLOT_SIZE = 64, 33
 HEADS, LAYERS = 4, 4
+ZERO = 9  # the column of a value that is not shown
+MASKED = -1e9
 
 
 class Memo(NamedTuple):
@@ -97,24 +99,31 @@ class Relations(nn.Module):
         super().__init__()
         self.register_buffer("index", torch.eye(tokens), persistent=False)
         self.enter = nn.Linear(width + tokens, size)
+        nn.init.normal_(self.enter.weight)  # of a one-hot token two columns count: by default all tokens are alike
         self.ask = nn.Linear(size, 3 * size)
         self.join = nn.Linear(size, size)
         self.think = _layers(size, size, size, last=False)
         self.norm_join, self.norm_think = nn.LayerNorm(size), nn.LayerNorm(size)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(n, tokens, width) -> (n, size). Products are bfloat16, which costs a third of float32 here."""
+    def forward(self, tokens: torch.Tensor, shown: torch.Tensor | None = None) -> torch.Tensor:
+        """(n, tokens, width) -> (n, size). Products are bfloat16, which costs a third of float32 here.
+
+        :param shown: (n, tokens) bool, at least one of each n: the tokens that there are; None for all.
+        """
+        if shown is None:
+            shown = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
         n, count, _ = tokens.shape
         with torch.autocast(tokens.device.type, torch.bfloat16):
             state = self.enter(torch.cat([tokens, self.index.to(tokens.dtype).expand(n, -1, -1)], 2))
             for _ in range(LAYERS):
                 query, key, value = self.ask(state).view(n, count, 3, HEADS, -1).unbind(2)
                 # Written out: the fused kernel takes twice as long for so few and so narrow tokens.
-                weight = (torch.einsum("nihd,njhd->nhij", query, key) * query.shape[-1] ** -0.5).softmax(-1)
+                logits = torch.einsum("nihd,njhd->nhij", query, key) * query.shape[-1] ** -0.5
+                weight = logits.masked_fill(~shown[:, None, None], MASKED).softmax(-1)
                 seen = torch.einsum("nhij,njhd->nihd", weight, value).flatten(2)
                 state = self.norm_join(state + self.join(seen))
                 state = self.norm_think(state + self.think(state))
-        return state.float().amax(1)
+        return state.float().masked_fill(~shown[..., None], MASKED).amax(1)
 
 
 class SymbolMLP(nn.Module):
@@ -129,7 +138,11 @@ class SymbolMLP(nn.Module):
 
 
 class SymbolTransformer(nn.Module):
-    """The Transformer agent's: relations between the 11 symbols, then an MLP."""
+    """The Transformer agent's: relations between the symbols that the panel shows, then an MLP.
+
+    Decision: zeros are no tokens, since "only non-zero distances" are displayed (3.1). With all 11 the maximum over the
+    tokens is nearly that of those that are always the same; the features hardly differ, and ReLUs die of it.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -137,7 +150,9 @@ class SymbolTransformer(nn.Module):
         self.layers = _layers(size, size, size)
 
     def forward(self, symbols: torch.Tensor) -> torch.Tensor:
-        return self.layers(self.relations(symbols.to(torch.float32)))
+        shown = (symbols != 0).any(2)
+        shown[:, :10] &= symbols[:, :10, ZERO] == 0
+        return self.layers(self.relations(symbols.to(torch.float32), shown))
 
 
 class PanelCNN(nn.Module):
