@@ -99,7 +99,6 @@ class Relations(nn.Module):
         super().__init__()
         self.register_buffer("index", torch.eye(tokens), persistent=False)
         self.enter = nn.Linear(width + tokens, size)
-        nn.init.normal_(self.enter.weight)  # of a one-hot token two columns count: by default all tokens are alike
         self.ask = nn.Linear(size, 3 * size)
         self.join = nn.Linear(size, size)
         self.think = _layers(size, size, size, last=False)

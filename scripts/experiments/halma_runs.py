@@ -99,7 +99,7 @@ def run_job(job: Job, progress: bool) -> None:
         run = load_run(job.directory)
     else:
         run = train_td3(HALMAConfig(**job.settings), job.directory, resume=True, progress=progress)
-    splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=0, mazes=MAZES)
+    splits = make_splits(read_run(job.directory), job.directory / SPLITS, seed=job.seed, mazes=MAZES)
     save_evaluation(job.directory / EVALUATION, evaluate_splits(run, splits, seeds=SEEDS))
 
 
