@@ -15,6 +15,10 @@ et al., 2018):
 
     L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
 
+While it learns, the agent follows its actor with the probability of the greedy option, drawing choices as likely as
+they are (decision: which of the options that seem alike is best, such as one step or two, only trying them tells);
+when it is tested it takes the most probable ones.
+
 Metrics, a line per `log_interval` episodes: step (environment steps), episode, finished_trials and valid_moves (moving
 averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid moves), return
 (undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option), wall_s.
@@ -188,7 +192,7 @@ class Training:
         self.env.reset(seed=config.seed)
         self.learner = Learner(config, device)
         perception = make_perception(config, device)
-        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first)
+        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first, draws=True)
         self.replay = Replay(
             settings.buffer_size // settings.num_envs,
             settings.num_envs,

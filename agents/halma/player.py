@@ -46,14 +46,15 @@ def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
 
 
 class NetworkActor:
-    """Plays the best option of a network with probability `greedy`, else one at random.
+    """Plays an option of a network with probability `greedy`, else one at random.
 
     :ivar greedy: may be changed at any time.
+    :ivar draws: draw the network's options from their probabilities, as in training, instead of taking the best.
     :ivar features: of the latest percept.
     """
 
-    def __init__(self, network: Actor, perception: Perception, greedy: float) -> None:
-        self.network, self.perception, self.greedy = network, perception, greedy
+    def __init__(self, network: Actor, perception: Perception, greedy: float, *, draws: bool = False) -> None:
+        self.network, self.perception, self.greedy, self.draws = network, perception, greedy, draws
         self.features = torch.empty(0)
         self.memo: Memo | None = None
         self.knowledge: HALMAKnowledge | None = None
@@ -75,7 +76,8 @@ class NetworkActor:
             torch.from_numpy(part).to(where)[:, None] for part in (percept.action, percept.reward, percept.first)
         )
         made, self.memo = self.network.body(self.features[:, None], action, reward, first, self.memo_of(percept))
-        options = self.network.decode(made[:, 0], explore=False, advice=self._advice(percept)).cpu().numpy()
+        chosen = self.network.decode(made[:, 0], explore=self.draws, advice=self._advice(percept))
+        options = chosen.cpu().numpy()
         elsewhere = rng.random(len(options)) >= self.greedy
         return np.where(elsewhere[:, None], other_options(rng, options), options)
 

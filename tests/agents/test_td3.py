@@ -127,9 +127,10 @@ def test_the_actor_waits_for_the_policy_delay_and_targets_follow_slowly():
 def test_an_agent_learns_its_mazes(guided):
     settings = {"guided": True, "guide_interval": 32} if guided else {}
     overrides = (("batch_size", 64), ("num_envs", 32), ("greedy_steps", 20_000))
-    run = train_td3(HALMAConfig(num_mazes=3, episodes=96, max_opt_len=3, overrides=overrides, seed=1, **settings))
+    episodes = 96 if guided else 192
+    run = train_td3(HALMAConfig(num_mazes=3, episodes=episodes, max_opt_len=3, overrides=overrides, seed=1, **settings))
     assert run.run_dir is None
-    assert run.final["episodes"] >= 96
+    assert run.final["episodes"] >= episodes
     assert run.curve[-1]["greedy"] == pytest.approx(0.95)
     env = HALMAVectorEnv(len(run.mazes), mazes=run.mazes, max_opt_len=3)
     measures = play(run.actor(), env, np.arange(len(run.mazes)))
