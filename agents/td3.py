@@ -298,5 +298,6 @@ def train_td3(
                 bar.show(now, f"{line['finished_trials']:.1f} trials of {training.env.settings.trials} per episode")
             if now // config.checkpoint_interval > before // config.checkpoint_interval:
                 folder.save(training)
-        training.note()
+        if not training.lines or training.lines[-1]["step"] < training.steps:
+            training.note()
         return folder.finish(training, kept=run_dir is not None)

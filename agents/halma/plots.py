@@ -143,9 +143,9 @@ def plot_learning(
 
 def read_learning(run_dir: Path) -> dict[str, Any] | None:
     """The learning curve of a run for `plot_learning`; None for a run that has not told of any episode."""
-    from .runs import read_curve
+    from gumption.agents.runs import read_metrics
 
-    lines = read_curve(run_dir)
+    lines = read_metrics(run_dir)
     if not lines:
         return None
     return {"episodes": [line["episode"] for line in lines]} | {

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from gumption.agents.runs import CONFIG, FINAL, MANIFEST, METRICS
+from gumption.agents.runs import CONFIG, FINAL, MANIFEST, read_metrics, write_metrics
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
-from gumption.data.writing import write_json, write_text
+from gumption.data.writing import write_json
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.kg.checkpoint import (
     has_checkpoint,
@@ -98,7 +98,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
     final = json.loads((run_dir / FINAL).read_text(encoding="utf-8")) if (run_dir / FINAL).is_file() else {}
-    return HALMARun(config, Mazes.load(run_dir / MAZES), final, read_curve(run_dir), run_dir, network, player)
+    return HALMARun(config, Mazes.load(run_dir / MAZES), final, read_metrics(run_dir), run_dir, network, player)
 
 
 def read_config(run_dir: Path, **changes: Any) -> HALMAConfig:
@@ -113,12 +113,6 @@ def read_config(run_dir: Path, **changes: Any) -> HALMAConfig:
         raise InputError(f"{path}: not a run ({error.strerror})") from None
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def read_curve(run_dir: Path) -> list[dict[str, float]]:
-    """The lines of a run's metrics."""
-    path = run_dir / METRICS
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
 
 
 class RunFolder:
@@ -141,8 +135,8 @@ class RunFolder:
                 raise InputError(f"{path} exists and is not a run; choose another name")
             if not resume:
                 raise InputError(f"{path} holds a run already; go on with it (--resume), or choose another name")
-            before, now = read_config(path).to_json(), json.loads(json.dumps(self.config.to_json()))
-            changed = [name for name in now if json.loads(json.dumps(before))[name] != now[name]]
+            before, now = read_config(path).to_json(), self.config.to_json()
+            changed = [name for name in now if before[name] != now[name]]
             if changed:
                 raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
             if has_checkpoint(path / CHECKPOINT):
@@ -159,7 +153,7 @@ class RunFolder:
 
     def write_metrics(self, lines: list[dict[str, float]]) -> None:
         """Replace the metrics."""
-        write_text(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
+        write_metrics(self.path, lines)
 
     def save(self, training: "Training") -> None:
         """Write a checkpoint of everything that the rest of the run depends on."""

@@ -290,3 +290,13 @@ def test_what_is_no_run_is_told(kept, tmp_path):
     (copy / "config.json").write_text(json.dumps(kept.config.to_json()))
     with pytest.raises(InputError, match="memory"):
         load_run(copy)
+
+
+def test_a_complete_run_that_is_asked_for_again_stays_as_it_is(kept):
+    files = ("metrics.jsonl", "final.json", "memory/records.bin")
+    before = [(kept.run_dir / name).read_bytes() for name in files]
+    again = train_td3(kept.config, kept.run_dir, resume=True)
+    assert again.final == kept.final
+    assert [(kept.run_dir / name).read_bytes() for name in files] == before
+    steps = [line["step"] for line in kept.curve]
+    assert len(set(steps)) == len(steps)
