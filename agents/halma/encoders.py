@@ -59,7 +59,12 @@ class Body(nn.Module):
 
 class LSTM(nn.Module):
     """An LSTM with layer normalisation (Ba et al., 2016), fed with the previous option and reward as in Wang et al.
-    (2016), which forgets where an episode begins."""
+    (2016), which forgets where an episode begins.
+
+    Decision: what it reads of the panel is normalised, and its output is added to that. As an encoder begins, panels
+    differ less in its features than options do; without both an agent learns from its own options before it has
+    learned from panels: after 256 episodes TRAN+LSTM finished 0.35 of 10 trials, with both 6.
+    """
 
     REWARD_SCALE = 0.01  # the goal's reward becomes 1
 
@@ -67,6 +72,7 @@ class LSTM(nn.Module):
         super().__init__()
         self.given = nn.Linear(size + 4 * tokens + 1, 4 * size)
         self.kept = nn.Linear(size, 4 * size, bias=False)
+        self.norm_seen = nn.LayerNorm(size)
         self.norm_given, self.norm_kept = nn.LayerNorm(4 * size), nn.LayerNorm(4 * size)
         self.norm_cell = nn.LayerNorm(size)
 
@@ -74,7 +80,7 @@ class LSTM(nn.Module):
         self, made: torch.Tensor, action: torch.Tensor, reward: torch.Tensor, first: torch.Tensor, memo: Memo
     ) -> tuple[torch.Tensor, Memo]:
         options = functional.one_hot(action, 4).flatten(2).to(made.dtype)
-        inputs = torch.cat([made, options, self.REWARD_SCALE * reward[..., None]], 2)
+        inputs = torch.cat([self.norm_seen(made), options, self.REWARD_SCALE * reward[..., None]], 2)
         given = self.norm_given(self.given(inputs))
         on = (~first).to(made.dtype)[..., None]
         hidden, cell = memo
@@ -86,7 +92,7 @@ class LSTM(nn.Module):
             cell = torch.sigmoid(forget + 1) * cell + torch.sigmoid(write) * torch.tanh(value)
             hidden = torch.sigmoid(read) * torch.tanh(self.norm_cell(cell))
             outputs.append(hidden)
-        return torch.stack(outputs, 1), Memo(hidden, cell)
+        return made + torch.stack(outputs, 1), Memo(hidden, cell)
 
 
 class Relations(nn.Module):
@@ -109,11 +115,17 @@ class Relations(nn.Module):
 
         :param shown: (n, tokens) bool, at least one of each n: the tokens that there are; None for all.
         """
+        tokens = torch.cat([tokens, self.index.to(tokens.dtype).expand(len(tokens), -1, -1)], 2)
         if shown is None:
             shown = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
+        elif tokens.device.type == "cpu":  # a graphics card computes all tokens sooner than it tells how many there are
+            shown, order = shown.sort(dim=1, descending=True, stable=True)
+            upto = int(shown.sum(1).max())
+            shown = shown[:, :upto]
+            tokens = tokens.gather(1, order[:, :upto, None].expand(-1, -1, tokens.shape[2]))
         n, count, _ = tokens.shape
         with torch.autocast(tokens.device.type, torch.bfloat16):
-            state = self.enter(torch.cat([tokens, self.index.to(tokens.dtype).expand(n, -1, -1)], 2))
+            state = self.enter(tokens)
             for _ in range(LAYERS):
                 query, key, value = self.ask(state).view(n, count, 3, HEADS, -1).unbind(2)
                 # Written out: the fused kernel takes twice as long for so few and so narrow tokens.

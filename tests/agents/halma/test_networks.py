@@ -91,6 +91,17 @@ def test_an_agent_without_an_lstm_sees_the_panel_alone():
     assert memo.hidden.shape == (2, 0)
 
 
+def test_relations_make_the_same_of_a_panel_alone_and_of_one_among_others():
+    torch.manual_seed(0)
+    encoder = Body(config("tran")).encoder
+    panels = features("tran", 40, 1)[:, 0]
+    with torch.no_grad():
+        together = encoder(panels)
+        alone = torch.cat([encoder(panel[None]) for panel in panels])
+    assert together.std(0).max() > 0.05
+    assert torch.allclose(together, alone, atol=1e-2)
+
+
 def test_options_are_drawn_as_likely_as_the_actor_says():
     torch.manual_seed(0)
     actor = Actor(config("mlp", max_opt_len=1))
