@@ -101,6 +101,8 @@ class Space(nn.Module):
         """
         cells = self.foreground.infer(pictures, step, generator)
         front = self.foreground.render(cells)
+        if step < self.config.fixed_alpha_steps:
+            front = front._replace(alpha=torch.full_like(front.alpha, self.config.fixed_alpha))
         behind = self.background(pictures, generator)
         likelihood = mixture_log_likelihood(pictures, front, behind, self.config)
         loss = -likelihood + cells.kl + behind.kl + self.config.boundary_weight * front.boundary

@@ -39,6 +39,8 @@ class SpaceConfig:
     :ivar presence_prior: the prior probability of z_pres.
     :ivar temperature: of the relaxed Bernoulli distribution of z_pres.
     :ivar scale_mean, scale_std: of the prior of z_where's scale, before the sigmoid.
+    :ivar fixed_alpha, fixed_alpha_steps: the foreground's share of every pixel in the first steps. Were it free at
+        once, objects would paint what is plain too, and find nothing.
     :ivar boundary, boundary_weight: thickness in glimpse pixels and weight of the boundary loss; weight 0 is without.
     """
 
@@ -59,6 +61,8 @@ class SpaceConfig:
     temperature: Anneal = TEMPERATURE
     scale_mean: Anneal = SCALE_MEAN
     scale_std: float = 0.1
+    fixed_alpha: float = 0.1
+    fixed_alpha_steps: int = 4_000
     boundary: int = 6
     boundary_weight: float = 1000.0
 
@@ -84,6 +88,8 @@ class SpaceConfig:
         prior, heat = self.presence_prior, self.temperature
         if min(*prior[:2], *heat[:2]) <= 0 or max(prior[:2]) >= 1:
             raise InputError("presence_prior lies between 0 and 1, and temperature above 0")
+        if not 0 < self.fixed_alpha < 1 or self.fixed_alpha_steps < 0:
+            raise InputError("fixed_alpha lies between 0 and 1, and fixed_alpha_steps is at least 0")
         if not 0 <= 2 * self.boundary < self.glimpse or not 0 <= self.boundary_weight < math.inf:
             raise InputError("boundary is less than half a glimpse, and boundary_weight at least 0")
 

@@ -83,9 +83,10 @@ class SpaceEncoder:
         return Detection(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
     @torch.no_grad()
-    def explain(self, pictures: np.ndarray | Tensor, step: int = 0) -> SpaceOutput:
+    def explain(self, pictures: np.ndarray | Tensor) -> SpaceOutput:
         """Everything the model makes of (B, H, H, 3) uint8 pictures, reconstruction included."""
-        return self.model(self._prepared(torch.as_tensor(self._checked(pictures))), step)
+        free = self.model.config.fixed_alpha_steps
+        return self.model(self._prepared(torch.as_tensor(self._checked(pictures))), free)
 
     def _prepared(self, pictures: Tensor) -> Tensor:
         return self.model.shrink(pictures.to(self.model.foreground.cell.device))

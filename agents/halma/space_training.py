@@ -87,6 +87,7 @@ PRESETS = {
             temperature=Anneal(2.5, 1.0, 0, 3_000),
             scale_mean=Anneal(-1.5, -1.5, 0, 1),
             scale_std=0.3,
+            fixed_alpha_steps=500,
             boundary=1,
             boundary_weight=100.0,
         ),

@@ -25,9 +25,9 @@ from gumption.data import InputError
         ({"overrides": (("learning_rate", "fast"),)}, "learning_rate is 'fast'; it is a number, at least 0.0"),
         ({"overrides": (("discount", 1.5),)}, "discount is 1.5; it is at most 1"),
         ({"overrides": (("random_candidates", 20),)}, "random_candidates is 20; it is at most half of the candidates"),
-        ({"overrides": (("batch_size", 100),)}, "batch_size is 100; it is a multiple of sequence, 16"),
+        ({"overrides": (("batch_size", 102),)}, "batch_size is 102; it is a multiple of sequence, 4"),
         ({"overrides": (("hidden_size", 30),)}, "hidden_size is 30; it is a multiple of 4"),
-        ({"overrides": (("buffer_size", 500),)}, "buffer_size is 500: no room for sequences of 32 environments"),
+        ({"overrides": (("buffer_size", 300),)}, "buffer_size is 300: no room for sequences of 32 environments"),
     ],
 )
 def test_what_cannot_be_is_told(settings, message):

@@ -261,6 +261,15 @@ def test_the_nearer_object_covers_the_other(model: Space) -> None:
         assert middle.tolist() == pytest.approx([red, green, 0, 1], abs=1e-3)
 
 
+def test_at_first_the_foreground_has_the_same_share_everywhere(model: Space) -> None:
+    pictures, last = panels(2), SMALL.fixed_alpha_steps - 1
+    with torch.no_grad():
+        fixed, free = (model(pictures, step, noise()).foreground.alpha for step in (last, last + 1))
+    assert (fixed == SMALL.fixed_alpha).all()
+    assert free.std() > 0
+    torch.testing.assert_close(free, model.foreground.render(model(pictures, last + 1, noise()).cells).alpha)
+
+
 def test_the_component_decoder_is_a_convolution_over_the_broadcast_vector() -> None:
     decoder = CompDecoder(64, 8, 4).eval()
     component = torch.randn(2, 4, generator=noise())
@@ -281,7 +290,7 @@ def test_it_learns_one_panel() -> None:
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     errors = []
     for step in range(60):
-        output = model(pictures, step, noise(step))
+        output = model(pictures, SMALL.fixed_alpha_steps + step, noise(step))
         optimiser.zero_grad()
         output.loss.backward()
         optimiser.step()
@@ -313,6 +322,8 @@ def test_the_settings_come_back_from_json() -> None:
         ({"foreground_std": 0.0}, "foreground_std is 0.0"),
         ({"presence_prior": Anneal(0.1, 0.0, 0, 1)}, "presence_prior"),
         ({"temperature": Anneal(0.0, 1.0, 0, 1)}, "temperature"),
+        ({"fixed_alpha": 1.0}, "fixed_alpha"),
+        ({"fixed_alpha_steps": -1}, "fixed_alpha"),
         ({"boundary": 16}, "boundary"),
         ({"boundary_weight": -1.0}, "boundary_weight"),
     ],
