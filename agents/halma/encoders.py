@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from .config import HALMAConfig
+from .space_config import PRESENT
 
 ROWS, COLUMNS = 11, 19
 SLOTS, SLOT_SIZE = 64, 33
@@ -177,11 +178,11 @@ class PanelCNN(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        down = _convolutions((3, 32, 6, 4, 0), (32, 64, 6, 4, 0), (64, 128, 7, 1, 0))
-        self.layers = nn.Sequential(down, nn.Flatten(), nn.Linear(128, size), nn.ReLU())
+        self.convolutions = _convolutions((3, 32, 6, 4, 0), (32, 64, 6, 4, 0), (64, 128, 7, 1, 0))
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(128, size), nn.ReLU())
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        return self.layers(_scaled(pictures))
+        return self.layers(_see(self.convolutions, pictures))
 
 
 class PanelTransformer(nn.Module):
@@ -194,12 +195,15 @@ class PanelTransformer(nn.Module):
         self.layers = _layers(size, size, size)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        slots = self.convolutions(_scaled(pictures)).flatten(2).transpose(1, 2)
+        slots = _see(self.convolutions, pictures).flatten(2).transpose(1, 2)
         return self.layers(self.relations(slots))
 
 
 class SlotTransformer(nn.Module):
-    """Relations between the slots of a pretrained SPACE model, then an MLP."""
+    """Relations between the slots of a pretrained SPACE model, then an MLP.
+
+    Decision: slots whose z_pres says that nothing is there are no tokens, as zeros are none of symbols.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -207,7 +211,10 @@ class SlotTransformer(nn.Module):
         self.layers = _layers(size, size, size)
 
     def forward(self, slots: torch.Tensor) -> torch.Tensor:
-        return self.layers(self.relations(slots))
+        presence = slots[..., -1]
+        shown = presence > PRESENT
+        shown |= presence == presence.amax(1, keepdim=True)  # something there must be
+        return self.layers(self.relations(slots, shown))
 
 
 ENCODERS: dict[str, type[nn.Module]] = {
@@ -230,6 +237,8 @@ def _convolutions(*kernels: tuple[int, int, int, int, int]) -> nn.Sequential:
     return nn.Sequential(*(layer for kernel in kernels for layer in (nn.Conv2d(*kernel), nn.ReLU())))
 
 
-def _scaled(pictures: torch.Tensor) -> torch.Tensor:
-    """(n, 128, 128, 3) uint8 -> (n, 3, 128, 128) from 0 to 1."""
-    return pictures.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.channels_last) / 255
+def _see(convolutions: nn.Sequential, pictures: torch.Tensor) -> torch.Tensor:
+    """Convolutions of (n, 128, 128, 3) uint8, scaled to 0..1; products are bfloat16, as in `Relations`."""
+    scaled = pictures.permute(0, 3, 1, 2).to(torch.bfloat16) / 255
+    with torch.autocast(pictures.device.type, torch.bfloat16):
+        return convolutions(scaled).float()

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from gumption.data import InputError
 
+PRESENT = 0.5  # z_pres above which a cell is an object
+
 
 class Anneal(NamedTuple):
     """A value that goes linearly from `start` to `end` between two training steps, and stays where it is outside."""

@@ -14,12 +14,11 @@ from gumption.data import InputError
 from gumption.kg.checkpoint import load_checkpoint, pick_device
 
 from .space import Cells, Space, SpaceOutput
-from .space_config import SpaceConfig
+from .space_config import PRESENT, SpaceConfig
 
 KIND = "gumption/space/1"
 FOLDER = "checkpoint"
 MODEL = "model."  # of the names of the model's tensors in a checkpoint
-PRESENT = 0.5  # z_pres above which a cell is an object
 AT_ONCE = 64  # pictures: the activations of more would not fit a cache, and those of thousands no memory
 
 

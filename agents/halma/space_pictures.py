@@ -7,7 +7,8 @@ import numpy as np
 
 from gumption.data.writing import whole_file
 
-from .space_encoder import PRESENT, SpaceEncoder, pixel_boxes
+from .space_config import PRESENT
+from .space_encoder import SpaceEncoder, pixel_boxes
 
 ROWS = ("input", "reconstruction", "detection", "segmentation")
 

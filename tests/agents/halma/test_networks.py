@@ -102,6 +102,23 @@ def test_relations_make_the_same_of_a_panel_alone_and_of_one_among_others():
     assert torch.allclose(together, alone, atol=1e-2)
 
 
+def test_slots_that_hold_no_object_are_not_looked_at():
+    torch.manual_seed(0)
+    encoder = Body(config("space")).encoder
+    slots = torch.rand(5, 64, 33)
+    slots[..., -1] = 0.1
+    slots[:4, [3, 40], -1] = 0.9
+    others = slots.clone()
+    others[:4, [0, 20, 63], :-1] = 0.5
+    with torch.no_grad():
+        before, after = encoder(slots), encoder(others)
+        others[:4, 3, :-1] = 0.5
+        seen = encoder(others)
+    assert torch.equal(before, after)
+    assert (seen[:4] != before[:4]).any(1).all()
+    assert before[4].isfinite().all()  # none of its slots holds an object
+
+
 def test_options_are_drawn_as_likely_as_the_actor_says():
     torch.manual_seed(0)
     actor = Actor(config("mlp", max_opt_len=1))
