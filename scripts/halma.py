@@ -157,9 +157,6 @@ def _print_statistics(found: PanelStatistics) -> None:
     print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")
 
 
-HELD_OUT = 1_000_000  # seed of the mazes that a model is probed with: no training takes it
-
-
 @app.command(epilog="Example: gumption halma probe runs/space --panels 2000 --plot probe.png")
 def probe(
     model: Annotated[Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption train space` makes.")],
@@ -172,19 +169,14 @@ def probe(
     """What a linear classifier reads off the slots of a SPACE model, and off the pixels of the digits themselves."""
     import json
 
-    from gumption.agents.halma.probe import linear_probe, plot_probe
-    from gumption.agents.halma.space_encoder import SpaceEncoder
-    from gumption.envs.halma import Mazes, sample_mazes
-    from gumption.envs.halma.visual import PanelPainter
+    from gumption.agents.halma.probe import plot_probe, probe_model
 
     from .kg.output import print_table, working
 
-    encoder = SpaceEncoder.load(model)
     with working("looking at panels"):
-        held_out = Mazes(sample_mazes(100, HELD_OUT, mean_depth=5))
-        told, results = linear_probe(encoder, held_out, PanelPainter(images), panels=panels, seed=seed)
+        told = probe_model(model, panels=panels, images=images, seed=seed)
     if plot is not None:
-        plot_probe({name: results[name] for name in ("colour", "digit")}, plot)
+        plot_probe(told, plot)
     if as_json:
         print(json.dumps(told))
         return

@@ -18,7 +18,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.writing import whole_file
-from gumption.envs.halma import Mazes
+from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, row_digits
 from gumption.envs.halma.visual import PanelPainter
 
@@ -32,6 +32,7 @@ TRAIN_SHARE = 0.7
 SPLITS = 10
 GLIMPSE = 16  # pixels along the side of a true box's content, scaled
 AT_ONCE = 256  # panels
+HELD_OUT = 1_000_000  # seed of the mazes: no training takes it
 
 
 class SlotEncoder(Protocol):
@@ -96,12 +97,13 @@ class ProbeResult:
 
 def linear_probe(
     encoder: SlotEncoder, mazes: Mazes | np.ndarray, painter: PanelPainter, *, panels: int = 2_000, seed: int = 0
-) -> tuple[dict[str, Any], dict[str, ProbeResult]]:
+) -> dict[str, Any]:
     """Probe an encoder's slots, and the pixels of the true boxes as a yardstick.
 
     :param mazes: mazes whose cells' panels are drawn, or rows (n, 11); the paper takes held-out ones.
     :param panels: how many to draw.
-    :returns: a dict for json.dump, and the results behind it: "colour", "digit", "colour_pixels", "digit_pixels".
+    :returns: for json.dump: how many digits have a slot, and a `ProbeResult.to_json` each of "colour", "digit",
+        "colour_pixels" and "digit_pixels".
     :raises InputError: no rows, too few panels, or too few digits with a slot.
     """
     rows = mazes.rows[mazes.inside] if isinstance(mazes, Mazes) else np.asarray(mazes)
@@ -118,7 +120,7 @@ def linear_probe(
         results[name] = classify(probed.latents, labels[found], classes, seed)
         width = probed.latents.shape[1]
         results[f"{name}_pixels"] = classify(probed.pixels, labels, classes, seed, components=width)
-    told = {
+    return {
         "panels": probed.panels,
         "digits": len(found),
         "digits_with_slot": int(found.sum()),
@@ -129,7 +131,17 @@ def linear_probe(
         "seed": seed,
         **{name: result.to_json() for name, result in results.items()},
     }
-    return told, results
+
+
+def probe_model(folder: str | Path, *, panels: int = 2_000, images: str = "test", seed: int = 0) -> dict[str, Any]:
+    """`linear_probe` of a pretrained SPACE model, on panels of 100 mazes like those of the diagnostic tests.
+
+    :raises InputError: no model in the folder, or one that finds too few digits.
+    """
+    from .space_encoder import SpaceEncoder
+
+    held_out = Mazes(sample_mazes(100, HELD_OUT, mean_depth=5))
+    return linear_probe(SpaceEncoder.load(folder), held_out, PanelPainter(images), panels=panels, seed=seed)
 
 
 def look(encoder: SlotEncoder, rows: np.ndarray, painter: PanelPainter, rng: np.random.Generator) -> Probed:
@@ -232,31 +244,30 @@ def classify(
     return ProbeResult(classes, np.array(accuracies), np.array(confusions), len(samples), seen)
 
 
-def plot_probe(results: Mapping[str, ProbeResult], path: Path) -> None:
+def plot_probe(told: Mapping[str, Any], path: Path) -> None:
     """Confusion matrices as in Fig. S13, one beside the other: rows are the true class; the same data, the same bytes.
 
-    :param results: by title; the format follows the path's ending.
+    :param told: what `linear_probe` tells; the format follows the path's ending.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.0 * len(results), 5.4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(12.0, 5.4), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
-    row = figure.subplots(1, len(results), squeeze=False)[0]
-    for axes, (title, result) in zip(row, results.items(), strict=True):
-        _draw_confusion(axes, title, result)
+    for axes, title in zip(figure.subplots(1, 2), ("colour", "digit"), strict=True):
+        _draw_confusion(axes, title, told[title])
     with whole_file(path) as beside:
         figure.savefig(beside, format=path.suffix.removeprefix("."), metadata={"Software": None})
 
 
-def _draw_confusion(axes: "Axes", title: str, result: ProbeResult) -> None:
-    mean, std = (100 * matrix for matrix in _over_splits(result.confusion))
+def _draw_confusion(axes: "Axes", title: str, found: Mapping[str, Any]) -> None:
+    mean, std = (100 * np.array(found[name], dtype=np.float64) for name in ("confusion", "confusion_std"))
     axes.imshow(np.nan_to_num(mean), cmap="Blues", vmin=0, vmax=100)
-    ticks = range(len(result.classes))
-    axes.set_xticks(ticks, result.classes, rotation=45)
-    axes.set_yticks(ticks, result.classes)
+    ticks = range(len(found["classes"]))
+    axes.set_xticks(ticks, found["classes"], rotation=45)
+    axes.set_yticks(ticks, found["classes"])
     axes.set(xlabel="taken for", ylabel="is")
-    axes.set_title(f"{title}: {result.accuracy.mean():.1%} ± {result.accuracy.std():.1%} of {result.count}")
+    axes.set_title(f"{title}: {found['accuracy']:.1%} ± {found['accuracy_std']:.1%} of {found['samples']}")
     for i, j in np.argwhere(np.isfinite(mean)):
         ink = "white" if mean[i, j] > 55 else "black"
         axes.text(j, i, f"{mean[i, j]:.0f}\n±{std[i, j]:.0f}", ha="center", va="center", fontsize=6, color=ink)

@@ -81,6 +81,9 @@ TABLE_1: dict[str, Published] = {
 }
 
 
+TABLE_S4 = {"colour": (59.67, 0.58), "digit": (50.56, 0.92)}  # accuracy of the probe of SPACE, in percent
+
+
 @dataclass(frozen=True)
 class HALMACondition:
     """One agent: the HALMAConfig fields in which it differs from the defaults."""

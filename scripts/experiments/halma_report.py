@@ -9,8 +9,8 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.writing import write_json, write_text
 
-from .halma import EXPERIMENTS
-from .halma_runs import training_seconds
+from .halma import EXPERIMENTS, TABLE_S4
+from .halma_runs import PROBE, SPACE, training_seconds
 from .halma_table import console_table, how_to_read, markdown, published_of, short, why_none
 from .jobs import PLAN, read_json, slug
 from .report import RESULTS, TABLE, machine
@@ -63,12 +63,14 @@ def gather(directory: Path) -> dict[str, Any]:
         **header,
         "rows": rows,
         "paper": published_of(_columns(rows)),
+        "probe": read_json(directory / SPACE / PROBE) if (directory / SPACE / PROBE).is_file() else None,
     }
 
 
 def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
     """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
     from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table
+    from gumption.agents.halma.probe import plot_probe
 
     write_json(directory / RESULTS, results)
     write_text(directory / TABLE, "\n".join(table(results)) + "\n")
@@ -84,6 +86,9 @@ def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
         written += plot_table(_columns(results["rows"]), directory / "table", heading, results["paper"])
         if curves:
             written += plot_learning(curves, directory / "curves", heading)
+    if results["probe"]:
+        plot_probe(results["probe"], directory / "probe.png")
+        written.append(directory / "probe.png")
     return written
 
 
@@ -104,10 +109,25 @@ def table(results: Mapping[str, Any]) -> list[str]:
     for row in results["rows"]:
         seconds = "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
         lines.append(f"| {row['condition']} | {', '.join(map(str, row['seeds']))} | {seconds} |")
+    if results["probe"]:
+        lines += ["", *_probe_table(results["probe"])]
     lines += ["", f"The paper: {results['expected']}", ""]
     if results["notes"]:
         lines += [results["notes"], ""]
     return lines + machine(results)
+
+
+def _probe_table(probe: Mapping[str, Any]) -> list[str]:
+    """Table S4 in Markdown."""
+    slots = f"{probe['digits_with_slot']:,} of {probe['digits']:,} digits have one"
+    lines = [f"| linear probe | SPACE's slots ({slots}) | pixels | the paper's slots |", "| --- | ---: | ---: | ---: |"]
+    for name, (paper, spread) in TABLE_S4.items():
+        ours = (
+            f"{100 * probe[key]['accuracy']:.1f} ± {100 * probe[key]['accuracy_std']:.1f}"
+            for key in (name, f"{name}_pixels")
+        )
+        lines.append(f"| {name}, % | {' | '.join(ours)} | {paper} ± {spread} |")
+    return lines
 
 
 def overview(results: Mapping[str, Any]) -> Any:

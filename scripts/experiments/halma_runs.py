@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.provenance import command_line, hardware, versions
+from gumption.data.writing import write_json
 
 from .halma import EXPERIMENTS, HALMAExperiment
 from .jobs import FINAL, Job, make_jobs, read_json, slug
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 SPLITS = "splits"  # of a run
 SPACE = "space"  # of an experiment: the pretrained model
-SPACE_STEPS = 3_000
+PROBE = "probe.json"  # of the model: what a linear classifier reads off its slots
+SPACE_STEPS = 6_000
 MAZES = 50  # of RT and of each diagnostic test (F.1)
 SEEDS = (0, 1, 2)  # with which each test is played (F.1)
 
@@ -67,11 +69,12 @@ def halma_jobs(experiment: HALMAExperiment, common: Mapping[str, Any], seeds: Se
 
 
 def pretrain(jobs: Sequence[Job]) -> None:
-    """Train the SPACE model that the jobs want, if they want one that is not complete yet."""
+    """Train and probe the SPACE model that the jobs want, if they want one and are not complete yet."""
     wanted = next((job for job in jobs if job.settings["agent"] == "space" and not job.complete), None)
     if wanted is None:
         return
     from gumption.agents.halma.config import HALMAConfig
+    from gumption.agents.halma.probe import probe_model
     from gumption.agents.halma.space_training import PRESETS, pretrain_space
     from gumption.envs.halma import Mazes, sample_mazes
     from gumption.envs.halma.visual import PanelPainter
@@ -85,6 +88,8 @@ def pretrain(jobs: Sequence[Job]) -> None:
         mazes, painter, run_dir=folder, steps=SPACE_STEPS, device=config.device, config=model, learning=learning,
         resume=folder.is_dir(),
     )  # fmt: skip
+    if not (folder / PROBE).is_file():
+        write_json(folder / PROBE, probe_model(folder))
 
 
 def run_job(job: Job, progress: bool) -> None:

@@ -195,6 +195,34 @@ def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
         assert word in text
 
 
+def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, monkeypatch, tmp_path):
+    trained = []
+
+    def pretrained(mazes, painter, *, run_dir, steps, **settings):
+        trained.append((len(mazes), painter.images, steps, settings["resume"]))
+        run_dir.mkdir()
+
+    matrix = {"classes": ["a", "b"], "confusion": [[0.9, 0.1], [None, None]], "confusion_std": [[0.0, 0.0]] * 2}
+    read = {**matrix, "accuracy": 0.625, "accuracy_std": 0.01, "samples": 9}
+    probed = dict.fromkeys(("colour", "digit", "colour_pixels", "digit_pixels"), read)
+    monkeypatch.setattr("gumption.agents.halma.space_training.pretrain_space", pretrained)
+    monkeypatch.setattr(
+        "gumption.agents.halma.probe.probe_model",
+        lambda folder: {**probed, "digits": 1200, "digits_with_slot": 1100},
+    )
+    arguments = ("halma-visual", "--seeds", "1", "--setting", "SPACE", "--setting", "CNN+MLP", "--out", "there")
+    run(*arguments)
+    assert trained == [(100, "train", halma_runs.SPACE_STEPS, False)]
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert results["probe"]["digits_with_slot"] == 1100
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert "SPACE's slots (1,100 of 1,200 digits have one)" in told
+    assert "| colour, % | 62.5 ± 1.0 | 62.5 ± 1.0 | 59.67 ± 0.58 |" in told
+    assert (tmp_path / "there" / "probe.png").stat().st_size > 1_000
+    run(*arguments)
+    assert len(trained) == 1, "what is complete needs no model"
+
+
 def test_the_short_table(run, no_pictures, tmp_path):
     run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
     lines = headline(gather(tmp_path / "there")).splitlines()
