@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SPLITS = "splits"  # of a run
 SPACE = "space"  # of an experiment: the pretrained model
 PROBE = "probe.json"  # of the model: what a linear classifier reads off its slots
-SPACE_STEPS = 6_000
+SPACE_STEPS = 3_000
 MAZES = 50  # of RT and of each diagnostic test (F.1)
 SEEDS = (0, 1, 2)  # with which each test is played (F.1)
 
