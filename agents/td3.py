@@ -183,13 +183,13 @@ class Log:
 class Training:
     """A run in the making: all that a checkpoint keeps."""
 
-    def __init__(self, config: HALMAConfig, folder: RunFolder, *, resume: bool) -> None:
+    def __init__(self, config: HALMAConfig, folder: RunFolder, env: HALMAVectorEnv, *, resume: bool) -> None:
         settings, device = config.learner, pick_device(config.device)
         self.config, self.folder = config, folder
         torch.manual_seed(config.seed)
         self.rng = np.random.default_rng(config.seed)
-        self.env: HALMAVectorEnv = training_env(config)
-        self.env.reset(seed=config.seed)
+        self.env = env
+        env.reset(seed=config.seed)
         self.learner = Learner(config, device)
         perception = make_perception(config, device)
         self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first, draws=True)
@@ -283,8 +283,9 @@ def train_td3(
     with ExitStack() as stack:
         where = Path(run_dir) if run_dir is not None else Path(stack.enter_context(TemporaryDirectory()))
         folder = RunFolder(where, config)
-        resume = folder.begin(resume=resume)
-        training = Training(config, folder, resume=resume)
+        env = training_env(config)
+        resume = folder.begin(env.mazes, resume=resume)
+        training = Training(config, folder, env, resume=resume)
         stack.callback(training.memory.close)
         bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}", progress))
         while training.log.episodes < config.episodes:

@@ -122,8 +122,8 @@ class RunFolder:
         self.path, self.config = path, config
         self.memory = path / MEMORY
 
-    def begin(self, *, resume: bool) -> bool:
-        """Make the folder. Returns whether there is a checkpoint to go on from.
+    def begin(self, mazes: Mazes, *, resume: bool) -> bool:
+        """Make the folder of a training on these mazes. Returns whether there is a checkpoint to go on from.
 
         :raises InputError: a folder that is in use, or one begun with another config.
         """
@@ -142,7 +142,6 @@ class RunFolder:
             if has_checkpoint(path / CHECKPOINT):
                 return True
             shutil.rmtree(self.memory, ignore_errors=True)  # killed before its first checkpoint: begun anew
-        mazes = training_env(self.config).mazes
         write_json(path / CONFIG, self.config.to_json())
         mazes.save(path / MAZES)
         write_json(
