@@ -15,9 +15,9 @@ et al., 2018):
 
     L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
 
-While it learns, the agent follows its actor with the probability of the greedy option, drawing choices as likely as
-they are (decision: which of the options that seem alike is best, such as one step or two, only trying them tells);
-when it is tested it takes the most probable ones.
+With the probability of the greedy option the agent follows its actor, drawing choices as likely as they are, also when
+it is tested (decision: which of the options that seem alike is best, such as one step or two, only trying them tells;
+and where a panel is new, the most probable option, taken each time, may lead back to the same panel for ever).
 
 Metrics, a line per `log_interval` episodes: step (environment steps), episode, finished_trials and valid_moves (moving
 averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid moves), return
@@ -88,7 +88,7 @@ class Learner:
         settings = self.settings
         with torch.no_grad():
             after = self._made(self.target_actor, moves, later=True, memo=True)
-            options = self.target_actor.decode(after, explore=True)
+            options = self.target_actor.decode(after)
             values = self.target_critic(self._made(self.target_critic, moves, later=True), options)
             follows = settings.discount * torch.minimum(*values) * ~self._learned(moves.ended)
             target = settings.reward_scale * self._learned(moves.gain) + follows
@@ -103,7 +103,7 @@ class Learner:
         made = self._made(self.actor, moves, later=False, memo=True)
         with torch.no_grad():
             drawn, size = settings.candidates - settings.random_candidates, len(made)
-            own = self.actor.decode(made.repeat_interleave(drawn, 0), explore=True).view(size, drawn, -1)
+            own = self.actor.decode(made.repeat_interleave(drawn, 0)).view(size, drawn, -1)
             other = other_options(rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy())
             options = torch.cat([own, torch.from_numpy(other).to(made.device).view(size, -1, own.shape[2])], 1)
             values = self.critic(self._made(self.critic, moves, later=False)[:, None], options)
@@ -192,7 +192,7 @@ class Training:
         env.reset(seed=config.seed)
         self.learner = Learner(config, device)
         perception = make_perception(config, device)
-        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first, draws=True)
+        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first)
         self.replay = Replay(
             settings.buffer_size // settings.num_envs,
             settings.num_envs,

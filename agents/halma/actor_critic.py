@@ -34,10 +34,12 @@ class Actor(nn.Module):
         self.primitive = nn.Linear(size, CHOICES)
         self.steps = 1 + config.max_opt_len
 
-    def decode(self, made: torch.Tensor, *, explore: bool, advice: Advice | None = None) -> torch.Tensor:
-        """Options (n, 1 + T) int64 for vectors (n, size) of the body.
+    def decode(
+        self, made: torch.Tensor, *, generator: torch.Generator | None = None, advice: Advice | None = None
+    ) -> torch.Tensor:
+        """Options (n, 1 + T) int64 for vectors (n, size) of the body, each choice drawn from its probabilities.
 
-        :param explore: draw each choice from its probabilities, else take the most probable.
+        :param generator: of the draws; None for torch's own.
         """
         given = self.enter(made)
         hidden, told = torch.zeros_like(given), torch.zeros_like(given)
@@ -47,9 +49,8 @@ class Actor(nn.Module):
             logits = self._logits(step, hidden)
             if advice is not None:
                 logits = logits + advice(chosen)
-            if explore:
-                logits = logits - torch.empty_like(logits).exponential_().log()  # the Gumbel-max trick
-            choice = logits.argmax(1)
+            noise = torch.empty_like(logits).exponential_(generator=generator).log()
+            choice = (logits - noise).argmax(1)  # the Gumbel-max trick
             told = functional.embedding(choice, self.told)
             chosen = torch.cat([chosen, choice[:, None]], 1)
         return chosen

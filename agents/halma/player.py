@@ -49,12 +49,14 @@ class NetworkActor:
     """Plays an option of a network with probability `greedy`, else one at random.
 
     :ivar greedy: may be changed at any time.
-    :ivar draws: draw the network's options from their probabilities, as in training, instead of taking the best.
+    :ivar generator: of the network's options, begun anew with the episodes; None for torch's own, as in training.
     :ivar features: of the latest percept.
     """
 
-    def __init__(self, network: Actor, perception: Perception, greedy: float, *, draws: bool = False) -> None:
-        self.network, self.perception, self.greedy, self.draws = network, perception, greedy, draws
+    def __init__(
+        self, network: Actor, perception: Perception, greedy: float, generator: torch.Generator | None = None
+    ) -> None:
+        self.network, self.perception, self.greedy, self.generator = network, perception, greedy, generator
         self.features = torch.empty(0)
         self.memo: Memo | None = None
         self.knowledge: HALMAKnowledge | None = None
@@ -70,13 +72,15 @@ class NetworkActor:
     @torch.no_grad()
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         """Options (B, 1 + T) int64."""
+        if self.generator is not None and percept.first.all():
+            self.generator.manual_seed(int(rng.integers(2**63)))
         self.features = self.perception.read(percept.observation)
         where = self.features.device
         action, reward, first = (
             torch.from_numpy(part).to(where)[:, None] for part in (percept.action, percept.reward, percept.first)
         )
         made, self.memo = self.network.body(self.features[:, None], action, reward, first, self.memo_of(percept))
-        chosen = self.network.decode(made[:, 0], explore=self.draws, advice=self._advice(percept))
+        chosen = self.network.decode(made[:, 0], generator=self.generator, advice=self._advice(percept))
         options = chosen.cpu().numpy()
         elsewhere = rng.random(len(options)) >= self.greedy
         return np.where(elsewhere[:, None], other_options(rng, options), options)

@@ -60,8 +60,10 @@ class HALMARun:
     player: NetworkActor = field(repr=False)
 
     def actor(self) -> NetworkActor:
-        """A fresh actor, which plays as the training did at its end: the best option with probability greedy_last."""
-        made = NetworkActor(self.network, self.player.perception, self.config.learner.greedy_last)
+        """A fresh actor, which plays as the training did at its end: the network's option with probability
+        greedy_last."""
+        generator = torch.Generator(pick_device(self.config.device))
+        made = NetworkActor(self.network, self.player.perception, self.config.learner.greedy_last, generator)
         if self.player.knowledge is not None:
             made.consult(self.player.knowledge, self.config.guide_weight)
         return made
