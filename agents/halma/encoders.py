@@ -64,7 +64,7 @@ class LSTM(nn.Module):
 
     Decision: what it reads of the panel is normalised, and its output is added to that. As an encoder begins, panels
     differ less in its features than options do; without both an agent learns from its own options before it has
-    learned from panels: after 256 episodes TRAN+LSTM finished 0.35 of 10 trials, with both 6.
+    learned from panels: after 260 episodes TRAN+LSTM finished 0.35 of 10 trials, with both 5.
     """
 
     REWARD_SCALE = 0.01  # the goal's reward becomes 1
