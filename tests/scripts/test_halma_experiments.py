@@ -163,7 +163,10 @@ def test_command_runs_reports_and_resumes(run, tmp_path):
     for name, content in kept.items():
         assert str(tmp_path).encode() not in content
         assert content == (tmp_path / "there" / name).read_bytes()
-    assert "| T | rho_a | 8 | 40.5 ± 0.5 (40.0 to 41.0); paper 94.8 ± 4.1 |" in kept["table.md"].decode()
+    told = kept["table.md"].decode()
+    assert "| T | rho_a | 8 | 40.5 ± 0.5 (40.0 to 41.0); paper 94.8 ± 4.1 |" in told
+    best = told.split("best in rho_g of RT (seeds: MLP 1, LSTM 1, TRAN 1, TRAN+LSTM 1, MLP + KG 0):")[1]
+    assert "| T | 41.0 / 41.0<br>paper 99.2 / 71.7 | 51.0 / 51.0<br>paper 57.2 / 50.9 |" in best
 
     more = run("halma-table1", "--seeds", "3", "--episodes", "200", "--out", "there")
     assert "15 runs, 10 complete" in more
@@ -235,6 +238,7 @@ def test_the_short_table(run, no_pictures, tmp_path):
     told = "\n".join(table(gather(tmp_path / "there")))
     assert "- AnT, TRAN: nothing follows" in told
     assert "| MLP | 0 | 10 s |" in told
+    assert "The best run" not in told, "there is but one"
     assert "NaN" not in json.dumps(gather(tmp_path / "there"))
 
 
