@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from gumption.data import InputError
+from gumption.data.writing import present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
@@ -28,25 +27,14 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
     ours = (directory / META).is_file() or (directory.is_dir() and not any(directory.iterdir()))
     if directory.exists() and not ours:
         raise InputError(f"{directory} exists and is not a checkpoint; choose another name")
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}.", suffix=".part"))
-    beside.chmod(0o755)
-    try:
+    with whole_folder(directory) as beside:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        old = directory.with_name(f".{directory.name}.old")
-        if directory.exists():  # two renames: a reader finds one of the two names whole (see `_present`)
-            shutil.rmtree(old, ignore_errors=True)
-            os.replace(directory, old)
-        os.replace(beside, directory)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
     """Whether `load_checkpoint` has something to read there."""
-    return (_present(Path(directory)) / META).is_file()
+    return (present_folder(Path(directory)) / META).is_file()
 
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
@@ -55,7 +43,7 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     :param kind: what it must say it is (`meta["kind"]`).
     :raises InputError: no checkpoint, one of another kind, a broken file, or a tensor with NaN in it.
     """
-    directory = _present(Path(directory))
+    directory = present_folder(Path(directory))
     try:
         meta = json.loads((directory / META).read_text(encoding="utf-8"))
         tensors = load_file(directory / TENSORS)
@@ -70,12 +58,6 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     if bad:
         raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
     return tensors, meta
-
-
-def _present(directory: Path) -> Path:
-    """The folder itself, or its predecessor where a kill fell between the two renames of `save_checkpoint`."""
-    old = directory.with_name(f".{directory.name}.old")
-    return old if not directory.exists() and old.exists() else directory
 
 
 def pick_device(device: str) -> torch.device:

@@ -6,8 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 from gumption.data import InputError
+from gumption.data.writing import present_folder
 
-from .checkpoint import META, has_checkpoint
+from .checkpoint import META
 from .predictor import LinkPredictor
 
 # The kind that a checkpoint states, without its version, and the class that reads it.
@@ -23,11 +24,8 @@ def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> L
 
     :raises InputError: no checkpoint, a damaged one, or one of something else than a link predictor.
     """
-    path = Path(directory) / META
-    if not path.is_file() and has_checkpoint(directory):  # a kill fell between the two renames of saving
-        path = Path(directory).with_name(f".{Path(directory).name}.old") / META
     try:
-        kind = json.loads(path.read_text(encoding="utf-8"))["kind"]
+        kind = json.loads((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
     except OSError as error:
         raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError) as error:

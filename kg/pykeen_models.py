@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gumption.data import InputError
-from gumption.data.writing import write_json
+from gumption.data.writing import whole_folder, write_json
 
 from .checkpoint import load_checkpoint, pick_device, save_checkpoint
 from .fact_ids import Facts, to_ids
@@ -184,23 +184,21 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
         ):
             # Theirs are (real, imaginary) pairs, ours the real parts and then the imaginary ones.
             module._embeddings.weight.copy_(torch.stack(rows.chunk(2, dim=1), dim=2).flatten(1))
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    beside.mkdir(parents=True)
-    factory.to_path_binary(beside / TRIPLES)
-    torch.save(theirs.state_dict(), beside / STATE)  # not save_state, whose pickles are not for weights_only=True
-    torch.save(theirs, beside / MODEL)
-    write_json(
-        beside / CONFIG,
-        {
-            "metadata": {"title": "ComplEx of gumption", "vocabulary": vocabulary.hash},
-            "pipeline": {
-                "model": "ComplEx",
-                "model_kwargs": settings,
-                "dataset_kwargs": {"create_inverse_triples": model.reciprocal},
+    with whole_folder(folder) as beside:
+        factory.to_path_binary(beside / TRIPLES)
+        torch.save(theirs.state_dict(), beside / STATE)  # not save_state, whose pickles are not for weights_only=True
+        torch.save(theirs, beside / MODEL)
+        write_json(
+            beside / CONFIG,
+            {
+                "metadata": {"title": "ComplEx of gumption", "vocabulary": vocabulary.hash},
+                "pipeline": {
+                    "model": "ComplEx",
+                    "model_kwargs": settings,
+                    "dataset_kwargs": {"create_inverse_triples": model.reciprocal},
+                },
             },
-        },
-    )
-    os.replace(beside, folder)
+        )
 
 
 class _LargestArray(TorchDispatchMode):

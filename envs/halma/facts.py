@@ -29,17 +29,7 @@ ofRun. Counts are literals (xsd:integer). Nodes have the run in their names, so 
 keeps their counts apart.
 
 Questions to ask of it (`gumption kg query STORE QUESTION --bind run=RUN`). Which pairs were inferred through affordance
-only, that is, are with no types in KB_S or KB_C?
-
-    SELECT DISTINCT ?greater ?lesser {
-      ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
-      ?n gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
-      FILTER NOT EXISTS {
-        ?m gum:ofRun ?run ; gum:inKnowledgeBase ?other .
-        ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
-        FILTER(?other != ent:KB_A) } }
-
-Which pairs were seen in panels with one colour only?
+only? `THROUGH_AFFORDANCE_ONLY` below. Which pairs were seen in panels with one colour only?
 
     SELECT ?greater ?lesser (SAMPLE(?colour) AS ?only) {
       ?n gum:ofRun ?run ; gum:hasSightings ?times ; gum:hasGreater ?digit .
@@ -86,6 +76,17 @@ EVIDENCE = "/evidence"  # ends the name of the graph that says where a run's fac
 SEMANTICS, CAUSALITY, AFFORDANCE = "semantics", "causality", "affordance"
 BASES = {SEMANTICS: "KB_S", CAUSALITY: "KB_C", AFFORDANCE: "KB_A"}
 PARTS = ("train", "test", "all")
+
+# The pairs of values that are understood with no types in KB_S or KB_C.
+THROUGH_AFFORDANCE_ONLY = """
+SELECT DISTINCT ?greater ?lesser {
+  ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
+  ?n gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+  FILTER NOT EXISTS {
+    ?m gum:ofRun ?run ; gum:inKnowledgeBase ?other .
+    ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+    FILTER(?other != ent:KB_A) } }
+"""
 THRESHOLD = 3  # visits from which on something counts as understood (paper, footnote 6; decision: 3)
 
 Triple = tuple[str, str, str]

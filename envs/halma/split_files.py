@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gumption.data import InputError
+from gumption.data.writing import present_folder, whole_folder
 
 from .diagnostics import Pair, known_pairs
 from .knowledge_base import THRESHOLD, KnowledgeBases
@@ -176,35 +174,19 @@ def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bo
     :raises InputError: other splits are there, or something else than splits; an error of the system.
     """
     folder = Path(folder)
+    there = present_folder(folder)
     try:
-        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        names = sorted(path.name for path in there.iterdir()) if there.is_dir() else []
         present = {name for name in names if name in _possible_names()}
-        if present == set(contents) and all((folder / name).read_bytes() == contents[name] for name in present):
+        if present == set(contents) and all((there / name).read_bytes() == contents[name] for name in present):
             return False
-        _refuse_other(folder, names, force)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
-        try:
-            _replace(folder, contents, beside / "new", beside / "old")
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"cannot write {folder}: {error.strerror or error}") from None
+        raise InputError(f"{there}: cannot be read ({error.strerror or error})") from None
+    _refuse_other(folder, names, force)
+    with whole_folder(folder) as beside:
+        for name, content in contents.items():
+            (beside / name).write_bytes(content)
     return True
-
-
-def _replace(folder: Path, contents: Mapping[str, bytes], new: Path, old: Path) -> None:
-    new.mkdir()
-    for name, content in contents.items():
-        (new / name).write_bytes(content)
-    if folder.exists():
-        os.replace(folder, old)
-    try:
-        os.replace(new, folder)
-    except OSError:
-        if old.exists():
-            os.replace(old, folder)
-        raise
 
 
 def _refuse_other(folder: Path, names: list[str], force: bool) -> None:
@@ -227,7 +209,7 @@ def load_splits(folder: str | Path) -> Splits:
     :raises InputError: no splits there, another schema version, a changed byte, a missing file, or a line that is no
         record of a maze.
     """
-    folder = Path(folder)
+    folder = present_folder(Path(folder))
 
     def read(name: str) -> bytes:
         try:

@@ -12,7 +12,7 @@ from gumption.data.writing import write_json, write_text
 from .halma import EXPERIMENTS, TABLE_S4
 from .halma_runs import PROBE, SPACE, training_seconds
 from .halma_table import console_table, how_to_read, markdown, published_of, short, why_none
-from .jobs import PLAN, read_json, slug
+from .jobs import read_json, read_plan, results_of, slug
 from .report import RESULTS, TABLE, machine
 
 POINTS = 100  # of a saved learning curve, at most
@@ -26,9 +26,7 @@ def gather(directory: Path) -> dict[str, Any]:
     from gumption.agents.halma.evaluation import EVALUATION, columns, load_evaluation
     from gumption.agents.halma.plots import read_learning
 
-    if not (directory / PLAN).is_file():
-        raise InputError(f"{directory}: no {PLAN}, so no experiment was run there")
-    plan = read_json(directory / PLAN)
+    plan = read_plan(directory)
     experiment = EXPERIMENTS[plan["experiment"]]
     rows = []
     for label, settings in plan["settings"].items():
@@ -54,18 +52,14 @@ def gather(directory: Path) -> dict[str, Any]:
         )
     if not rows:
         raise InputError(f"{directory}: no run is complete yet")
-    header = {key: value for key, value in plan.items() if key not in ("experiment", "settings")}
-    return {
-        "experiment": experiment.name,
-        "figure": experiment.figure,
-        "title": experiment.title,
-        "expected": experiment.expected,
-        "notes": experiment.notes,
-        **header,
-        "rows": rows,
-        "paper": published_of(_columns(rows)),
-        "probe": read_json(directory / SPACE / PROBE) if (directory / SPACE / PROBE).is_file() else None,
-    }
+    probe = directory / SPACE / PROBE
+    return results_of(
+        experiment,
+        plan,
+        rows,
+        paper=published_of(_columns(rows)),
+        probe=read_json(probe) if probe.is_file() else None,
+    )
 
 
 def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:

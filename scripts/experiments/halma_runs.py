@@ -127,16 +127,7 @@ def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
 
 def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
     """The pairs that a run of `build_graph` knows through affordance only: with no types in KB_S or KB_C."""
-    answers = graph.query(_INFERRED, run=slug(name))
+    from gumption.envs.halma.facts import THROUGH_AFFORDANCE_ONLY
+
+    answers = graph.query(THROUGH_AFFORDANCE_ONLY, run=slug(name))
     return sorted((int(answer["greater"]), int(answer["lesser"])) for answer in answers)
-
-
-_INFERRED = """
-SELECT DISTINCT ?greater ?lesser {
-  ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
-  ?n gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
-  FILTER NOT EXISTS {
-    ?m gum:ofRun ?run ; gum:inKnowledgeBase ?other .
-    ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
-    FILTER(?other != ent:KB_A) } }
-"""

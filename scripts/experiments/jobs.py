@@ -38,10 +38,22 @@ class Varied(Protocol):
 
 
 class Planned(Protocol):
-    """An experiment of any world: what jobs are made from."""
+    """An experiment of any world: what jobs and reports are made from."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def figure(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def expected(self) -> str: ...
+
+    @property
+    def notes(self) -> str: ...
 
     @property
     def base(self) -> Mapping[str, Any]: ...
@@ -124,6 +136,30 @@ def write_plan(
     elif out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty and holds no experiment: give another folder with --out")
     write_json(out / PLAN, plan)
+
+
+def read_plan(out: Path) -> dict[str, Any]:
+    """What `write_plan` wrote; InputError where it wrote nothing there."""
+    if not (out / PLAN).is_file():
+        raise InputError(f"{out}: no {PLAN}, so no experiment was run there")
+    return read_json(out / PLAN)
+
+
+def results_of(
+    experiment: Planned, plan: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
+    """The content of results.json: what was run and why, the header of the plan, a row for each condition."""
+    header = {key: value for key, value in plan.items() if key not in ("experiment", "settings")}
+    return {
+        "experiment": experiment.name,
+        "figure": experiment.figure,
+        "title": experiment.title,
+        "expected": experiment.expected,
+        "notes": experiment.notes,
+        **header,
+        "rows": rows,
+        **more,
+    }
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[Job, float]]:

@@ -9,7 +9,7 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.writing import write_json, write_text
 
-from .jobs import FINAL, PLAN, read_json, slug
+from .jobs import FINAL, read_json, read_plan, results_of, slug
 from .wordcraft import Condition, Experiment
 from .wordcraft_runs import find_experiment, read_curve, read_final
 
@@ -29,9 +29,7 @@ def gather(directory: Path, experiment: Experiment | None = None, people: Sequen
     The experiment is the one that plan.json names, unless given; `people` are results of `gumption play`. Raises
     InputError where there is no plan.json or no complete run, or a person played on another split or setting.
     """
-    if not (directory / PLAN).is_file():
-        raise InputError(f"{directory}: no {PLAN}, so no experiment was run there")
-    plan = read_json(directory / PLAN)
+    plan = read_plan(directory)
     experiment = experiment or find_experiment(plan["experiment"])
     rows = []
     for label, condition in experiment.conditions.items():
@@ -42,16 +40,7 @@ def gather(directory: Path, experiment: Experiment | None = None, people: Sequen
     if not rows:
         raise InputError(f"{directory}: no run is complete yet")
     rows += [_person(path, plan, rows) for path in people]
-    header = {key: value for key, value in plan.items() if key not in ("experiment", "settings")}
-    return {
-        "experiment": experiment.name,
-        "figure": experiment.figure,
-        "title": experiment.title,
-        "expected": experiment.expected,
-        "notes": experiment.notes,
-        **header,
-        "rows": rows,
-    }
+    return results_of(experiment, plan, rows)
 
 
 def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Files are whole or not there."""
+"""Files and folders are whole or not there."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import InputError
-from gumption.data.writing import whole_file, write_json, write_text
+from gumption.data.writing import present_folder, whole_file, whole_folder, write_json, write_text
 
 # A limit on the size of files stands for a disk that is full.
 FULL = """
@@ -55,3 +55,30 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert "File too large" in done.stderr
     assert path.read_text(encoding="utf-8") == "old"
     assert [other.name for other in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "deep"
+    for name in ("a", "b"):
+        with whole_folder(folder) as beside:
+            (beside / name).write_text(name, encoding="utf-8")
+        assert [path.name for path in folder.iterdir()] == [name]
+    assert [path.name for path in folder.parent.iterdir()] == ["deep"]
+    assert present_folder(folder) == folder
+    folder.rename(folder.with_name(".deep.old"))  # as after a kill between two renames
+    assert present_folder(folder) == folder.with_name(".deep.old")
+    assert present_folder(tmp_path / "other") == tmp_path / "other"
+
+
+def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    with whole_folder(folder) as beside:
+        (beside / "a").touch()
+    with pytest.raises(ZeroDivisionError), whole_folder(folder) as beside:
+        fail_in_the_middle(beside / "b")
+    with pytest.raises(InputError, match=r"cannot write .*folder: No such file"), whole_folder(folder) as beside:
+        (beside / "missing" / "b").touch()
+    assert [path.name for path in folder.iterdir()] == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with pytest.raises(InputError, match=r"cannot write .*folder.a.x: "), whole_folder(folder / "a" / "x"):
+        pass

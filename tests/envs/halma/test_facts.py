@@ -9,7 +9,7 @@ import pytest
 import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
-from gumption.envs.halma.facts import integer
+from gumption.envs.halma.facts import THROUGH_AFFORDANCE_ONLY, integer
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules import Atom, Rule, transitive
 from gumption.kg.shapes import validate
@@ -211,14 +211,14 @@ def questions() -> list[str]:
 
 def test_the_questions_of_the_module_are_answered(known, memory, graph):
     KnowledgeBases.of(memory, 1).add_to(graph, "another run")  # its answers are others, and not asked for
-    affordance_only, one_colour, options = questions()
-    assert graph.query(affordance_only, run="first run") == [{"greater": "7", "lesser": "5"}]
+    one_colour, options = questions()
+    assert graph.query(THROUGH_AFFORDANCE_ONLY, run="first run") == [{"greater": "7", "lesser": "5"}]
     assert graph.query(one_colour, run="first run") == [{"greater": "3", "lesser": "1", "only": "red"}]
     assert graph.query(options, run="first run", digit="orange 5") == [
         {"option": "up 2+3", "visits": 3},
         {"option": "up 3+2", "visits": 1},
     ]
-    assert len(graph.query(affordance_only, run="another run")) == 3  # with yellow 1 too
+    assert len(graph.query(THROUGH_AFFORDANCE_ONLY, run="another run")) == 3  # with yellow 1 too
 
 
 def test_rules_make_more_of_it(graph):

@@ -167,6 +167,17 @@ def test_a_failed_replacement_leaves_the_old_splits(folder, built, knowledge, mo
     assert [path.name for path in folder.parent.iterdir()] == ["splits"]
 
 
+def test_splits_that_a_kill_left_under_their_other_name_are_found(folder, built, knowledge) -> None:
+    """As after a kill between the two renames of a replacement."""
+    folder.rename(folder.with_name(".splits.old"))
+    assert len(load_splits(folder)["T"]) == len(built["T"].records)
+    assert not write_splits(folder, split_contents(built, knowledge, seed=3, mazes=4))
+    with pytest.raises(InputError, match=r"splits holds other splits"):
+        write_splits(folder, split_contents(built, knowledge, seed=5, mazes=4))
+    assert write_splits(folder, split_contents(built, knowledge, seed=5, mazes=4), force=True)
+    assert [path.name for path in folder.parent.iterdir()] == ["splits"]
+
+
 def test_making_is_checked(experience, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("gumption.envs.halma.split_files.check_splits", lambda *_: ["RT.jsonl:1: wrong"])
     with pytest.raises(RuntimeError, match=r"not what they claim: RT\.jsonl:1: wrong"):
