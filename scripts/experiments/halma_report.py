@@ -100,10 +100,10 @@ def table(results: Mapping[str, Any]) -> list[str]:
     paper = EXPERIMENTS[results["experiment"]].varied is None
     lines = [f"# {results['experiment']}: {results['title']} ({results['figure']})", ""]
     lines += [*markdown(_columns(results["rows"]), paper), ""]
-    if best := {row["condition"]: row["best"]["column"] for row in results["rows"] if paper and row["best"]}:
-        chosen = ", ".join(f"{row['condition']} {row['best']['seed']}" for row in results["rows"] if row["best"])
-        told = f"The best run of each agent, as the paper reports it; best in rho_g of RT (seeds: {chosen}):"
-        lines += [told, "", *short(best), ""]
+    if best := {row["condition"]: row["best"] for row in results["rows"] if paper and row["best"]}:
+        seeds = ", ".join(f"{name} {one['seed']}" for name, one in best.items())
+        told = f"The best run of each agent, as the paper reports it; best in rho_g of RT (seeds: {seeds}):"
+        lines += [told, "", *short({name: one["column"] for name, one in best.items()}), ""]
     lines += ["| agent | seeds | training, mean wall time |", "| --- | --- | ---: |"]
     for row in results["rows"]:
         seconds = "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
