@@ -24,7 +24,7 @@ COMMANDS = {
     "splits": ("splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "play": ("play", "Play a world yourself in the terminal."),
-    "halma": ("halma", "Draw, generate and measure HALMA's mazes."),
+    "halma": ("halma", "Draw, generate and measure HALMA's mazes; see where agents fail."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
 }

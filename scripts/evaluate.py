@@ -125,18 +125,16 @@ def _evaluate_halma(
     from gumption.agents.halma.evaluation import columns, evaluate_splits
     from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
     from gumption.agents.halma.runs import load_run
-    from gumption.data import InputError
     from gumption.envs.halma.split_files import load_splits
 
     from .experiments.halma_table import published_of
     from .kg.output import working
 
-    if plot is not None and plot.suffix not in (".png", ".svg"):
-        raise InputError(f"{plot}: a plot is a .png or .svg file; both are written")
+    stem = None if plot is None else picture_stem(plot)
     evaluations, drawn = [], []
     for run in runs:
         with working(f"reading {run}"):
-            tests = load_splits(_splits_of(run, splits))
+            tests = load_splits(splits_of(run, splits))
             _warn_of_others(run, tests)
             agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
         with working(f"playing the tests of {run}"):
@@ -146,15 +144,25 @@ def _evaluate_halma(
         if curve := read_learning(run):
             drawn += plot_learning(dict.fromkeys(alone, curve), run / "plots" / "curves")
     table = columns(evaluations)
-    if plot is not None:
-        drawn += plot_table(table, plot.with_suffix(""), published=published_of(table) if paper else None)
+    if stem is not None:
+        drawn += plot_table(table, stem, published=published_of(table) if paper else None)
     if as_json:
         print(json.dumps({"columns": table, "plots": [str(path) for path in drawn]}, ensure_ascii=False))
         return
     _show(table, paper, drawn)
 
 
-def _splits_of(run: Path, given: Path | None) -> Path:
+def picture_stem(plot: Path) -> Path:
+    """Where to put the two pictures that are asked for by the name of one; InputError for other kinds of files."""
+    from gumption.data import InputError
+
+    if plot.suffix not in (".png", ".svg"):
+        raise InputError(f"{plot}: a plot is a .png or .svg file; both are written")
+    return plot.with_suffix("")
+
+
+def splits_of(run: Path, given: Path | None = None) -> Path:
+    """The folder of a run's tests, its own unless another is given; InputError where it has none."""
     from gumption.data import InputError
 
     own = run / "splits"

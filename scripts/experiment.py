@@ -50,7 +50,13 @@ def experiment(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     workers: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process with its share of cores.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs.  [default: runs/NAME]")] = None,
-    save: Annotated[Path | None, typer.Option(help="Also write results, table and plots into this folder.")] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write results, table and plots into this folder. HALMA: what it has of agents that were not run "
+            "here stays, so that an experiment may be run in parts."
+        ),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Run nothing: write results, table and plots of this folder's runs anew.")
     ] = None,
@@ -215,14 +221,18 @@ def _report(console: Console, folder: Path, save: Path | None, people: list[Path
     from gumption.data import InputError
 
     from .experiments import halma, halma_report, report
-    from .experiments.jobs import PLAN, read_json
+    from .experiments.jobs import read_plan
 
-    ours = (folder / PLAN).is_file() and read_json(folder / PLAN).get("experiment") in halma.EXPERIMENTS
+    plan = read_plan(folder)
+    ours = plan["experiment"] in halma.EXPERIMENTS
     if ours and people:
         raise InputError(f"--human is for {_WORDCRAFT}; {folder} has no use for it")
     results = halma_report.gather(folder) if ours else report.gather(folder, people=people)
     write = halma_report.write_report if ours else report.write_report
-    written = [path for place in [folder, *([save] if save is not None else [])] for path in write(results, place)]
+    written = write(results, folder)
+    if save is not None:
+        results = halma_report.with_saved(results, plan, save) if ours else results
+        written += write(results, save)
     console.print(halma_report.overview(results) if ours else _overview(results))
     _tell(console, written)
 

@@ -1,5 +1,6 @@
 """What an agent is told before it acts, and the two agents that learn nothing."""
 
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -57,22 +58,39 @@ def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> 
     )
 
 
-def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0) -> Measures:
-    """One episode in each of the given mazes.
+def moves_of(
+    actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0
+) -> Iterator[tuple[np.ndarray, Outcome]]:
+    """Begin an episode in each of the given mazes, and play: options (B, 1 + T) and what came of them, move by move.
+
+    There is no last move: environments whose episode is over begin others.
 
     :param env: with as many environments as mazes.
     :param mazes: (B,) indices into `env.mazes`.
     :param seed: of the agent's choices, and of what the environment draws.
     """
-    rng = np.random.default_rng(seed)
     env.reset(seed=seed)
     env.set_mazes(mazes)
-    tally, percept = Tally(env), first_percept(env)
-    while not tally.over.all():
+    return _moves(actor, env, np.random.default_rng(seed))
+
+
+def _moves(actor: Actor, env: HALMAVectorEnv, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, Outcome]]:
+    percept = first_percept(env)
+    while True:
         options = actor.act(percept, rng)
         outcome = env.move(options)
-        tally.add(outcome)
+        yield options, outcome
         percept = next_percept(env, options, outcome)
+
+
+def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0) -> Measures:
+    """One episode in each of the given mazes; parameters as of `moves_of`."""
+    moves = moves_of(actor, env, mazes, seed)
+    tally = Tally(env)
+    for _, outcome in moves:
+        tally.add(outcome)
+        if tally.over.all():
+            break
     return tally.measures()
 
 

@@ -92,7 +92,7 @@ _LEAST: dict[str, float] = {
 # At the rate of the others the features of agents with attention die: the actor's before the critic knows anything,
 # the critic's when values begin to rise.
 TUNED: dict[str, dict[str, Any]] = {
-    agent: {"learning_rate": 3e-4, "critic_learning_rate": 3e-4} for agent in ("tran", "tran+lstm", "cnn+tran", "space")
+    agent: {"learning_rate": 3e-4, "critic_learning_rate": 3e-4} for agent in ("tran", "tran+lstm", *VISUAL)
 }
 
 

@@ -112,11 +112,16 @@ def evaluate_splits(
 
 def play_test(run: Playable, mazes: Mazes, test: str, seeds: Sequence[int]) -> np.ndarray:
     """The measures (3, S, M) of an episode in each of M mazes with each of S seeds."""
-    config, count = run.config, len(mazes)
+    env, actor = env_of(run.config, mazes, test), run.actor()
+    return np.stack([np.stack(play(actor, env, np.arange(len(mazes)), seed)) for seed in seeds], axis=1)
+
+
+def env_of(config: HALMAConfig, mazes: Mazes, test: str) -> HALMAVectorEnv:
+    """An environment for each maze of a test, as the run's agent is to see them."""
     seen = {"images": images(config, test)} if config.observation == "visual" else {}
-    env = HALMAVectorEnv(count, mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen)
-    actor = run.actor()
-    return np.stack([np.stack(play(actor, env, np.arange(count), seed)) for seed in seeds], axis=1)
+    return HALMAVectorEnv(
+        len(mazes), mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen
+    )
 
 
 def summarise(played: np.ndarray) -> Summary:

@@ -12,7 +12,7 @@ from gumption.data.writing import write_json, write_text
 from .halma import EXPERIMENTS, TABLE_S4
 from .halma_runs import PROBE, SPACE, training_seconds
 from .halma_table import console_table, how_to_read, markdown, published_of, short, why_none
-from .jobs import read_json, read_plan, results_of, slug
+from .jobs import HEADER, read_json, read_plan, results_of, slug
 from .report import RESULTS, TABLE, machine
 
 POINTS = 100  # of a saved learning curve, at most
@@ -60,6 +60,32 @@ def gather(directory: Path) -> dict[str, Any]:
         paper=published_of(_columns(rows)),
         probe=read_json(probe) if probe.is_file() else None,
     )
+
+
+def with_saved(results: Mapping[str, Any], plan: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """`results` together with what `directory` has of agents without a run in them, so that a long experiment may be
+    run in parts, each where there is time for it. What these were made with goes into their rows, as "made".
+
+    :param plan: of the runs of `results`.
+    :raises InputError: results of another experiment there, or of other settings.
+    """
+    path = directory / RESULTS
+    if not path.is_file():
+        return dict(results)
+    saved = read_json(path)
+    if not isinstance(saved, dict) or saved.get("experiment") != results["experiment"]:
+        raise InputError(f"{path}: no results of {results['experiment']}; save into another folder")
+    rows = {row["condition"]: row for row in results["rows"]}
+    for row in saved["rows"]:
+        label = row["condition"]
+        if label in rows or label not in plan["settings"]:
+            continue
+        if row["settings"] != plan["settings"][label]:
+            raise InputError(f"{path}: {label} was run with other settings; save into another folder")
+        rows[label] = {"made": {key: saved[key] for key in HEADER}, **row}
+    ordered = [rows[label] for label in plan["settings"] if label in rows]
+    probe = results["probe"] or saved["probe"]
+    return {**results, "rows": ordered, "paper": published_of(_columns(ordered)), "probe": probe}
 
 
 def write_report(results: Mapping[str, Any], directory: Path) -> list[Path]:
@@ -113,7 +139,17 @@ def table(results: Mapping[str, Any]) -> list[str]:
     lines += ["", f"The paper: {results['expected']}", ""]
     if results["notes"]:
         lines += [results["notes"], ""]
-    return lines + machine(results)
+    return lines + _made(results)
+
+
+def _made(results: Mapping[str, Any]) -> list[str]:
+    """Where the rows are from, part by part: each command is told once, the newest first."""
+    parts: dict[str, list[str]] = {}
+    for row in sorted(results["rows"], key=lambda row: "made" in row):
+        parts.setdefault("\n".join(machine(row.get("made", results))), []).append(row["condition"])
+    if len(parts) == 1:
+        return list(parts)
+    return [line for told, labels in parts.items() for line in (f"{'; '.join(labels)}:", "", told, "")][:-1]
 
 
 def _probe_table(probe: Mapping[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from gumption.data.provenance import usable_cores
 from gumption.data.writing import write_json
 
 PLAN = "plan.json"
+HEADER = ("command", "versions", "hardware", "workers")  # of a plan, at least: what runs were made with
 FINAL = "final.json"
 _FILES = ("recipe_book", "word_vectors", "space_model")  # settings that may be files of this machine
 

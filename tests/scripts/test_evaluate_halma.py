@@ -135,3 +135,41 @@ def test_a_damaged_run_is_told(gumption, tmp_path):
         2,
         "error: runs/one/config.json: not the config of a run: colour unknown or missing\n",
     )
+
+
+def test_where_agents_fail(gumption, tmp_path):
+    told = gumption("halma", "failures", "runs/one", "runs/two", "--seeds", "1", "--below", "1", "--plot", "worst.png")
+    assert (told.code, told.err) == (0, "")
+    for line in (
+        "The cells where trials that miss the goal spend most moves.",
+        "of 40 trials reached the goal; ",
+        "at least 80% of the moves of failed trials began off the optimal path, in dead ends: in ",
+        "... began in one of two cells, to and fro: in ",
+        "training showed the panel of the commonest cell: seen in ",
+        "saved: worst.svg",
+    ):
+        assert line in told.out
+    assert "runs/two 1" in told.out
+    assert (tmp_path / "worst.png").is_file()
+    found = json.loads(gumption("halma", "failures", "runs/one", "--seeds", "1", "--json").out)
+    assert list(found) == ["runs/one 0", "runs/one 1"]
+    column = json.loads(gumption("evaluate", "runs/one", "--seeds", "1", "--json").out)["columns"]["MLP"]
+    reached = sum(one["reached"] for one in found.values()) / sum(one["trials"] for one in found.values())
+    assert column["tests"]["RT"]["rho_g"]["mean"] == pytest.approx(reached)
+    none = gumption("halma", "failures", "runs/one", "--seeds", "1", "--below", "0", "--plot", "none.png").out
+    assert none == f"RT: {round(20 * reached)} of 20 trials reached the goal; 0 of 2 mazes are listed\n"
+    assert not (tmp_path / "none.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("runs/bare",), "runs/bare has no tests of its own in runs/bare/splits: make them with"),
+        (("runs/one", "--test", "RX"), "runs/one has no test 'RX'; it has T, RT"),
+        (("runs/one", "--plot", "worst.pdf"), "worst.pdf: a plot is a .png or .svg file; both are written"),
+    ],
+)
+def test_bad_calls_about_failures(gumption, arguments, message):
+    told = gumption("halma", "failures", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert f"error: {message}" in told.err

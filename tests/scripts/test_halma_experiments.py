@@ -188,6 +188,44 @@ def test_some_agents_first_and_others_later(run, no_pictures, tmp_path):
         run(*some, "--setting", "GRU")
 
 
+def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
+    """Runs of two folders, as of two machines: what was saved stays, what is run again replaces it."""
+    kept = tmp_path / "kept"
+    common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--save", "kept")
+    run(*common, "--out", "here", "--setting", "TRAN", "--setting", "MLP")
+    run(*common, "--out", "there", "--setting", "LSTM", "--workers", "2")
+    assert [row["condition"] for row in gather(tmp_path / "there")["rows"]] == ["LSTM"]
+    results = json.loads((kept / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == ["MLP", "LSTM", "TRAN"]
+    assert list(results["paper"]) == ["MLP", "LSTM", "TRAN"]
+    assert "made" not in rows["LSTM"]
+    assert rows["MLP"]["made"] == rows["TRAN"]["made"]
+    assert rows["MLP"]["made"]["command"].endswith("--out here --setting TRAN --setting MLP")
+    told = (kept / "table.md").read_text()
+    newest, before = told.split("LSTM:\n\nCommand: ")[1].split("MLP; TRAN:\n\nCommand: ")
+    assert "--out there --setting LSTM" in newest
+    assert "2 run(s) at a time" in newest
+    assert "1 run(s) at a time" in before
+    run(*common, "--out", "third", "--setting", "MLP")
+    again = {row["condition"]: row for row in json.loads((kept / "results.json").read_text())["rows"]}
+    assert list(again) == ["MLP", "LSTM", "TRAN"]
+    assert {name for name in again if "made" not in again[name]} == {"MLP"}
+    assert again["TRAN"] == rows["TRAN"], "who made it stays as it was"
+    assert again["LSTM"]["made"]["command"].endswith("--out there --setting LSTM --workers 2")
+
+
+def test_results_that_do_not_go_together_are_left_alone(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "here", "--save", "kept", "--setting", "MLP")
+    before = (tmp_path / "kept" / "results.json").read_bytes()
+    with pytest.raises(InputError, match=r"kept/results\.json: no results of halma-options; save into another folder"):
+        run("halma-options", "--seeds", "1", "--out", "other", "--save", "kept")
+    other = ("halma-table1", "--seeds", "1", "--episodes", "300", "--out", "there", "--setting", "LSTM")
+    with pytest.raises(InputError, match=r"kept/results\.json: MLP was run with other settings; save into another"):
+        run(*other, "--save", "kept")
+    assert (tmp_path / "kept" / "results.json").read_bytes() == before
+
+
 def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
     output = run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
     assert "paper" not in output.split("written")[0].split("rho_a: valid")[0]

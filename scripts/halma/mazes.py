@@ -1,4 +1,4 @@
-"""`gumption halma`: HALMA's mazes drawn, generated and measured."""
+"""`gumption halma maze`, `generate` and `statistics`: mazes drawn, sampled and measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gumption.envs.halma import Maze, Move
     from gumption.envs.halma.panel_statistics import PanelStatistics
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Draw, generate and measure HALMA's mazes.")
+app = typer.Typer()
 
 Seed = Annotated[int, typer.Option(min=0, help="Draws the mazes.")]
 MeanDepth = Annotated[float, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
@@ -100,8 +100,7 @@ def generate(
 ) -> None:
     """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal."""
     from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
-
-    from .kg.output import working
+    from gumption.scripts.kg.output import working
 
     with working(f"{count} mazes"):
         mazes = sample_mazes(count, seed, mean_depth, mean_branches)
@@ -122,8 +121,7 @@ def statistics(
 ) -> None:
     """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""
     from gumption.envs.halma.panel_statistics import sample_statistics, save_plot
-
-    from .kg.output import working
+    from gumption.scripts.kg.output import working
 
     with working("panels"):
         found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
@@ -136,8 +134,7 @@ def statistics(
 
 def _print_statistics(found: PanelStatistics) -> None:
     from gumption.envs.halma.panel_statistics import MOST, PANEL_COLOURS
-
-    from .kg.output import print_table
+    from gumption.scripts.kg.output import print_table
 
     for title, names, counts in (
         ("colour", PANEL_COLOURS, found.colours),
@@ -155,34 +152,3 @@ def _print_statistics(found: PanelStatistics) -> None:
     print(f"panels of 3 to 6 digits: {found.share(3, 6).mean():.1%}; the most digits of a panel: {most}")
     print(f"commonest colour above the rarest: {walls:.1%} of walls and crossings, {goal:.1%} of the goal's")
     print(f"log10 of a digit's count: {fit.intercept:.2f} {fit.slope:+.3f} x digit, R² {fit.r_squared:.3f}")
-
-
-@app.command(epilog="Example: gumption halma probe runs/space --panels 2000 --plot probe.png")
-def probe(
-    model: Annotated[Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption train space` makes.")],
-    panels: Annotated[int, typer.Option(min=1, help="How many are looked at, of mazes that were held out.")] = 2_000,
-    seed: Seed = 0,
-    images: Annotated[str, typer.Option(help="Handwriting: test, train, or test-full (all of MNIST).")] = "test",
-    plot: Annotated[Path | None, typer.Option(help="Picture of the confusion matrices.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """What a linear classifier reads off the slots of a SPACE model, and off the pixels of the digits themselves."""
-    import json
-
-    from gumption.agents.halma.probe import plot_probe, probe_model
-
-    from .kg.output import print_table, working
-
-    with working("looking at panels"):
-        told = probe_model(model, panels=panels, images=images, seed=seed)
-    if plot is not None:
-        plot_probe(told, plot)
-    if as_json:
-        print(json.dumps(told))
-        return
-    shown = [
-        (name, *(f"{told[key]['accuracy']:.1%} ± {told[key]['accuracy_std']:.1%}" for key in (name, f"{name}_pixels")))
-        for name in ("colour", "digit")
-    ]
-    print_table(["accuracy", "of the slots", "of the pixels"], shown)
-    print(f"{told['digits_with_slot']:,} of {told['digits']:,} digits have a slot, mean IoU {told['mean_iou']:.2f}")
