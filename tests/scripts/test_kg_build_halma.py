@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter
+from gumption.envs.halma.facts import THROUGH_AFFORDANCE_ONLY
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.kg.build import HALMA_EPILOG
 
@@ -79,6 +80,8 @@ def test_the_questions_of_the_help_have_answers(gumption, run):
         [{"greater": "3", "lesser": "1", "only": "red"}],
         [{"option": "right 2+3", "visits": 3}],
     ]
+    asked = gumption.ok("query", "runs/halma/kg.nq", "--bind", "run=halma", THROUGH_AFFORDANCE_ONLY, "--json")
+    assert json.loads(asked) == answers[0], "what the experiments ask is what the help says"
 
 
 def test_the_graph_can_be_validated_and_models_train_on_its_binary_facts_only(gumption, run):
