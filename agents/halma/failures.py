@@ -60,7 +60,7 @@ class MazeFailures:
     :ivar moves: of the trials that were begun and failed; `invalid` the share of them that were not carried out,
         `astray` of those that began off the optimal path, in a branch that ends nowhere.
     :ivar visits: share of these moves by the cell where they began, the commonest first.
-    :ivar haunts: the first of these cells, HAUNTS at most.
+    :ivar haunts: the first of these cells, HAUNTS at most; none where all trials that were begun arrived.
     """
 
     maze: int
@@ -203,7 +203,7 @@ def _draw_maze(axis: Axes, maze: Maze, told: MazeFailures) -> None:
     for a, b in maze.edges:
         axis.plot(*zip(a, b, strict=True), color="#cccccc", linewidth=5, solid_capstyle="round", zorder=1)
     axis.plot(*zip(*maze.optimal_path, strict=True), color="#777777", linewidth=1.2, label="optimal path", zorder=2)
-    x, y = np.array([cell for cell, _ in told.visits]).T
+    x, y = np.array([cell for cell, _ in told.visits]).reshape(-1, 2).T
     sizes = [400 * share for _, share in told.visits]
     axis.scatter(
         x, y, sizes, color=COLOURS[0], alpha=0.7, linewidths=0, clip_on=False, label="moves of failed trials", zorder=3

@@ -105,6 +105,8 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
     rows = []
     for name, told in worst.items():
         maze = name, f"{told.reached} of {told.trials}"
+        if not told.haunts:
+            rows.append((*maze, "-", "-", "-", "-"))
         for haunt in told.haunts:
             tried = f"{' '.join(map(str, haunt.move))}, {haunt.move_share:.0%}"
             right = ", ".join(f"{direction} {length}" for direction, length in haunt.justified) or "-"
@@ -119,7 +121,7 @@ def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeF
         astray, stuck = (
             sum(getattr(told, name) >= MOST for told in worst.values()) for name in ("astray", "to_and_fro")
         )
-        showed = Counter(told.haunts[0].familiarity for told in worst.values())
+        showed = Counter(told.haunts[0].familiarity for told in worst.values() if told.haunts)
         seen = ", ".join(f"{name} in {showed[name]}" for name in FAMILIARITIES)
         print(
             f"at least {MOST:.0%} of the moves of failed trials began off the optimal path, in dead ends: in {astray}"

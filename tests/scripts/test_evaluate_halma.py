@@ -1,6 +1,7 @@
 """`gumption evaluate` on runs of HALMA as it is called: short trainings, their tests, the table and its plots."""
 
 import json
+import re
 import shutil
 import sys
 from contextlib import closing
@@ -12,6 +13,7 @@ import torch
 
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
+from gumption.agents.halma.failures import MazeFailures
 from gumption.agents.td3 import train_td3
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.split_files import make_splits, read_run
@@ -159,6 +161,15 @@ def test_where_agents_fail(gumption, tmp_path):
     none = gumption("halma", "failures", "runs/one", "--seeds", "1", "--below", "0", "--plot", "none.png").out
     assert none == f"RT: {round(20 * reached)} of 20 trials reached the goal; 0 of 2 mazes are listed\n"
     assert not (tmp_path / "none.png").exists()
+
+
+def test_who_only_runs_out_of_moves_is_listed(gumption, monkeypatch):
+    slow = MazeFailures(0, 10, 4, 0, 0.0, 0.0, (), ())
+    monkeypatch.setattr("gumption.agents.halma.failures.find_failures", lambda *_: [slow])
+    told = gumption("halma", "failures", "runs/one")
+    assert (told.code, told.err) == (0, "")
+    assert re.search(r"│ runs/one 0 +│ 4 of 10 +│ - +│ - +│ - +│ - +│", told.out)
+    assert "training showed the panel of the commonest cell: seen in 0, goal elsewhere in 0, new in 0" in told.out
 
 
 @pytest.mark.parametrize(

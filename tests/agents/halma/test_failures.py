@@ -102,6 +102,14 @@ def test_moves_of_trials_that_arrive_do_not_count(failures):
     assert found.visits == (((0, 0), 1.0),)
 
 
+def test_who_arrives_too_slowly_has_no_moves_of_failed_trials(failures, paper_maze, tmp_path):
+    """118 bumps and 7 moves to the goal: after four such trials the 500 moves of the episode are over."""
+    found = failures(*[(LEFT, 1)] * 118, *WAY)
+    assert found == MazeFailures(0, 10, 4, 0, 0.0, 0.0, (), ())
+    png, _ = plot_failures({"slow": (paper_maze, found)}, tmp_path / "slow")
+    assert png.is_file()
+
+
 def test_it_plays_as_the_evaluation_does():
     class Random:
         config = HALMAConfig()
