@@ -193,7 +193,7 @@ def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
     kept = tmp_path / "kept"
     common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--save", "kept")
     run(*common, "--out", "here", "--setting", "TRAN", "--setting", "MLP")
-    run(*common, "--out", "there", "--setting", "LSTM", "--workers", "2")
+    run(*common, "--out", "there", "--setting", "LSTM")
     assert [row["condition"] for row in gather(tmp_path / "there")["rows"]] == ["LSTM"]
     results = json.loads((kept / "results.json").read_text())
     rows = {row["condition"]: row for row in results["rows"]}
@@ -205,14 +205,14 @@ def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
     told = (kept / "table.md").read_text()
     newest, before = told.split("LSTM:\n\nCommand: ")[1].split("MLP; TRAN:\n\nCommand: ")
     assert "--out there --setting LSTM" in newest
-    assert "2 run(s) at a time" in newest
-    assert "1 run(s) at a time" in before
+    assert "--out here --setting TRAN --setting MLP" in before
+    assert newest.count("Machine: ") == before.count("Machine: ") == 1
     run(*common, "--out", "third", "--setting", "MLP")
     again = {row["condition"]: row for row in json.loads((kept / "results.json").read_text())["rows"]}
     assert list(again) == ["MLP", "LSTM", "TRAN"]
     assert {name for name in again if "made" not in again[name]} == {"MLP"}
     assert again["TRAN"] == rows["TRAN"], "who made it stays as it was"
-    assert again["LSTM"]["made"]["command"].endswith("--out there --setting LSTM --workers 2")
+    assert again["LSTM"]["made"]["command"].endswith("--out there --setting LSTM")
 
 
 def test_results_that_do_not_go_together_are_left_alone(run, no_pictures, tmp_path):
