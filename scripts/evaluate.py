@@ -188,12 +188,9 @@ def _warn_of_others(run: Path, tests: Any) -> None:
 def _show(table: Any, paper: bool, drawn: list[Path]) -> None:
     from rich.console import Console
 
-    from .experiments.halma_table import console_table, how_to_read, why_none
+    from .experiments.halma_table import Overview
 
     console = Console()
-    console.print(console_table(table, paper))
-    console.print(how_to_read(table), highlight=False)
-    if reasons := why_none(table):
-        console.print('Why there is "-":', *reasons, sep="\n", highlight=False)
+    console.print(Overview(table, paper), highlight=False)
     for path in drawn:
         console.print(f"written: {path}", soft_wrap=True, highlight=False)

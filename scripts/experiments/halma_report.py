@@ -11,7 +11,7 @@ from gumption.data.writing import write_json, write_text
 
 from .halma import EXPERIMENTS, TABLE_S4
 from .halma_runs import PROBE, SPACE, training_seconds
-from .halma_table import console_table, how_to_read, markdown, published_of, short, why_none
+from .halma_table import Overview, markdown, published_of, short
 from .jobs import HEADER, read_json, read_plan, results_of, slug
 from .report import RESULTS, TABLE, machine
 
@@ -165,15 +165,9 @@ def _probe_table(probe: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def overview(results: Mapping[str, Any]) -> Any:
+def overview(results: Mapping[str, Any]) -> Overview:
     """The table for a terminal, with what to read it by."""
-    from rich.console import Group
-
-    columns = _columns(results["rows"])
-    paper = EXPERIMENTS[results["experiment"]].varied is None
-    told = [console_table(columns, paper, results["title"]), how_to_read(columns)]
-    reasons = why_none(columns)
-    return Group(*told, *(['Why there is "-":', *reasons] if reasons else []))
+    return Overview(_columns(results["rows"]), EXPERIMENTS[results["experiment"]].varied is None, results["title"])
 
 
 def headline(results: Mapping[str, Any]) -> str:

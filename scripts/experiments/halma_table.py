@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gumption.agents.halma.evaluation import DYNAMIC, MEASURES, ROWS
@@ -11,6 +12,7 @@ from gumption.agents.halma.plots import Columns, Published
 from .halma import TABLE_1
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
 _WORDS = {DYNAMIC: "all diagnostic"}
@@ -71,25 +73,55 @@ def published_text(published: Mapping[str, tuple[float, float] | None], measure:
 
 
 def why_none(columns: Columns) -> list[str]:
-    """Lines that say why a test has no mazes, or some of the runs have none."""
-    return [
-        f"{_WORDS.get(test, test)}, {name}: {reason}"
-        for test in ROWS
-        for name, column in columns.items()
-        if (reason := column["tests"][test]["reason"])
-    ]
+    """Lines that say why a test has no mazes, or some of the runs have none; a reason is told once."""
+    agents: dict[str, list[str]] = {}
+    for test in ROWS:
+        for name, column in columns.items():
+            if reason := column["tests"][test]["reason"]:
+                agents.setdefault(f"{_WORDS.get(test, test)}: {reason}", []).append(name)
+    return [f"{told} ({'; '.join(names)})" for told, names in agents.items()]
 
 
-def console_table(columns: Columns, paper: bool, title: str | None = None) -> Table:
-    """The table for a terminal."""
-    from rich.table import Table
+@dataclass(frozen=True)
+class Overview:
+    """The table for a terminal, as many agents side by side as it has room for, and what to read it by.
 
-    table = Table("test", "", "mazes", *columns, title=title)
-    for row in rows(columns, "\n" if paper else None):
-        if row[0]:
-            table.add_section()
-        table.add_row(*row)
-    return table
+    :ivar paper: whether to tell the paper's figures, too.
+    """
+
+    columns: Columns
+    paper: bool
+    title: str | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        names, title = list(self.columns), self.title
+        while names:
+            count = len(names)
+            while count > 1 and self._width(names[:count], console, options) > options.max_width:
+                count -= 1
+            yield self._table(names[:count], title)
+            yield ""
+            names, title = names[count:], None
+        yield how_to_read(self.columns)
+        if reasons := why_none(self.columns):
+            yield "\n".join(['Why there is "-":', *reasons])
+
+    def _width(self, names: Sequence[str], console: Console, options: ConsoleOptions) -> int:
+        return self._table(names).__rich_measure__(console, options).maximum
+
+    def _table(self, names: Sequence[str], title: str | None = None) -> Table:
+        """Of some of the agents, in cells of several short lines."""
+        from rich.table import Table
+
+        columns = {name: self.columns[name] for name in names}
+        heads = (name.replace(", ", ",\n") for name in names)
+        table = Table("test\n(mazes)", "", *heads, title=title, show_edge=False, pad_edge=False)
+        for test, measure, mazes, *cells in rows(columns, "\n" if self.paper else None):
+            if test:
+                table.add_section()
+            of = test.replace(" ", "\n") + f"\n({mazes})" * bool(test)
+            table.add_row(of, measure, *(text.replace(" (", "\n(").replace(", ", ",\n") for text in cells))
+        return table
 
 
 def markdown(columns: Columns, paper: bool) -> list[str]:

@@ -3,6 +3,7 @@ last test, which trains."""
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path):
     assert "10 runs, 0 complete" in output
     assert re.search(r"10/10 +MLP \+ KG, seed 1: goals reached in T 95%, RT 95%", output)
     assert "paper 94.8 ± 4.1" in output
-    assert "AnT, LSTM: nothing follows" in output
+    assert "AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; MLP + KG)" in output
     results = json.loads((tmp_path / "there" / "results.json").read_text())
     rows = {row["condition"]: row for row in results["rows"]}
     assert list(rows) == SYMBOLIC
@@ -226,6 +227,20 @@ def test_results_that_do_not_go_together_are_left_alone(run, no_pictures, tmp_pa
     assert (tmp_path / "kept" / "results.json").read_bytes() == before
 
 
+def test_a_narrow_terminal_shows_every_figure_whole(run, no_pictures, monkeypatch, tmp_path):
+    """Fifteen agents do not stand side by side in 80 columns."""
+    run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    monkeypatch.setenv("COLUMNS", "80")
+    output = run("--report", "there")
+    assert "…" not in output
+    told = output.split("rho_a: valid")[0]
+    assert max(map(len, told.splitlines())) <= 80
+    agents = Counter(name.split(",")[0] for name in EXPERIMENTS["halma-options"].conditions)
+    assert {agent: len(re.findall(rf"(?<![\w+]){re.escape(agent)},", told)) for agent in agents} == agents
+    columns, figures = agents["MLP + KG"], (len(ROWS) - 1) * len(MEASURES)  # AnT has none
+    assert told.count("95.0 ± 0.0") == columns * figures
+
+
 def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
     output = run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
     assert "paper" not in output.split("written")[0].split("rho_a: valid")[0]
@@ -274,7 +289,7 @@ def test_the_short_table(run, no_pictures, tmp_path):
     assert lines[10].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
     assert lines[10].endswith("| -<br>paper 41.7 / 22.0 | - |")
     told = "\n".join(table(gather(tmp_path / "there")))
-    assert "- AnT, TRAN: nothing follows" in told
+    assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; MLP + KG)" in told
     assert "| MLP | 0 | 10 s |" in told
     assert "The best run" not in told, "there is but one"
     assert "NaN" not in json.dumps(gather(tmp_path / "there"))
