@@ -86,7 +86,11 @@ def failures(
             for told in find_failures(load_run(run), splits[test], test, panels, range(seeds)):
                 found[f"{run} {told.maze}"] = splits[test][told.maze], told
     worst = dict(sorted(found.items(), key=lambda one: one[1][1].reached))
-    worst = {name: one for name, one in worst.items() if one[1].reached < below * one[1].trials}
+    worst = {
+        name if len(runs) > 1 else str(one[1].maze): one
+        for name, one in worst.items()
+        if one[1].reached < below * one[1].trials
+    }
     drawn = [] if stem is None or not worst else plot_failures(worst, stem, f"{test}: goals reached, of all trials")
     if as_json:
         print(json.dumps({name: asdict(told) for name, (_, told) in found.items()}))

@@ -168,7 +168,7 @@ def test_who_only_runs_out_of_moves_is_listed(gumption, monkeypatch):
     monkeypatch.setattr("gumption.agents.halma.failures.find_failures", lambda *_: [slow])
     told = gumption("halma", "failures", "runs/one")
     assert (told.code, told.err) == (0, "")
-    assert re.search(r"│ runs/one 0 +│ 4 of 10 +│ - +│ - +│ - +│ - +│", told.out)
+    assert re.search(r"│ 0 +│ 4 of 10 +│ - +│ - +│ - +│ - +│", told.out)
     assert "training showed the panel of the commonest cell: seen in 0, goal elsewhere in 0, new in 0" in told.out
 
 
