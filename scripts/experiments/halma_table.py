@@ -96,9 +96,9 @@ class Overview:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         names, title = list(self.columns), self.title
         while names:
-            count = len(names)
-            while count > 1 and self._width(names[:count], console, options) > options.max_width:
-                count -= 1
+            count = 1
+            while count < len(names) and self._width(names[: count + 1], console, options) <= options.max_width:
+                count += 1
             yield self._table(names[:count], title)
             yield ""
             names, title = names[count:], None
@@ -119,7 +119,7 @@ class Overview:
         for test, measure, mazes, *cells in rows(columns, "\n" if self.paper else None):
             if test:
                 table.add_section()
-            of = test.replace(" ", "\n") + f"\n({mazes})" * bool(test)
+            of = f"{test}\n({mazes})" if test else ""
             table.add_row(of, measure, *(text.replace(" (", "\n(").replace(", ", ",\n") for text in cells))
         return table
 

@@ -67,7 +67,7 @@ def test_one_run_plays_its_own_tests(gumption, tmp_path):
     assert told.err == ""
     for word in (
         *ROWS[:-1],
-        "diagnostic",
+        "all diagnostic",
         *MEASURES,
         "paper 94.8 ± 4.1",
         "Of one run: the deviation is over the seeds",
