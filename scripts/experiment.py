@@ -162,8 +162,9 @@ def _test_halma(
 
     chosen = halma_runs.find_experiment(name)
     common = {"episodes": episodes or chosen.episodes, "device": device}
-    write_plan(folder, chosen, common, halma_runs.plan_header(device, workers))
-    jobs = halma_runs.halma_jobs(halma_runs.find_experiment(name, agents), common, range(seeds or chosen.seeds), folder)
+    asked = halma_runs.find_experiment(name, agents)
+    write_plan(folder, chosen, common, halma_runs.plan_header(device, workers, asked.conditions, folder))
+    jobs = halma_runs.halma_jobs(asked, common, range(seeds or chosen.seeds), folder)
     done = _announce(console, chosen, jobs)
     halma_runs.pretrain(jobs)
     for job, seconds in run_jobs(jobs, workers, halma_runs.run_job):

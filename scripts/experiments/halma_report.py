@@ -27,7 +27,8 @@ def gather(directory: Path) -> dict[str, Any]:
     from gumption.agents.halma.plots import read_learning
 
     plan = read_plan(directory)
-    experiment = EXPERIMENTS[plan["experiment"]]
+    experiment, made = EXPERIMENTS[plan["experiment"]], plan.pop("made", {})
+    newest = {key: plan[key] for key in HEADER}
     rows = []
     for label, settings in plan["settings"].items():
         found = (directory / slug(label)).glob(f"seed-*/{EVALUATION}")
@@ -48,6 +49,7 @@ def gather(directory: Path) -> dict[str, Any]:
                 "best": _best(dict(zip(runs, evaluations, strict=True))),
                 "wall_s": _mean([training_seconds(run) for run in runs.values()]),
                 "curve": _curve([read_learning(run) for run in runs.values()]),
+                **({} if made.get(label, newest) == newest else {"made": made[label]}),
             }
         )
     if not rows:
@@ -64,7 +66,7 @@ def gather(directory: Path) -> dict[str, Any]:
 
 def with_saved(results: Mapping[str, Any], plan: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """`results` together with what `directory` has of agents without a run in them, so that a long experiment may be
-    run in parts, each where there is time for it. What these were made with goes into their rows, as "made".
+    run in parts, each where there is time for it. What rows were made with, if not as `results` say, is their "made".
 
     :param plan: of the runs of `results`.
     :raises InputError: results of another experiment there, or of other settings.

@@ -7,7 +7,7 @@ stopped goes on where it was.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from gumption.data.provenance import command_line, hardware, versions
 from gumption.data.writing import write_json
 
 from .halma import EXPERIMENTS, HALMAExperiment
-from .jobs import FINAL, Job, make_jobs, read_json, slug
+from .jobs import FINAL, PLAN, Job, make_jobs, read_json, read_plan, slug
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -45,14 +45,20 @@ def find_experiment(name: str, only: Sequence[str] = ()) -> HALMAExperiment:
     return replace(experiment, conditions={label: experiment.conditions[label] for label in only})
 
 
-def plan_header(device: str, workers: int) -> dict[str, Any]:
-    """What plan.json tells about the runs beside their settings."""
-    return {
+def plan_header(device: str, workers: int, agents: Iterable[str], out: Path) -> dict[str, Any]:
+    """What plan.json tells about the runs beside their settings: the newest command, and by agent, as "made", the
+    newest that runs it.
+
+    :param agents: those that are run now; what the plan in `out` says of others stays.
+    """
+    header = {
         "command": command_line(sys.argv[1:]),
         "versions": versions(),
         "hardware": hardware(device),
         "workers": workers,
     }
+    before = read_plan(out).get("made", {}) if (out / PLAN).is_file() else {}
+    return {**header, "made": {**before, **dict.fromkeys(agents, header)}}
 
 
 def halma_jobs(experiment: HALMAExperiment, common: Mapping[str, Any], seeds: Sequence[int], out: Path) -> list[Job]:

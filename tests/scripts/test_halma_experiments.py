@@ -189,6 +189,24 @@ def test_some_agents_first_and_others_later(run, no_pictures, tmp_path):
         run(*some, "--setting", "GRU")
 
 
+def test_each_agent_has_the_newest_command_that_runs_it(run, no_pictures, tmp_path):
+    """Also where other agents are run later in the same folder, and where all is reported again."""
+    common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    run(*common, "--setting", "MLP", "--setting", "LSTM")
+    run(*common, "--setting", "TRAN", "--setting", "LSTM")
+    run("--report", "there")
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert results["command"].endswith("--setting TRAN --setting LSTM")
+    made = {row["condition"]: row.get("made") for row in results["rows"]}
+    assert made["TRAN"] is made["LSTM"] is None
+    assert made["MLP"] == {
+        **{key: results[key] for key in ("versions", "hardware", "workers")},
+        "command": results["command"].replace("TRAN", "MLP"),
+    }
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert told.index("LSTM; TRAN:\n\nCommand: ") < told.index("MLP:\n\nCommand: ")
+
+
 def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
     """Runs of two folders, as of two machines: what was saved stays, what is run again replaces it."""
     kept = tmp_path / "kept"
@@ -196,7 +214,8 @@ def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
     run(*common, "--out", "here", "--setting", "TRAN", "--setting", "MLP")
     run(*common, "--out", "there", "--setting", "LSTM")
     plan = json.loads((tmp_path / "there" / "plan.json").read_text())
-    (tmp_path / "there" / "plan.json").write_text(json.dumps({**plan, "workers": 2}))  # two would have to import this
+    two = {"workers": 2, "made": {"LSTM": {**plan["made"]["LSTM"], "workers": 2}}}  # two would have to import this
+    (tmp_path / "there" / "plan.json").write_text(json.dumps({**plan, **two}))
     run("--report", "there", "--save", "kept")
     assert [row["condition"] for row in gather(tmp_path / "there")["rows"]] == ["LSTM"]
     results = json.loads((kept / "results.json").read_text())
