@@ -141,10 +141,10 @@ def _saved_training(rate: float) -> Iterator[Measurement]:
     for row in results["rows"]:
         if row["wall_s"] is None or row["column"]["config"]["episodes"] != FULL_EPISODES:
             continue
-        seconds, yardstick = row["wall_s"], MANY_STEPS / rate
+        seconds, yardstick, made = row["wall_s"], MANY_STEPS / rate, row.get("made", results)
         yield Measurement(
             f"HALMA training, {row['condition']}, {FULL_EPISODES:,} episodes: mean of the {len(row['seeds'])} runs of "
-            f"{results['experiment']}, {results['workers']} at a time",
+            f"{results['experiment']}, {made['workers']} at a time",
             "s",
             seconds,
             seconds,
@@ -153,7 +153,7 @@ def _saved_training(rate: float) -> Iterator[Measurement]:
             seconds / yardstick,
             f"{MINUTES} minutes",
             seconds < 60 * MINUTES,
-            {"hardware": results["hardware"]},
+            {"hardware": made["hardware"]},
         )
 
 

@@ -58,12 +58,15 @@ def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, t
             ("X", None, 2000),
         )
     ]
+    rows[1]["made"] = {"workers": 1, "hardware": {"cpu": "another"}}
     saved = {"experiment": "halma-table1", "workers": 2, "hardware": {"cpu": "one"}, "rows": rows}
     (tmp_path / "results.json").write_text(json.dumps(saved))
     monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "results.json")
     told = list(bench_halma._training(SETTINGS, CartPoleRandom()))[1:]
     assert [(one.median, one.met) for one in told] == [(600.0, True), (1200.0, False)]
     assert told[0].what == "HALMA training, MLP, 2,000 episodes: mean of the 2 runs of halma-table1, 2 at a time"
+    assert told[1].what == "HALMA training, TRAN, 2,000 episodes: mean of the 2 runs of halma-table1, 1 at a time"
+    assert [one.details["hardware"]["cpu"] for one in told] == ["one", "another"]
     assert told[0].ratio == 600.0
 
 
