@@ -25,6 +25,10 @@ def bench(
         str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking of the case kg.")
     ] = None,
     triples: Annotated[int, typer.Option(min=100, help="Facts in each store of the case kg.")] = 500_000,
+    halma_agent: Annotated[
+        list[str] | None,
+        typer.Option(help="HALMA: also time the whole training of this agent, alone; may be given again."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
 ) -> None:
@@ -52,7 +56,15 @@ def bench(
 
             status.update(f"measuring {case}")
             settings = BenchSettings(
-                recipe_book, word_vectors, device, repeats, total_steps, wn18rr=wn18rr, triples=triples, tell=tell
+                recipe_book,
+                word_vectors,
+                device,
+                repeats,
+                total_steps,
+                wn18rr=wn18rr,
+                triples=triples,
+                halma_agents=tuple(halma_agent or ()),
+                tell=tell,
             )
             measured[case] = list(CASES[case](settings))
     everything = [one for case in measured.values() for one in case]

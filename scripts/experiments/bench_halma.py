@@ -17,6 +17,7 @@ from .measurement import BenchSettings, CartPoleRandom, Measurement
 
 if TYPE_CHECKING:
     from gumption.agents.halma.acting import Actor
+    from gumption.agents.halma.config import HALMAConfig
     from gumption.envs.halma.memory import MemoryWriter
 
 POLE = "one CartPole-v1, random actions"
@@ -26,13 +27,23 @@ FULL_EPISODES, MINUTES = 2_000, 15
 
 
 def halma_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """Random steps with symbols and with panels, 100 mazes, the tests of a whole run, and training."""
+    """Random steps with symbols and with panels, 100 mazes, the tests of a whole run, and training.
+
+    :raises InputError: an agent to train whole that is unknown.
+    """
+    from gumption.agents.halma.config import HALMAConfig
+
+    whole = [
+        HALMAConfig(agent=agent, episodes=FULL_EPISODES, device=settings.device) for agent in settings.halma_agents
+    ]
     pole = CartPoleRandom()
     pole(0.2)
     yield from _environments(settings, pole)
     yield _mazes(settings, pole)
     yield _tests(settings, pole)
     yield from _training(settings, pole)
+    for config in whole:
+        yield _whole_training(config, settings, pole)
 
 
 def _environments(settings: BenchSettings, pole: CartPoleRandom) -> Iterator[Measurement]:
@@ -72,7 +83,7 @@ def _mazes(settings: BenchSettings, pole: CartPoleRandom) -> Measurement:
         Mazes(sample_mazes(100, seed))
         taken.append(perf_counter() - started)
     taken.pop(0)  # pays for imports
-    return _duration("100 mazes and the panels of all their cells", taken, pole, 0.1)
+    return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), "0.1 s", 0.1)
 
 
 def _tests(settings: BenchSettings, pole: CartPoleRandom) -> Measurement:
@@ -107,7 +118,8 @@ def _tests(settings: BenchSettings, pole: CartPoleRandom) -> Measurement:
     return _duration(
         f"tests for a memory of {episodes:,} episodes ({transitions:,} moves, half of them at random), checked",
         taken,
-        pole,
+        pole(0.5),
+        "60 s",
         60,
         {"mazes": made},
     )
@@ -135,33 +147,45 @@ def _training(settings: BenchSettings, pole: CartPoleRandom) -> Iterator[Measure
         yield from _saved_training(yardstick)
 
 
+def _whole_training(config: HALMAConfig, settings: BenchSettings, pole: CartPoleRandom) -> Measurement:
+    """One agent's whole training, with nothing else running: all cores are its own."""
+    from gumption.agents.td3 import train_td3
+
+    settings.tell(f"the whole training of {config.agent}, {config.episodes:,} episodes")
+    before = pole(0.5)
+    seconds = train_td3(config).final["wall_s"]
+    return _duration(
+        f"HALMA training, {config.agent}, {config.episodes:,} episodes on {config.device}, one run alone",
+        [seconds],
+        (before + pole(0.5)) / 2,
+        f"{MINUTES} minutes",
+        60 * MINUTES,
+    )
+
+
 def _saved_training(rate: float) -> Iterator[Measurement]:
     """Whole trainings, as long as the runs of the saved Table 1 took."""
     results = read_json(SAVED)
     for row in results["rows"]:
         if row["wall_s"] is None or row["column"]["config"]["episodes"] != FULL_EPISODES:
             continue
-        seconds, yardstick, made = row["wall_s"], MANY_STEPS / rate, row.get("made", results)
-        yield Measurement(
+        made = row.get("made", results)
+        yield _duration(
             f"HALMA training, {row['condition']}, {FULL_EPISODES:,} episodes: mean of the {len(row['seeds'])} runs of "
             f"{results['experiment']}, {made['workers']} at a time",
-            "s",
-            seconds,
-            seconds,
-            f"{MANY_STEPS:,} steps of CartPole-v1",
-            yardstick,
-            seconds / yardstick,
+            [row["wall_s"]],
+            rate,
             f"{MINUTES} minutes",
-            seconds < 60 * MINUTES,
+            60 * MINUTES,
             {"hardware": made["hardware"]},
         )
 
 
 def _duration(
-    what: str, taken: list[float], pole: CartPoleRandom, limit: float, details: dict[str, Any] | None = None
+    what: str, taken: list[float], rate: float, target: str, limit: float, details: dict[str, Any] | None = None
 ) -> Measurement:
-    yardstick = MANY_STEPS / pole(0.5)
-    seconds = median(taken)
+    """Seconds beside those of as many steps of CartPole at that rate."""
+    yardstick, seconds = MANY_STEPS / rate, median(taken)
     return Measurement(
         what,
         "s",
@@ -170,7 +194,7 @@ def _duration(
         f"{MANY_STEPS:,} steps of CartPole-v1",
         yardstick,
         seconds / yardstick,
-        f"{limit:g} s",
+        target,
         seconds < limit,
         details or {},
     )

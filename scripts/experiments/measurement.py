@@ -22,6 +22,7 @@ class BenchSettings:
     :ivar epochs: of a training of the case kg.
     :ivar halma_envs, halma_episodes, halma_slice: of the case halma: environments, episodes of the memory that
         tests are made for, and of the training that is measured.
+    :ivar halma_agents: of the case halma: agents whose whole training is measured too, which takes minutes each.
     :ivar tell: is told what is being measured.
     """
 
@@ -37,6 +38,7 @@ class BenchSettings:
     halma_envs: int = 1024
     halma_episodes: int = 2_000
     halma_slice: int = 64
+    halma_agents: tuple[str, ...] = ()
     tell: Callable[[str], None] = field(default=_silent, repr=False)
 
 

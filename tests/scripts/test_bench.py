@@ -93,7 +93,7 @@ def test_command_prints_and_writes(monkeypatch, tmp_path):
     monkeypatch.setattr(cases, "CASES", {"env": measurement, "help": measurement, "kg": in_sections})
     out, table = tmp_path / "deep" / "bench.json", tmp_path / "bench.md"
     arguments = ["--recipe-book", "some/where/book.json", "--repeats", "3", "--device", "cpu", "--total-steps", "7"]
-    arguments += ["--wn18rr", "some/where/wn18rr", "--triples", "700"]
+    arguments += ["--wn18rr", "some/where/wn18rr", "--triples", "700", "--halma-agent", "mlp", "--halma-agent", "lstm"]
     arguments += ["--word-vectors", "vectors.bin", "--out", str(out), "--markdown", str(table)]
     monkeypatch.setattr("sys.argv", ["gumption", "bench", *arguments])
     result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
@@ -106,7 +106,14 @@ def test_command_prints_and_writes(monkeypatch, tmp_path):
     assert set(written) >= {"versions", "hardware", "repeats"}
     told = written["cases"]["env"][0]["details"]["settings"]
     expected = BenchSettings(
-        "some/where/book.json", "vectors.bin", "cpu", 3, 7, wn18rr="some/where/wn18rr", triples=700
+        "some/where/book.json",
+        "vectors.bin",
+        "cpu",
+        3,
+        7,
+        wn18rr="some/where/wn18rr",
+        triples=700,
+        halma_agents=("mlp", "lstm"),
     )
     assert told == str(expected)
     assert [one["section"] for one in written["cases"]["kg"]] == ["one store", "another store"]

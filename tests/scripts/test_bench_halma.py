@@ -1,12 +1,14 @@
 """`gumption bench halma`: everything but the training runs for real, on small numbers; the training is stood in for."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from gumption.agents import td3
 from gumption.agents.halma.acting import RandomActor
+from gumption.data import InputError
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.scripts.experiments import bench, bench_halma
 from gumption.scripts.experiments.measurement import BenchSettings, CartPoleRandom
@@ -21,7 +23,7 @@ def no_training(monkeypatch):
 
     def train(config):
         asked.append(config)
-        return SimpleNamespace(final={"steps_per_s": 1234.5})
+        return SimpleNamespace(final={"steps_per_s": 1234.5, "wall_s": 800.0 if config.agent == "mlp" else 901.0})
 
     monkeypatch.setattr(td3, "train_td3", train)
     monkeypatch.setattr(CartPoleRandom, "__call__", lambda self, seconds: 100_000.0)
@@ -46,6 +48,24 @@ def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
     assert (training.median, training.ratio) == (1234.5, 1234.5 / 100_000)
     assert "a slice of 3 episodes" in training.what
     assert [config.episodes for config in no_training] == [3]
+
+
+def test_whole_trainings_run_alone_where_they_are_asked_for(no_training, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
+    settings = replace(SETTINGS, halma_agents=("mlp", "tran"))
+    told = list(bench.halma_case(settings))[5:]
+    assert [(one.median, one.ratio, one.target, one.met) for one in told] == [
+        (800.0, 800.0, "15 minutes", True),
+        (901.0, 901.0, "15 minutes", False),
+    ]
+    assert told[0].what == "HALMA training, mlp, 2,000 episodes on cpu, one run alone"
+    assert [(config.agent, config.episodes) for config in no_training] == [("mlp", 3), ("mlp", 2000), ("tran", 2000)]
+
+
+def test_an_unknown_agent_is_told_before_anything_is_measured():
+    settings = replace(SETTINGS, halma_agents=("mlp", "transformer"))
+    with pytest.raises(InputError, match="agent is 'transformer'; it can be mlp, lstm, tran"):
+        next(bench.halma_case(settings))
 
 
 def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, tmp_path):
