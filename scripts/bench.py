@@ -27,7 +27,7 @@ def bench(
     triples: Annotated[int, typer.Option(min=100, help="Facts in each store of the case kg.")] = 500_000,
     halma_agent: Annotated[
         list[str] | None,
-        typer.Option(help="HALMA: also time the whole training of this agent, alone; may be given again."),
+        typer.Option(help="HALMA: also time a whole training of this agent (minutes), alone; may be given again."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,

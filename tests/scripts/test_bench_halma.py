@@ -21,7 +21,8 @@ def no_training(monkeypatch):
     """A training that tells its config and a rate."""
     asked = []
 
-    def train(config):
+    def train(config, *, progress):
+        assert not progress, "the bench tells by itself what it does, on the same line"
         asked.append(config)
         return SimpleNamespace(final={"steps_per_s": 1234.5, "wall_s": 800.0 if config.agent == "mlp" else 901.0})
 
@@ -44,6 +45,7 @@ def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
     assert tests.met
     assert "20 episodes" in tests.what
     assert tests.details["mazes"]["T"] == 100
+    assert (mazes.target, tests.target) == ("0.1 s", "60 s")
     assert mazes.yardstick_median == 1.0, "100,000 steps of CartPole"
     assert (training.median, training.ratio) == (1234.5, 1234.5 / 100_000)
     assert "a slice of 3 episodes" in training.what
@@ -58,14 +60,16 @@ def test_whole_trainings_run_alone_where_they_are_asked_for(no_training, monkeyp
         (800.0, 800.0, "15 minutes", True),
         (901.0, 901.0, "15 minutes", False),
     ]
-    assert told[0].what == "HALMA training, mlp, 2,000 episodes on cpu, one run alone"
+    assert told[0].what == "HALMA training, MLP, 2,000 episodes on cpu: one run alone"
     assert [(config.agent, config.episodes) for config in no_training] == [("mlp", 3), ("mlp", 2000), ("tran", 2000)]
 
 
-def test_an_unknown_agent_is_told_before_anything_is_measured():
+def test_an_agent_that_cannot_be_trained_is_told_before_anything_is_measured():
     settings = replace(SETTINGS, halma_agents=("mlp", "transformer"))
     with pytest.raises(InputError, match="agent is 'transformer'; it can be mlp, lstm, tran"):
         next(bench.halma_case(settings))
+    with pytest.raises(InputError, match="it is the folder of a pretrained model"):
+        next(bench.halma_case(replace(SETTINGS, halma_agents=("space",))))
 
 
 def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, tmp_path):
