@@ -1,12 +1,14 @@
-# make demo   installs gumption into .venv and runs the main job
-# make test   installs it with the developer tools and runs lint, type check and tests
+# make demo       installs gumption into .venv and runs the main job
+# make test       installs it with the developer tools and runs lint, type check and the tests that are not slow
+# make test-all   the slow tests
+# make docs       builds the documentation as a site: build/site/index.html
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: demo test
+.PHONY: demo docs test test-all
 
 demo: $(VENV)/installed
 	$(BIN)/gumption demo
@@ -19,7 +21,13 @@ test: $(VENV)/installed-dev
 	rm -rf build
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $(TYPECHECK) .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python $(TYPECHECK)/gumption
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/installed-dev
+	$(BIN)/pytest -n 2 -m slow
+
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m gumption.scripts.docs
 
 $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e .
@@ -27,6 +35,10 @@ $(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[docs]"
 	touch $@
 
 $(BIN)/python:

@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import TrainConfig
+    from .advice import Advice
     from .halma.config import HALMAConfig
+    from .halma.train import train_td3
     from .impala import train_impala
     from .kg_policy import KGPolicy
-    from .networks import SelfAttentionActorCritic
-    from .runs import evaluate
-    from .td3 import train_td3
+    from .run_folder import evaluate
+    from .wordcraft.config import TrainConfig
+    from .wordcraft.networks import SelfAttentionActorCritic
 
 __all__ = [
+    "Advice",
     "HALMAConfig",
     "KGPolicy",
     "SelfAttentionActorCritic",
@@ -24,13 +26,14 @@ __all__ = [
 
 # These import torch: they are imported when first asked for.
 _LAZY = {
+    "Advice": "advice",
     "HALMAConfig": "halma.config",
     "KGPolicy": "kg_policy",
-    "SelfAttentionActorCritic": "networks",
-    "TrainConfig": "config",
-    "evaluate": "runs",
+    "SelfAttentionActorCritic": "wordcraft.networks",
+    "TrainConfig": "wordcraft.config",
+    "evaluate": "run_folder",
     "train_impala": "impala",
-    "train_td3": "td3",
+    "train_td3": "halma.train",
 }
 
 

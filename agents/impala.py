@@ -3,34 +3,122 @@
 Acting and learning alternate in one process on one device. The behaviour policy is the one being learned, but for the
 dropout of its encoder, so V-trace corrects little here; it is what lets `unroll_length` and larger lags work.
 
+What is learned in, by what network and with which advice, a `Setup` says: the config of a world's run makes it.
+
 Metrics (metrics.jsonl, one line per evaluation): step; wall_s and steps_per_s since the start; train_success, share of
-the training episodes that ended since the last line, as the policy samples; test_success and train_success_eval,
-greedy, on all test tasks and on as many training tasks; same_slot_twice, of the test episodes; loss, value_loss,
-entropy (nats) and reward, means per step of one recent update.
+the training episodes that ended since the last line, as the policy samples; what the setup's `measure` gives; loss,
+value_loss, entropy (nats) and reward, means per step of one recent update.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+from torch import nn
 
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
-from gumption.data.writing import write_json
-from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs import worlds
 
-from .checkpoint import FOLDER, has_checkpoint, load_training, save_training
-from .config import TrainConfig
-from .evaluation import evaluation_env, success_rate
-from .policies import State, build_policy
+from .advice import Advice
+from .learner_state import load_training, save_training
 from .progress import Bar
-from .runs import FINAL, Board, RunResult, add_metrics, begin, check_free, load_result, read_metrics, write_metrics
+from .readout import Readout
+from .run_folder import FINAL, Board, RunFolder, read_json, read_metrics
+from .world_setup import WorldSetup
 
-__all__ = ["RunResult", "TrainConfig", "load_result", "train_impala", "vtrace"]
+
+class Policy(Protocol):
+    """Whose choices are learned: a module with the parameters in `network`.
+
+    :ivar network: what is trained.
+    """
+
+    network: nn.Module
+
+    def __call__(self, state: Any) -> Readout: ...
+
+    def read(self, env: Any) -> NamedTuple:
+        """The state of an environment as it is now, tensors with a leading batch axis, with its advice."""
+        ...
+
+    def train(self, mode: bool = True) -> Any: ...
+
+    def eval(self) -> Any: ...
+
+
+class Setup(Protocol):
+    """What a world gives to the learner.
+
+    :ivar env: a native batch of environments, with `step_arrays`, `reset` and a state that can be saved.
+    :ivar headline: the name among what `measure` gives that the progress bar shows, and how it is called there.
+    """
+
+    env: Any
+
+    @property
+    def headline(self) -> tuple[str, str]: ...
+
+    def policy(self) -> Policy:
+        """A fresh policy, its weights drawn from torch's generator as it stands."""
+        ...
+
+    def measure(self, policy: Any) -> dict[str, float]:
+        """Figures of the policy as it is, for a line of metrics."""
+        ...
+
+    def final(self, policy: Any) -> dict[str, float]:
+        """Figures of the policy that was learned."""
+        ...
+
+    def manifest(self) -> dict[str, Any]:
+        """Hashes of all that the run depends on."""
+        ...
+
+    def keep(self, path: Path) -> None:
+        """Write what the run depends on into its folder."""
+        ...
+
+
+class Config(Protocol):
+    """What the learner reads of a run's config; a world's config has its own fields besides."""
+
+    @property
+    def learner(self) -> Any: ...
+    @property
+    def total_steps(self) -> int: ...
+    @property
+    def eval_interval(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def kg_only(self) -> bool: ...
+    @property
+    def world(self) -> str: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+    @classmethod
+    def from_json(cls, value: Any) -> "Config": ...
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run.
+
+    :ivar final: what the setup's `final` gives, and "wall_s" and "steps_per_s".
+    :ivar curve: the lines of metrics.jsonl.
+    """
+
+    config: Any
+    final: dict[str, float]
+    curve: list[dict[str, float]]
+    run_dir: Path | None
+    policy: Any = None
 
 
 def vtrace(
@@ -75,60 +163,64 @@ class Progress:
 
 
 def train_impala(
-    config: TrainConfig, run_dir: str | Path | None = None, progress: bool = True, resume: bool = False
+    config: Config,
+    run_dir: str | Path | None = None,
+    progress: bool = True,
+    resume: bool = False,
+    *,
+    network: nn.Module | None = None,
+    advice: Advice | None = None,
 ) -> RunResult:
     """Train an agent; with a run directory, keep metrics and checkpoints there.
 
+    :param config: of a world's run, such as `TrainConfig`.
     :param progress: show a bar with steps/s and success.
     :param resume: go on from the run directory's checkpoint, if it has one; the result is that of an uninterrupted run.
+    :param network: a network of your own in place of the config's.
+    :param advice: knowledge of your own in place of the config's.
     :raises InputError: bad settings, a run directory that is in use or has another config, a reward that is NaN.
     """
-    run_dir = None if run_dir is None else Path(run_dir)
-    if run_dir is not None:
-        check_free(run_dir, config, resume)
-        if (run_dir / FINAL).is_file():
-            return replace(load_result(run_dir), config=config)
+    folder = None if run_dir is None else _folder(run_dir, config)
+    if folder is not None:
+        folder.check(resume)
+        if folder.complete:
+            final, curve = read_json(folder.path / FINAL), read_metrics(folder.path)
+            return RunResult(config, final, curve, folder.path)
     elif resume:
         raise InputError("there is nothing to resume without a run directory")
     devices = [] if not torch.cuda.is_available() else None
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(config.seed)
-        return _Training(config, run_dir, resume).run(progress)
+        return _Training(config, setup_of(config)(config, network=network, advice=advice), folder, resume).run(progress)
 
 
 class _Training:
-    def __init__(self, config: TrainConfig, run_dir: Path | None, resume: bool) -> None:
-        learner = config.learner
-        self.config, self.learner, self.run_dir = config, learner, run_dir
-        self.env = WordCraftVectorEnv(learner.batch_size, **config.env_settings("train"))
+    def __init__(self, config: Config, setup: Setup, folder: RunFolder | None, resume: bool) -> None:
+        self.config, self.setup, self.learner, self.folder = config, setup, config.learner, folder
+        self.env = setup.env
         self.env.reset(seed=config.seed)
-        split = self.env.split
-        self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks
-        self.partition = "test" if len(split.test_tasks) else "train"
-        self.train_tasks = _some(split.train_tasks, len(self.test_tasks))
-        self.test_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks))
-        self.train_env = evaluation_env(config.env_settings("train"), len(self.train_tasks))
-        self.policy = build_policy(config, self.env)
-        # Fitting the knowledge drew random numbers or, from the cache, did not: the agent's start from here.
         torch.manual_seed(config.seed)
+        self.policy = setup.policy()
+        torch.manual_seed(config.seed)  # what was drawn for the weights depends on the network, what follows does not
         self.policy.train()
         self.optimiser = _optimiser(self.policy.network, config)
         self.done = Progress()
         self.curve: list[dict[str, float]] = []
-        if run_dir is not None and resume and has_checkpoint(run_dir / FOLDER):
-            self.done = Progress(**load_training(run_dir, self.policy.network, self.optimiser, self.env))
-            self.curve = [line for line in read_metrics(run_dir) if line["step"] <= self.done.step]
+        if folder is not None and resume and folder.has_checkpoint:
+            self.done = Progress(**load_training(folder, self.policy.network, self.optimiser, self.env))
+            self.curve = [line for line in read_metrics(folder.path) if line["step"] <= self.done.step]
         self.state = self.policy.read(self.env)
-        if run_dir is not None:
-            begin(run_dir, config, split, self._manifest())
-            write_metrics(run_dir, self.curve)
+        if folder is not None:
+            folder.begin(self._manifest())
+            setup.keep(folder.path)
+            folder.write_metrics(self.curve)
 
     def run(self, progress: bool) -> RunResult:
         config, learner = self.config, self.learner
         frames = learner.batch_size * learner.unroll_length
         updates = 0 if config.kg_only else math.ceil(config.total_steps / frames)
         every = max(1, round(config.eval_interval / frames))
-        with Board(self.run_dir, self.done.step) as board, Bar(updates * frames, "training", progress) as bar:
+        run_dir = None if self.folder is None else self.folder.path
+        with Board(run_dir, self.done.step) as board, Bar(updates * frames, "training", progress) as bar:
             for update in range(self.done.step // frames, updates):
                 started = perf_counter()
                 for group in self.optimiser.param_groups:
@@ -140,9 +232,8 @@ class _Training:
                     line = self._evaluate()
                     board.write(line)
                     self._keep(line)
-                    bar.show(
-                        int(line["step"]), f"{line['steps_per_s']:,.0f} steps/s, unseen {line['test_success']:.1%}"
-                    )
+                    name, called = self.setup.headline
+                    bar.show(int(line["step"]), f"{line['steps_per_s']:,.0f} steps/s, {called} {line[name]:.1%}")
         return self._finish()
 
     # ---- acting and learning
@@ -152,7 +243,7 @@ class _Training:
         learner = self.learner
         with torch.no_grad():
             bootstrap = self.policy(self.state).value
-        readout = self.policy(State(*(torch.cat(parts) for parts in zip(*states, strict=True))))
+        readout = self.policy(type(states[0])(*(torch.cat(parts) for parts in zip(*states, strict=True))))
         shape = rewards.shape
         log_policy = readout.logits.log_softmax(1)
         log_pi = log_policy.gather(1, actions.view(-1, 1)).view(shape)
@@ -180,9 +271,9 @@ class _Training:
             self.done.entropy, self.done.reward = float(entropy.detach().mean()), float(rewards.mean())
 
     @torch.no_grad()
-    def _act(self) -> tuple[list[State], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _act(self) -> tuple[list[Any], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Play `unroll_length` steps: T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
-        states: list[State] = []
+        states: list[Any] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
             state = self.state
@@ -209,8 +300,7 @@ class _Training:
     def _evaluate(self) -> dict[str, float]:
         """The line of metrics for now; its counters start anew."""
         started = perf_counter()
-        test = success_rate(self.policy, self.test_env, self.test_tasks, seed=self.config.seed)
-        train = success_rate(self.policy, self.train_env, self.train_tasks, seed=self.config.seed)
+        measured = self.setup.measure(self.policy)
         done = self.done
         done.wall_s += perf_counter() - started
         line = {
@@ -218,9 +308,7 @@ class _Training:
             "wall_s": round(done.wall_s, 3),
             "steps_per_s": round(done.step / done.wall_s, 1),
             "train_success": done.won / max(done.episodes, 1),
-            "test_success": test["success"],
-            "train_success_eval": train["success"],
-            "same_slot_twice": test["same_slot_twice"],
+            **measured,
             "loss": done.loss,
             "value_loss": done.value_loss,
             "entropy": done.entropy,
@@ -231,49 +319,46 @@ class _Training:
 
     def _keep(self, line: dict[str, float]) -> None:
         self.curve.append(line)
-        if self.run_dir is not None:
-            add_metrics(self.run_dir, line)
-            save_training(self.run_dir, self.policy.network, self.optimiser, self.env, vars(self.done))
+        if self.folder is not None:
+            self.folder.add_metrics(line)
+            save_training(self.folder, self.policy.network, self.optimiser, self.env, vars(self.done))
 
     def _finish(self) -> RunResult:
-        config, draws = self.config, self.config.final_draws
-        seed = config.seed + 1  # tables that no evaluation on the way has shown
-        test = success_rate(self.policy, self.test_env, self.test_tasks, draws, seed)
-        train = success_rate(self.policy, self.train_env, self.train_tasks, draws, seed)
-        open_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks), alternatives=True)
         final = {
-            "test_success": test["success"],
-            "train_success": train["success"],
-            "test_success_alternatives": success_rate(self.policy, open_env, self.test_tasks, draws, seed)["success"],
-            "same_slot_twice": test["same_slot_twice"],
+            **self.setup.final(self.policy),
             "wall_s": round(self.done.wall_s, 3),
             "steps_per_s": round(self.done.step / self.done.wall_s, 1) if self.done.wall_s else 0.0,
         }
-        if self.run_dir is not None:
-            if not has_checkpoint(self.run_dir / FOLDER):  # nothing was learned, but the policy can be loaded
-                save_training(self.run_dir, self.policy.network, self.optimiser, self.env, vars(self.done))
-            write_json(self.run_dir / FINAL, final)
-        return RunResult(config, final, self.curve, self.run_dir, self.policy.eval())
+        if self.folder is not None:
+            if not self.folder.has_checkpoint:  # nothing was learned, but the policy can be loaded
+                save_training(self.folder, self.policy.network, self.optimiser, self.env, vars(self.done))
+            self.folder.finish(final)
+        where = None if self.folder is None else self.folder.path
+        return RunResult(self.config, final, self.curve, where, self.policy.eval())
 
     def _manifest(self) -> dict[str, Any]:
-        book, split = self.env.book, self.env.split
+        network = self.policy.network
         return {
             "versions": versions(),
-            "hardware": hardware(str(next(self.policy.network.buffers()).device)),
+            "hardware": hardware(str(next(network.buffers(), torch.empty(0)).device)),
             "threads": torch.get_num_threads(),
             "seed": self.config.seed,
-            "recipe_book": {"name": book.name, "sha256": book.hash},
-            "split": {"parameters": split.parameters, "sha256": split.hash},
-            "parameters": sum(p.numel() for p in self.policy.network.parameters()),
+            **self.setup.manifest(),
+            "parameters": sum(p.numel() for p in network.parameters()),
         }
 
 
-def _some(tasks: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` tasks, evenly spread."""
-    return tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
+def setup_of(config: Any) -> Callable[..., Setup]:
+    """What makes the setup of a config: its world's own, else the general one."""
+    made: Any = worlds.find(config.world).get("setup") or WorldSetup
+    return made
 
 
-def _optimiser(network: torch.nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def _folder(run_dir: str | Path, config: Config) -> RunFolder:
+    return RunFolder(run_dir, config.to_json(), lambda stored: type(config).from_json(stored).to_json())
+
+
+def _optimiser(network: torch.nn.Module, config: Config) -> torch.optim.Optimizer:
     learner = config.learner
     if learner.optimiser == "rmsprop":
         return torch.optim.RMSprop(network.parameters(), lr=learner.learning_rate, alpha=0.99, eps=learner.epsilon)

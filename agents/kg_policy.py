@@ -1,6 +1,7 @@
 """Knowledge in a policy: relation scores mixed into the attention logits (Jiang et al., 2020, section 4.2)."""
 
 from collections.abc import Sequence
+from typing import Protocol, cast
 
 import torch
 from torch import nn
@@ -8,9 +9,21 @@ from torch.nn import functional
 
 from gumption.data import InputError
 
-from .networks import MASKED, Readout, SelfAttentionActorCritic
+from .readout import MASKED, Readout
+from .settings import MIXINGS
 
-MIXINGS = ("linear", "softmax")
+
+class Reader(Protocol):
+    """A network whose choices knowledge is mixed into.
+
+    :ivar size: F, numbers in a summary.
+    """
+
+    size: int
+
+    def read(self, *state: torch.Tensor) -> tuple[Readout, torch.Tensor]:
+        """What a state is read as, without its scores: the readout, and a summary (B, F) that lambda is made of."""
+        ...
 
 
 class KGPolicy(nn.Module):
@@ -24,7 +37,7 @@ class KGPolicy(nn.Module):
 
     def __init__(
         self,
-        attention: SelfAttentionActorCritic,
+        attention: nn.Module,
         channels: Sequence[str],
         *,
         kg_only: bool = False,
@@ -32,6 +45,7 @@ class KGPolicy(nn.Module):
         hidden_size: int = 64,
     ) -> None:
         """
+        :param attention: the network that knowledge is mixed into; see `Reader`.
         :param channels: names of the scores, in the order of their last axis.
         :param mixing: "linear", lambda unconstrained as in equation 5, or "softmax", non-negative with sum 1.
         """
@@ -44,8 +58,7 @@ class KGPolicy(nn.Module):
         self.channels = tuple(channels)
         self.kg_only = kg_only
         self.mixing = mixing
-        size = attention.encoder.size
-        self.transform = nn.Linear(size, hidden_size)
+        self.transform = nn.Linear(cast(Reader, attention).size, hidden_size)
         self.mlp = nn.Sequential(
             nn.Linear(hidden_size, hidden_size), nn.ReLU(), nn.Linear(hidden_size, 1 + len(channels))
         )
@@ -54,16 +67,15 @@ class KGPolicy(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.ones_(last.bias)
 
-    def forward(
-        self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
-    ) -> Readout:
-        """:param scores: (B, S, K) of `RelationScores.action_scores`."""
-        readout, summary = self.attention.read(goal, table, selection)
+    def forward(self, *state: torch.Tensor) -> Readout:
+        """:param state: what the network reads, and last the scores (B, A, K)."""
+        *seen, scores = state
+        readout, summary = cast(Reader, self.attention).read(*seen)
         if not self.channels:
             return readout
         mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
-        logits = (parts @ mixture[..., None])[..., 0].masked_fill(table == 0, MASKED)
+        logits = (parts @ mixture[..., None])[..., 0].masked_fill(readout.attention == MASKED, MASKED)
         return Readout(logits, readout.value, readout.attention)
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:

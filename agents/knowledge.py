@@ -1,208 +1,228 @@
-"""From a world's facts to the scores that guide a policy: fit the link predictors, cross-fit them, freeze them."""
+"""Knowledge of a run: from a graph or a predictor to the scores that guide a policy, kept with the run.
+
+    facts(split=...) -> KnowledgeGraph -> StatedFacts -> Fits -> RelationScores -> Advice -> logits
+
+The graph may be of a world's own facts ("train", "full"), or a person's: a file, a folder, an endpoint. A folder that
+`gumption kg fit` or PyKEEN left is a predictor already. All of them come through `Knowledge.of`.
+"""
 
 import hashlib
 import json
-import os
-from copy import copy
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
-import torch
+from torch import nn
 
 from gumption.data import InputError
-from gumption.envs.wordcraft import RecipeBook, Split
-from gumption.envs.wordcraft.facts import binary_facts
-from gumption.kg import ComplEx, RecipePredictor, RelationScores, Vocabulary, WordVectors
-from gumption.kg.checkpoint import has_checkpoint
-from gumption.kg.recipe_predictor import COMBINES_WITH, COMPONENT_OF, RELATIONS, RecipeSettings
-from gumption.kg.scores import CHANNELS, RECIPE, CrossFit
+from gumption.data.writing import write_json
+from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
+from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.links.nary_predictor import NaryPredictor
+from gumption.kg.links.predictor import LinkPredictor
+from gumption.kg.nary import nary_rows, relation_name
+from gumption.kg.places import open_graph
+from gumption.kg.scores import RelationScores, binary_scorer, pair_scorer
+from gumption.kg.vocabulary import Triple, unknown_label
 
-KNOWLEDGE = ("train", "full")
-FOLDS = 5
-FOLD_MEMBERS = 2
+from .fits import Fits, FitSettings
+from .stated_facts import StatedFacts
+
+#: Words of `--kg` that stand for a graph of the world's own facts.
+OWN = {"train": "train", "full": "all"}
+SCORES = "scores.json"
+BINARY = "binary"  # the predictor of all relations of two parties
+#: Graph name -> facts of one part ("train", "test" or "all") of a world.
+PartFacts = Callable[[str], Mapping[str, Iterable[Triple]]]
 
 
-@dataclass(frozen=True)
-class KnowledgeSettings:
+class UnknownEntities(UserWarning):
+    """A graph does not know all entities of the world, or the world not all of the graph's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Scores, and what they were made of.
+
+    :ivar scores: of the relations that were asked for.
+    :ivar predictors: BINARY, or the name of a relation of three parties -> its predictor.
+    :ivar stated: the facts of the graph, where there was one.
+    :ivar fits: of these facts, to fit others to parts of them.
+    :ivar calibrated: whether the scores of two parties are log-probabilities.
+    :ivar about: for a run's manifest.
     """
-    :ivar facts: "train", the facts of training recipes, or "full", all of them.
-    :ivar channels: which scores; see `RelationScores`.
-    :ivar calibrated: log-probabilities instead of ComplEx's raw scores.
-    :ivar cross_fit: in training, score each training fact by predictors that have not seen it (facts="train" only:
-        where all facts are known, those met in training are as well known as those met later).
-    """
 
-    facts: str = "train"
-    channels: tuple[str, ...] = CHANNELS
-    calibrated: bool = True
-    cross_fit: bool = True
-    seed: int = 0
-    rank: int = 128
-    epochs: int = 50
-    n3: float = 1e-2
-    members: int = 3
+    scores: RelationScores
+    predictors: dict[str, LinkPredictor]
+    stated: StatedFacts | None
+    fits: Fits | None
+    calibrated: bool
+    about: dict[str, Any] = field(default_factory=dict)
 
-
-def relation_scores(
-    book: RecipeBook,
-    split: Split,
-    settings: KnowledgeSettings,
-    *,
-    word_vectors: str | os.PathLike[str] | None = None,
-    device: str = "cpu",
-) -> RelationScores:
-    """Fit what the settings ask for and freeze it. Fits are kept in a cache folder (GUMPTION_CACHE_DIR, or the
-    user's), by the hash of all that they depend on, so that the next seed of an experiment finds them.
-
-    :raises InputError: unknown facts or channels, or a book with words that have no vector.
-    """
-    if settings.facts not in KNOWLEDGE:
-        raise InputError(f"knowledge is {settings.facts!r}; it can be {', '.join(KNOWLEDGE)}")
-    unknown = [channel for channel in settings.channels if channel not in CHANNELS]
-    if unknown or not settings.channels:
-        raise InputError(f"the scores are {settings.channels}; they are some of {', '.join(CHANNELS)}")
-    rows = split.train_recipes if settings.facts == "train" else book.recipes
-    fits = _Fits(book, rows, settings, word_vectors, device)
-    key = fits.key()
-    if key not in _frozen:
-        _frozen.clear()
-        _frozen[key] = _freeze(fits, rows)
-    return copy(_frozen[key])  # a module of its own, with its own mode, around the same tables
-
-
-# The latest tables: the seeds of an experiment run one after another in a process, and all want the same.
-_frozen: dict[str, RelationScores] = {}
-
-
-def _freeze(fits: "_Fits", rows: np.ndarray) -> RelationScores:
-    settings = fits.settings
-    return RelationScores(
-        fits.book.entities,
-        fits.complex(rows) if fits.binary_channels else None,
-        fits.recipe() if RECIPE in settings.channels else None,
-        channels=settings.channels,
-        calibrated=settings.calibrated,
-        cross_fit=fits.cross_fit() if settings.cross_fit and settings.facts == "train" else None,
-        device=fits.device,
-    )
-
-
-class _Fits:
-    """The predictors of one set of recipes: read from the cache, or fitted and put there."""
-
-    def __init__(
-        self,
-        book: RecipeBook,
-        rows: np.ndarray,
-        settings: KnowledgeSettings,
-        word_vectors: str | os.PathLike[str] | None,
-        device: str,
-    ) -> None:
-        self.book, self.rows, self.settings, self.device = book, rows, settings, device
-        self.labels = [tuple(book.entities[part] for part in row) for row in rows.tolist()]
-        self.vectors = WordVectors.load(word_vectors).vectors(book.entities) if RECIPE in settings.channels else None
-        self.vocabulary = Vocabulary(book.entities, RELATIONS)
-        self.binary_channels = [channel for channel in settings.channels if channel != RECIPE]
-        self.folds = min(FOLDS, len(np.unique(rows[:, :2], axis=0)))
-
-    def key(self) -> str:
-        """What tells these fits and their tables from others."""
-        vectors = "" if self.vectors is None else hashlib.sha256(self.vectors.tobytes()).hexdigest()
-        return str(self._place("tables", self.rows, {**asdict(self.settings), "vectors": vectors}))
-
-    def complex(self, rows: np.ndarray) -> ComplEx:
-        """ComplEx on the binary facts of some of the recipes."""
-        settings = self.settings
-        where = self._place("complex", rows, {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3})
-        if not has_checkpoint(where):
-            fitted = ComplEx.fit(
-                binary_facts(self.book, rows),
-                rank=settings.rank,
-                epochs=settings.epochs,
-                n3=settings.n3,
-                seed=settings.seed,
-                device=self.device,
-                vocabulary=self.vocabulary,
-            )
-            _keep(fitted, where)
-        return ComplEx.load(where, self.device)
-
-    def recipe(self) -> RecipePredictor:
-        where = self._place_recipe("recipe", self.settings.members)
-        if not has_checkpoint(where):
-            _keep(self._recipe_fit(RecipePredictor.fit, members=self.settings.members), where)
-        return RecipePredictor.load(where, self.device)
-
-    def cross_fit(self) -> CrossFit:
-        folds = self._folds()
-        recipe = []
-        if RECIPE in self.settings.channels:
-            places = [self._place_recipe(f"recipe-without-{fold}", FOLD_MEMBERS) for fold in range(self.folds)]
-            if not all(map(has_checkpoint, places)):
-                fitted = self._recipe_fit(RecipePredictor.fit_folds, fold_of_recipe=folds, members=FOLD_MEMBERS)
-                for part, where in zip(fitted, places, strict=True):
-                    _keep(part, where)
-            recipe = [RecipePredictor.load(where, self.device) for where in places]
-        binary = [self.complex(self.rows[folds != fold]) for fold in range(self.folds)] if self.binary_channels else []
-        return CrossFit(binary, recipe, self._entry_folds(folds))
-
-    def _entry_folds(self, folds: np.ndarray) -> dict[str, np.ndarray]:
-        """(N, N) fold of each entry of each channel's table; see `CrossFit`."""
-        size = len(self.book.entities)
-        rng = np.random.Generator(np.random.PCG64(self.settings.seed))
-        pair = rng.integers(self.folds, size=(size, size))
-        pair = np.triu(pair) + np.triu(pair, 1).T
-        component = rng.integers(self.folds, size=(size, size))
-        a, b, product = self.rows.T
-        pair[a, b] = pair[b, a] = folds
-        # An ingredient that is known from recipes of several folds is left out of none: any of them may score it.
-        stated = np.zeros((self.folds, size, size), dtype=bool)
-        stated[folds, a, product] = stated[folds, b, product] = True
-        only = stated.sum(0) == 1
-        component[only] = stated.argmax(0)[only]
-        return {COMBINES_WITH: pair, RECIPE: pair, COMPONENT_OF: component}
-
-    def _folds(self) -> np.ndarray:
-        """(n,) fold of each recipe; recipes of one pair share a fold, so that no fold knows a pair of another's."""
-        pairs, pair_of = np.unique(self.rows[:, :2], axis=0, return_inverse=True)
-        rng = np.random.Generator(np.random.PCG64(self.settings.seed))
-        return (rng.permutation(len(pairs)) % self.folds)[pair_of]
-
-    def _recipe_fit(self, fit: Any, **arguments: Any) -> Any:
-        assert self.vectors is not None
-        return fit(
-            self.labels,
-            self.vectors,
-            self.book.entities,
-            seed=self.settings.seed,
-            device=self.device,
-            **arguments,
-        )
-
-    def _place_recipe(self, name: str, members: int) -> Path:
-        assert self.vectors is not None
-        vectors = hashlib.sha256(self.vectors.tobytes()).hexdigest()
-        return self._place(name, self.rows, {"members": members, "vectors": vectors, **asdict(RecipeSettings())})
-
-    def _place(self, name: str, rows: np.ndarray, parameters: dict[str, Any]) -> Path:
-        """The cache folder of a fit: its name holds the hash of all that it depends on."""
-        of = {
-            "recipes": hashlib.sha256(rows.astype("<i8").tobytes()).hexdigest(),
-            "entities": self.vocabulary.hash,
-            "seed": self.settings.seed,
-            "device": torch.device(self.device).type,
-            "torch": torch.__version__,
-            **parameters,
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        part_facts: PartFacts,
+        entities: Sequence[str],
+        relations: Sequence[str | NaryRelation],
+        *,
+        wanted: Sequence[str] = (),
+        calibrated: bool = True,
+        settings: FitSettings | None = None,
+        vectors: Callable[[Sequence[str]], np.ndarray],
+        device: str = "cpu",
+    ) -> "Knowledge":
+        """
+        :param source: "train", "full", a graph (file, folder, address, perhaps with #NAME), or a predictor's folder.
+        :param part_facts: the world's facts of a part, by graph.
+        :param wanted: names of the relations to score; empty for those of three parties, which say the whole fact, or,
+            where the source has none of these, all of two.
+        :param vectors: word vectors of labels, for relations of three parties.
+        :raises InputError: a source that is not there or does not fit the world.
+        """
+        chosen = [_relation(name, relations) for name in wanted]
+        if source not in OWN and has_checkpoint(Path(source)):
+            return cls._of_predictor(source, entities, chosen or list(relations), bool(wanted), calibrated, device)
+        graph, name = own_graph(part_facts, OWN[source]) if source in OWN else open_graph(source)
+        with graph:
+            stated = StatedFacts.of(graph, name, entities, relations)
+        if source not in OWN and stated.report:
+            warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=1)
+        if lacks := [relation_name(r) for r in chosen if r not in stated.relations]:
+            has = ", ".join(map(relation_name, stated.relations))
+            raise InputError(f"the graph {source} has no facts of {', '.join(lacks)}; it has {has}")
+        chosen = chosen or [r for r in stated.relations if isinstance(r, NaryRelation)] or list(stated.relations)
+        if not calibrated and all(isinstance(relation, NaryRelation) for relation in chosen):
+            names = ", ".join(map(relation_name, chosen))
+            raise InputError(f"only scores of two parties can be raw; {names} is a log-probability always")
+        fits = Fits(stated, settings or FitSettings(), lambda: vectors(stated.vocabulary.entities), device)
+        predictors: dict[str, LinkPredictor] = {}
+        for relation in chosen:
+            if isinstance(relation, NaryRelation):
+                predictors[relation.name] = fits.nary(relation.name)
+            elif BINARY not in predictors:
+                predictors[BINARY] = fits.complex()
+        names = [relation_name(relation) for relation in chosen]
+        about = {
+            "source": source if source in OWN else Path(source).name,
+            "graph": stated.graph_hash,
+            "facts": len(stated.ids) + sum(map(len, stated.rows.values())),
+            **({} if source in OWN else {"test_facts": leaks(stated, part_facts, entities)}),
         }
-        key = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:16]
-        cache = Path(os.environ.get("GUMPTION_CACHE_DIR") or pooch.os_cache("gumption"))
-        return cache / "knowledge" / f"{name}-{key}"
+        if any(isinstance(relation, NaryRelation) for relation in chosen):
+            about["word_vectors"] = vectors_hash(fits.vectors[: len(entities)])
+        return cls(frozen(predictors, entities, names, calibrated, device), predictors, stated, fits, calibrated, about)
+
+    @classmethod
+    def _of_predictor(
+        cls,
+        source: str,
+        entities: Sequence[str],
+        chosen: Sequence[str | NaryRelation],
+        named: bool,
+        calibrated: bool,
+        device: str,
+    ) -> "Knowledge":
+        predictor = load_predictor(source, device)
+        nary = isinstance(predictor, NaryPredictor)
+        has = [
+            relation_name(r)
+            for r in chosen
+            if (isinstance(r, NaryRelation) if nary else isinstance(r, str) and r in predictor.vocabulary.relations)
+        ]
+        if not has or (named and len(has) < len(chosen)):
+            lacks = next(relation_name(r) for r in chosen if relation_name(r) not in has)
+            raise InputError(
+                f"the predictor {source}: {unknown_label('relation', lacks, predictor.vocabulary.relations)}"
+            )
+        predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
+        about = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+        return cls(frozen(predictors, entities, has, calibrated, device), predictors, None, None, calibrated, about)
+
+    def save(self, folder: Path) -> None:
+        """Keep the predictors, so that the run can be evaluated without making them again."""
+        for name, predictor in self.predictors.items():
+            predictor.save(folder / name)  # pyright: ignore[reportAttributeAccessIssue]
+        said = {
+            "relations": self.scores.relations,
+            "calibrated": self.calibrated,
+            "predictors": sorted(self.predictors),
+        }
+        write_json(folder / SCORES, said)
 
 
-def _keep(fitted: ComplEx | RecipePredictor, where: Path) -> None:
-    """Put a fit in the cache, unless another process that needed the same one was faster."""
-    if not has_checkpoint(where):
-        fitted.save(where)
+def has_knowledge(folder: Path) -> bool:
+    """Whether `Knowledge.save` was completed there."""
+    return (folder / SCORES).is_file()
+
+
+def load_scores(folder: Path, entities: Sequence[str], device: str) -> RelationScores:
+    """The scores that `Knowledge.save` kept; InputError where they are damaged or of other entities."""
+    try:
+        said = json.loads((folder / SCORES).read_text(encoding="utf-8"))
+        predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
+        relations, calibrated = said["relations"], said["calibrated"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
+    return frozen(predictors, entities, relations, calibrated, device)
+
+
+def frozen(
+    predictors: Mapping[str, LinkPredictor],
+    entities: Sequence[str],
+    relations: Sequence[str],
+    calibrated: bool,
+    device: str,
+) -> RelationScores:
+    """The scores of relations by their predictors, ready to be gathered."""
+    scorers: dict[str, nn.Module] = {}
+    for relation in relations:
+        predictor = predictors.get(relation)
+        if isinstance(predictor, NaryPredictor):
+            scorers[relation] = pair_scorer(predictor, entities, device=device)
+        else:
+            binary = predictors[BINARY]
+            scorers[relation] = binary_scorer(binary, relation, entities, calibrated=calibrated, device=device)
+    return RelationScores(entities, scorers)
+
+
+def own_graph(part_facts: PartFacts, part: str) -> tuple[KnowledgeGraph, None]:
+    """A graph in memory of a part of the world's own facts."""
+    graph = KnowledgeGraph()
+    for name, triples in part_facts(part).items():
+        graph.add(triples, graph=name)
+    return graph, None
+
+
+def leaks(stated: StatedFacts, part_facts: PartFacts, entities: Sequence[str]) -> dict[str, int]:
+    """How many of the test part's facts a graph states or entails: {"stated", "of"}.
+
+    :raises InputError: as `part_facts`, where the world has no test part.
+    """
+    graph, _ = own_graph(part_facts, "test")
+    roles = {role for r in stated.nary for role in r.roles}
+    tested = [fact for fact in graph.triples() if fact[1] not in roles]
+    mine = set(stated.vocabulary.ids_to_triples(stated.ids))
+    found, of = sum(fact in mine for fact in tested), len(tested)
+    for relation in stated.nary:
+        labels = stated.vocabulary.entities
+        rows = {tuple(row) for row in nary_rows(graph.triples(), relation, labels).tolist()}
+        found += sum(tuple(row) in rows for row in stated.rows.get(relation.name, np.zeros((0, 3))).tolist())
+        of += len(rows)
+    return {"stated": found, "of": of}
+
+
+def vectors_hash(vectors: np.ndarray) -> str:
+    """sha256 (hex) of word vectors."""
+    return hashlib.sha256(np.ascontiguousarray(vectors, dtype=np.float32).tobytes()).hexdigest()
+
+
+def _relation(name: str, relations: Sequence[str | NaryRelation]) -> str | NaryRelation:
+    for relation in relations:
+        if relation_name(relation) == name:
+            return relation
+    raise InputError(unknown_label("relation", name, map(relation_name, relations)))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from gumption.data import InputError
 from gumption.data.writing import whole_file
-from gumption.kg.scene import COLOURS
+from gumption.kg.views.scene import COLOURS
 
 from .statistics import Estimate, curve_band
 
@@ -43,11 +43,16 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One condition over training: steps (points,), values (runs, points), a row for each seed."""
+    """One condition over training: steps (points,), values (runs, points), a row for each seed.
+
+    :ivar final: what the finished runs came to, measured apart and more closely than the points on the way. It is drawn
+        as a dot with its interval at the last step, and is the figure that the label tells.
+    """
 
     label: str
     steps: ArrayLike
     values: ArrayLike
+    final: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,17 @@ class FinalPanel:
     references: Mapping[str, float] = field(default_factory=dict)
 
 
-def plot_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
+def plot_curves(
+    panels: Sequence[Panel],
+    stem: str | os.PathLike[str],
+    title: str = "",
+    colours: Mapping[str, int] | None = None,
+) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: mean over runs at each step with its 95 % bootstrap band, panels side by side.
 
-    A condition keeps its colour over all panels. Raises InputError when there is nothing to draw or the shapes of a
-    line do not fit.
+    :param colours: the number of the colour of each label, so that a condition has the same one in other plots; where
+        it is left out, labels are numbered as they come. A condition keeps its colour over all panels.
+    :raises InputError: nothing to draw, or a line whose shapes do not fit.
     """
     if not any(panel.lines for panel in panels):
         raise InputError("no curve to plot: none of the runs has recorded an evaluation")
@@ -97,7 +108,7 @@ def plot_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: st
             shape = np.shape(line.values)
             if len(shape) != 2 or shape[1] != len(np.asarray(line.steps)):
                 raise InputError(f"{line.label}: values {shape} are not (runs, {len(np.asarray(line.steps))} steps)")
-    looks = _looks([line.label for panel in panels for line in panel.lines])
+    looks = _looks([line.label for panel in panels for line in panel.lines], colours)
     shared = len({panel.scale for panel in panels}) == 1
 
     def draw(figure: Figure) -> None:
@@ -113,19 +124,28 @@ def plot_curves(panels: Sequence[Panel], stem: str | os.PathLike[str], title: st
 
 
 def plot_final_success(
-    panels: Sequence[FinalPanel], stem: str | os.PathLike[str], title: str = ""
+    panels: Sequence[FinalPanel],
+    stem: str | os.PathLike[str],
+    title: str = "",
+    colours: Mapping[str, int] | None = None,
+    scale: Scale | None = None,
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: the final success of each condition with its interval, panels above each other."""
+    """Write STEM.png and STEM.svg: the final success of each condition with its interval, panels above each other.
+
+    :param colours: as in `plot_curves`.
+    :raises InputError: nothing to draw.
+    """
+    scale = scale or Scale()
     counts = [len(panel.rows) for panel in panels]
     if not sum(counts):
         raise InputError("no final success to plot: no run is complete")
-    looks = _looks([label for panel in panels for label in panel.rows])
+    looks = _looks([label for panel in panels for label in panel.rows], colours)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=[max(n, 1) for n in counts])
         for axis, panel in zip(axes[:, 0], panels, strict=True):
             _draw_finals(axis, panel, looks)
-        axes[-1, 0].set_xlabel("success on unseen recipes")
+        axes[-1, 0].set_xlabel(scale.label)
         if title:
             figure.suptitle(title, fontsize=11, fontweight="bold")
 
@@ -158,11 +178,12 @@ def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high
     return centres
 
 
-def _looks(labels: Sequence[str]) -> dict[str, tuple[str, Any]]:
-    """Colour and dash pattern of each distinct label, in order of first appearance."""
+def _looks(labels: Sequence[str], colours: Mapping[str, int] | None = None) -> dict[str, tuple[str, Any]]:
+    """Colour and dash pattern of each distinct label by its number; without numbers, in order of first appearance."""
+    numbers = colours or {label: index for index, label in enumerate(dict.fromkeys(labels))}
     return {
         label: (COLOURS[index % len(COLOURS)], _DASHES[index // len(COLOURS) % len(_DASHES)])
-        for index, label in enumerate(dict.fromkeys(labels))
+        for label, index in numbers.items()
     }
 
 
@@ -178,7 +199,9 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
         dot = "o" if len(steps) == 1 else None  # a line of one point is not seen
         axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, marker=dot, zorder=3)
         axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
-        ends.append((float(band.mean[-1]), line.label, colour))
+        if line.final is not None:
+            _draw_final(axis, steps[-1], line.final, colour)
+        ends.append((float(band.mean[-1]) if line.final is None else line.final.value, line.label, colour))
     for label, value in panel.references.items():
         axis.axhline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
         ends.append((value, label, _REFERENCE_COLOUR))
@@ -191,6 +214,13 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
     axis.set_title(panel.title, fontsize=10)
     axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
     _label_ends(axis, ends, scale)
+
+
+def _draw_final(axis: Axes, step: float, final: Estimate, colour: str) -> None:
+    """A dot at the last step, with its interval, over the edge of the axes."""
+    if np.isfinite([final.low, final.high]).all():
+        axis.plot([step, step], [final.low, final.high], color=colour, linewidth=1.4, clip_on=False, zorder=4)
+    axis.plot(step, final.value, "o", color=colour, markersize=4.5, clip_on=False, zorder=5)
 
 
 def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], scale: Scale) -> None:

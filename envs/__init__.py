@@ -1,5 +1,5 @@
 """Worlds to learn in. Importing this package registers them with Gymnasium under gumption/."""
 
-from .registration import register_all
+from . import worlds
 
-register_all()
+worlds.register()

@@ -1,50 +1,219 @@
-"""Knowledge-graph scores of each action as a part of the observation, for any world and any learner."""
+"""What a graph says to each action, as a part of the observation: for any world and any learner."""
 
-from typing import Any, Protocol
+from collections.abc import Callable, Collection
+from typing import Any, overload
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
 
+from .action_scores import ActionScores, Advisor, FactsFunction, asked, source_name, stated_by_all, stated_by_one
 
-class ActionScores(Protocol):
-    """What the wrapper asks for scores."""
-
-    def action_scores(self, goal: np.ndarray, table: np.ndarray, selection: np.ndarray) -> Any:
-        """(B,), (B, S) and (B,) env ids (0 is nothing) -> (B, S, K) float32, K scores for each candidate."""
-        ...
+KG_SCORES = "kg_scores"
+PARTS = ("ids", "features", "masks", "scores")
 
 
-class KGScores(gym.ObservationWrapper):
-    """Adds `kg_scores` (S, K) float32 to a Dict observation: for each action the scores of the triples that
-    `env.unwrapped.action_facts()` names. They are kept within +-bound, so that the space is finite; an empty slot, and
-    what has no score (NaN), gets -bound.
+@overload
+def KGScores(
+    env: gym.Env[Any, Any],
+    advice: Advisor,
+    facts: FactsFunction | None = None,
+    bound: float = 20.0,
+    observation: Collection[str] = PARTS,
+) -> "SingleKGScores": ...
+@overload
+def KGScores(
+    env: VectorEnv[Any, Any, Any],
+    advice: Advisor,
+    facts: FactsFunction | None = None,
+    bound: float = 20.0,
+    observation: Collection[str] = PARTS,
+) -> "VectorKGScores": ...
+def KGScores(
+    env: Any,
+    advice: Advisor,
+    facts: FactsFunction | None = None,
+    bound: float = 20.0,
+    observation: Collection[str] = PARTS,
+) -> Any:
+    """`env` with `kg_scores` in its observation: for each of A candidates the scores of K facts that speak for it.
 
-    The world must have `kg_query()` -> (goal (1,), candidates (1, S), selection (1,)) of env ids.
+    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A score that
+    is NaN, and every score of a candidate that is nothing (no fact has a subject), is -bound. It is added to a Dict
+    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, but for
+    `final_obs`, which are observations and get their scores too.
+
+    :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to see how many candidates it has.
+        A vector env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else
+        knows the state in which an episode ended.
+    :param advice: what scores facts, for example `Advice(graph, env.vocabulary, env.relations)`.
+    :param facts: (env, observation) -> ActionFacts, where the env has no `action_facts` of its own; B is 1 for a single
+        env, and for a vector env observation and facts are batches. With autoreset in the same step it is asked about
+        final observations as well, and must answer from the observation alone.
+    :param bound: largest magnitude of a score.
+    :param observation: what the learner sees, some of: "ids" (entries of integers), "masks" (binary entries, and those
+        whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
+    :raises InputError: an env without `action_facts`, and no function; facts of another form or shape, or an error in
+        what gives them; a relation of the advice that is not among those of the facts, or an advice made for another
+        vocabulary; nothing of the observation is left. Facts and scores are checked at every step.
+    """
+    if isinstance(env, VectorEnv):
+        return VectorKGScores(env, advice, facts, bound, observation)
+    return SingleKGScores(env, advice, facts, bound, observation)
+
+
+class SingleKGScores(gym.Wrapper[Any, Any, Any, Any]):
+    """A single env with `kg_scores`; see `KGScores`."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        advice: Advisor,
+        facts: FactsFunction | None = None,
+        bound: float = 20.0,
+        observation: Collection[str] = PARTS,
+    ) -> None:
+        super().__init__(env)
+        ask = asked(env, facts) if facts else stated_by_one(env, advice)
+        self._scores = ActionScores(ask, source_name(facts), advice, bound, 1)
+        first, _ = env.reset()
+        self._view = _View(env.observation_space, observation, self._scores.space(first))
+        self.observation_space = self._view.space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._seen(observation), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._seen(observation), reward, terminated, truncated, info
+
+    @property
+    def action_masks(self) -> Callable[[], np.ndarray]:
+        """The method of that name of the env below, for MaskablePPO; AttributeError where it has none."""
+        return self.env.get_wrapper_attr("action_masks")
+
+    def _seen(self, observation: Any) -> dict[str, Any]:
+        return self._view(observation, self._scores(observation)[0] if self._view.scored else None)
+
+
+class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
+    """A vector env with `kg_scores`; see `KGScores`."""
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        advice: Advisor,
+        facts: FactsFunction | None = None,
+        bound: float = 20.0,
+        observation: Collection[str] = PARTS,
+    ) -> None:
+        super().__init__(env)
+        ask = asked(env, facts) if facts else stated_by_all(env, advice)
+        self._from_observation = facts is not None
+        self._scores = ActionScores(ask, source_name(facts), advice, bound, env.num_envs)
+        self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes that the latest step ended
+        if not self._from_observation and env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
+            if not hasattr(env.unwrapped, "before_renewal"):
+                raise InputError(
+                    f"{env} starts the next episode within the step, and cannot be asked about the end of the last "
+                    "one: use autoreset_mode NEXT_STEP, or put KGScores around each single env"
+                )
+            env.unwrapped.before_renewal = self._keep  # type: ignore[attr-defined]
+        first, _ = env.reset()
+        self._view = _View(env.single_observation_space, observation, self._scores.space(first))
+        self.single_observation_space = self._view.space
+        self.observation_space = batch_space(self._view.space, env.num_envs)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, infos = self.env.reset(seed=seed, options=options)
+        return self._seen(observation), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observation, reward, terminated, truncated, infos = self.env.step(actions)
+        if "final_obs" in infos:
+            infos = {**infos, "final_obs": self._finals(observation, infos["final_obs"], infos["_final_obs"])}
+        return self._seen(observation), reward, terminated, truncated, infos
+
+    def _seen(self, observation: Any) -> dict[str, Any]:
+        return self._view(observation, self._scores(observation) if self._view.scored else None)
+
+    def _keep(self, ended: np.ndarray) -> None:
+        """Called by a native env between the end of episodes and the start of the next; ended is (B,) bool."""
+        if self._view.scored:
+            self._last = self._scores(None, np.flatnonzero(ended))
+
+    def _finals(self, observation: Any, finals: np.ndarray, ended: np.ndarray) -> np.ndarray:
+        """The observations (B,) object that ended episodes, with their scores."""
+        columns = np.flatnonzero(ended)
+        scores = self._last
+        if self._view.scored and self._from_observation:
+            scores = self._scores(_replaced(observation, finals, columns), columns)
+        seen = np.full(len(finals), None, dtype=object)
+        for row, i in enumerate(columns):
+            seen[i] = self._view(finals[i], None if scores is None else scores[row])
+        return seen
+
+
+class _View:
+    """What the learner sees of an observation and of the scores.
+
+    :ivar space: of one env.
+    :ivar scored: whether scores are seen.
     """
 
-    def __init__(self, env: gym.Env, scores: ActionScores, bound: float = 20.0) -> None:
-        """:raises InputError: the world has no `kg_query`, or its observation is no Dict."""
-        super().__init__(env)
-        if not hasattr(env.unwrapped, "kg_query") or not isinstance(env.observation_space, spaces.Dict):
-            raise InputError(f"{env.unwrapped} has no kg_query and Dict observation: KG scores cannot be added to it")
-        self.scores = scores
-        self.bound = float(bound)
-        box = spaces.Box(-self.bound, self.bound, self._ask().shape, np.float32)
-        self.observation_space = spaces.Dict({**env.observation_space.spaces, "kg_scores": box})
+    def __init__(self, space: spaces.Space[Any], parts: Collection[str], scores: spaces.Box) -> None:
+        unknown = [part for part in ([parts] if isinstance(parts, str) else parts) if part not in PARTS]
+        if unknown or isinstance(parts, str):
+            raise InputError(f"observation is {parts!r}; it is a collection of some of {', '.join(PARTS)}")
+        self._is_dict = isinstance(space, spaces.Dict)
+        entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"observation": space}
+        if KG_SCORES in entries:
+            raise InputError(f"the observation has {KG_SCORES} already: KGScores is put around an env once")
+        kept = {name: entry for name, entry in entries.items() if _part(name, entry) in parts}
+        self._names = tuple(kept)
+        self._all = len(kept) == len(entries)
+        self.scored = "scores" in parts
+        if not kept and not self.scored:
+            raise InputError(
+                f"nothing of the observation is {' or '.join(parts) or 'kept'}: it has {', '.join(entries)}"
+            )
+        self.space = spaces.Dict({**kept, KG_SCORES: scores} if self.scored else kept)
 
-    def observation(self, observation: dict[str, Any]) -> dict[str, Any]:
-        """The observation with `kg_scores` in it."""
-        return {**observation, "kg_scores": self._ask()}
+    def __call__(self, observation: Any, scores: np.ndarray | None) -> dict[str, Any]:
+        if not self._is_dict:
+            seen = {"observation": observation} if self._all else {}
+        elif self._all:
+            seen = dict(observation)
+        else:
+            seen = {name: observation[name] for name in self._names}
+        if scores is not None:
+            seen[KG_SCORES] = scores
+        return seen
 
-    def action_masks(self) -> np.ndarray:
-        """(S,) bool of the world below, for MaskablePPO."""
-        return self.env.get_wrapper_attr("action_masks")()
 
-    def _ask(self) -> np.ndarray:
-        goal, table, selection = self.env.get_wrapper_attr("kg_query")()
-        scores = np.asarray(self.scores.action_scores(goal, table, selection), dtype=np.float32)[0]
-        finite = np.nan_to_num(scores.clip(-self.bound, self.bound), nan=-self.bound)
-        return np.where(table[0][:, None] > 0, finite, np.float32(-self.bound))
+def _part(name: str, space: spaces.Space[Any]) -> str:
+    if isinstance(space, spaces.MultiBinary) or name.endswith("mask"):
+        return "masks"
+    numbers = isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "iu"
+    picture = numbers and space.dtype == np.uint8
+    ids = isinstance(space, spaces.Discrete | spaces.MultiDiscrete) or (numbers and not picture)
+    return "ids" if ids else "features"
+
+
+def _replaced(observation: Any, finals: np.ndarray, columns: np.ndarray) -> Any:
+    """The batch of observations with the rows `columns` taken from `finals`."""
+    if isinstance(observation, dict):
+        parts = {name: np.array([finals[i][name] for i in columns]) for name in observation}
+        return {name: _replaced_rows(batch, parts[name], columns) for name, batch in observation.items()}
+    return _replaced_rows(observation, np.array([finals[i] for i in columns]), columns)
+
+
+def _replaced_rows(batch: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    changed = batch.copy()
+    changed[columns] = rows
+    return changed

@@ -1,7 +1,7 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -10,10 +10,22 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
+from gumption.kg import NaryRelation
+
+from .action_facts import ActionFacts
+from .memory import Layout
 
 RENDER_MODES = ["ansi", "rgb_array"]
 Arrays = dict[str, np.ndarray]
 Observation = Arrays | np.ndarray
+
+
+class Recorder(Protocol):
+    """Who makes the steps of a batch, by its `advance`, and keeps what they led to; see `RecordMemory`."""
+
+    def step(self, actions: np.ndarray, idle: np.ndarray | None) -> None:
+        """As `NativeVectorEnv.advance`."""
+        ...
 
 
 class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -42,6 +54,9 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._action_shape = (num_envs, *(action_space.shape or ()))
         self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
         self._started = False
+        self.recorder: Recorder | None = None
+        #: With autoreset in the same step called with (B,) bool of the episodes that ended, before they are replaced.
+        self.before_renewal: Callable[[np.ndarray], None] | None = None
 
     # ---- what a world implements
 
@@ -76,8 +91,53 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """The info of environment i as a single environment gives it, with names."""
         raise NotImplementedError
 
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """The labels behind the ids of `action_facts`; the first is "", nothing."""
+        raise NotImplementedError
+
+    @property
+    def relations(self) -> Sequence[str | NaryRelation]:
+        """The relations of `action_facts`, those of more than two parties with their roles."""
+        raise NotImplementedError
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """What would speak for each candidate of the choice that comes next.
+
+        :param chosen: (B, t), the part of an action chosen so far, where actions are decoded in steps.
+        """
+        raise NotImplementedError
+
     def draw_frame(self, i: int, mode: str) -> Any:
         """A picture of environment i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        raise NotImplementedError
+
+    # ---- what a world implements whose transitions can be kept
+
+    @property
+    def memory_layout(self) -> Layout | None:
+        """What a record of its memory holds; None where it keeps none."""
+        return None
+
+    def episode_begins(self) -> np.ndarray:
+        """(B,) bool: no step of the episode was made yet."""
+        raise NotImplementedError
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        """Copies of what a record holds of the state before a step."""
+        raise NotImplementedError
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """The fields of the layout, (B, ...) each, of the step just made.
+
+        :param before: of `memory_before`, before that step; `episode` (B,) numbers episodes over the whole memory.
+        """
+        raise NotImplementedError
+
+    def memory_files(self) -> Mapping[str, str]:
+        """Files that records refer to, name -> text; the same object as long as they are the same."""
         raise NotImplementedError
 
     # ---- Gymnasium
@@ -113,7 +173,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if waiting and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded("an episode has ended: reset it, e.g. reset(options={'reset_mask': terminations})")
         resting = self._over if waiting else None
-        self.advance(chosen, resting)
+        self.make_step(chosen, resting)
         reward, terminated, truncated = (part.copy() for part in self.results())
         if resting is not None:
             self.renew(np.flatnonzero(resting), self.np_random)
@@ -121,6 +181,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         infos: dict[str, Any] = {}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._over.any():
             infos = self._final(self._over)
+            if self.before_renewal is not None:
+                self.before_renewal(self._over)
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over = np.zeros(self.num_envs, dtype=bool)
         return self.observe(), reward.astype(np.float64), terminated, truncated, infos | self._infos()
@@ -143,6 +205,13 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         mode = self.render_mode
         return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))
 
+    def make_step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        """`advance`, or what the recorder makes of it."""
+        if self.recorder is None:
+            self.advance(actions, idle)
+        else:
+            self.recorder.step(actions, idle)
+
     # ---- the lean path
 
     def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,7 +224,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
-        self.advance(as_integers(actions, self._action_shape))
+        self.make_step(as_integers(actions, self._action_shape))
         reward, terminated, truncated = self.results()
         results = reward.copy(), terminated | truncated, self.success.copy()
         ended = np.flatnonzero(results[1])
@@ -205,7 +274,7 @@ class NativeEnv(gym.Env[Any, Any]):
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
         self._action[0] = as_slot(action) if self._action.ndim == 1 else as_vector(action, self._action.shape[1:])
-        self.batch.advance(self._action)
+        self.batch.make_step(self._action)
         reward, terminated, truncated = (part.item() for part in self.batch.results())
         self._over = terminated or truncated
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
@@ -213,6 +282,20 @@ class NativeEnv(gym.Env[Any, Any]):
     def render(self) -> Any:
         """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """See `NativeVectorEnv.vocabulary`."""
+        return self.batch.vocabulary
+
+    @property
+    def relations(self) -> Sequence[str | NaryRelation]:
+        """See `NativeVectorEnv.relations`."""
+        return self.batch.relations
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """See `NativeVectorEnv.action_facts`; B is 1."""
+        return self.batch.action_facts(chosen)
 
     def _observe(self) -> Any:
         return _row(self.batch.observe(), 0)

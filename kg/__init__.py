@@ -4,34 +4,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .graph import KnowledgeGraph
+from .nary import NaryRelation
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from .atomic import import_atomic2020
-    from .calibration import Calibration
-    from .complex import ComplEx
-    from .conceptnet import import_conceptnet
-    from .explanation import why
-    from .inference import infer
-    from .linking import add_links, link
-    from .predictors import load_predictor
-    from .proof import explain
-    from .pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
-    from .ranking import evaluate_ranking, filtered_ranks
-    from .recipe_predictor import RecipePredictor
-    from .rule_mining import mine_rules
-    from .rules import read_rules
+    from .links.calibration import Calibration
+    from .links.complex import ComplEx
+    from .links.explanation import why
+    from .links.nary_predictor import NaryPredictor
+    from .links.predictors import load_predictor
+    from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
+    from .links.ranking import evaluate_ranking, filtered_ranks
+    from .rules.horn import read_rules
+    from .rules.inference import infer
+    from .rules.mining import mine_rules
+    from .rules.proof import explain
     from .scores import RelationScores
-    from .weights import add_weighted, fact_weights
-    from .wordnet import import_wordnet
-    from .words import WordVectors
+    from .sources.atomic import import_atomic2020
+    from .sources.conceptnet import import_conceptnet
+    from .sources.linking import add_links, link
+    from .sources.weights import add_weighted, fact_weights
+    from .sources.wordnet import import_wordnet
+    from .sources.words import WordVectors
 
 __all__ = [
     "Calibration",
     "ComplEx",
     "KnowledgeGraph",
+    "NaryPredictor",
+    "NaryRelation",
     "PyKEENPredictor",
-    "RecipePredictor",
     "RelationScores",
     "Vocabulary",
     "WordVectors",
@@ -56,29 +58,29 @@ __all__ = [
 
 # These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
 _LAZY = {
-    "Calibration": "calibration",
-    "ComplEx": "complex",
-    "PyKEENPredictor": "pykeen_models",
-    "RecipePredictor": "recipe_predictor",
+    "Calibration": "links.calibration",
+    "ComplEx": "links.complex",
+    "PyKEENPredictor": "links.pykeen_models",
+    "NaryPredictor": "links.nary_predictor",
     "RelationScores": "scores",
-    "WordVectors": "words",
-    "add_links": "linking",
-    "add_weighted": "weights",
-    "evaluate_ranking": "ranking",
-    "explain": "proof",
-    "export_pykeen": "pykeen_models",
-    "fact_weights": "weights",
-    "filtered_ranks": "ranking",
-    "import_atomic2020": "atomic",
-    "import_conceptnet": "conceptnet",
-    "import_wordnet": "wordnet",
-    "infer": "inference",
-    "link": "linking",
-    "load_predictor": "predictors",
-    "load_pykeen": "pykeen_models",
-    "mine_rules": "rule_mining",
-    "read_rules": "rules",
-    "why": "explanation",
+    "WordVectors": "sources.words",
+    "add_links": "sources.linking",
+    "add_weighted": "sources.weights",
+    "evaluate_ranking": "links.ranking",
+    "explain": "rules.proof",
+    "export_pykeen": "links.pykeen_models",
+    "fact_weights": "sources.weights",
+    "filtered_ranks": "links.ranking",
+    "import_atomic2020": "sources.atomic",
+    "import_conceptnet": "sources.conceptnet",
+    "import_wordnet": "sources.wordnet",
+    "infer": "rules.inference",
+    "link": "sources.linking",
+    "load_predictor": "links.predictors",
+    "load_pykeen": "links.pykeen_models",
+    "mine_rules": "rules.mining",
+    "read_rules": "rules.horn",
+    "why": "links.explanation",
 }
 
 

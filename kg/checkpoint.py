@@ -1,5 +1,6 @@
 """Checkpoints are folders with tensors.safetensors and checkpoint.json: no pickles, written beside, then renamed."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -35,6 +36,17 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
 def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
     """Whether `load_checkpoint` has something to read there."""
     return (present_folder(Path(directory)) / META).is_file()
+
+
+def checkpoint_hash(directory: str | os.PathLike[str]) -> str:
+    """sha256 (hex) of the two files of a checkpoint; InputError where one is missing."""
+    folder, content = present_folder(Path(directory)), hashlib.sha256()
+    try:
+        for name in (META, TENSORS):
+            content.update(hashlib.sha256((folder / name).read_bytes()).digest())
+    except OSError as error:
+        raise InputError(f"{folder}: no checkpoint there ({error.strerror or error})") from None
+    return content.hexdigest()
 
 
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:

@@ -1,7 +1,7 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -10,31 +10,30 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.tables import TableLayout
 
-from .about import annotation_update, iri_to_key
-from .answers import FactHash, plain, to_arrays
-from .endpoint import EndpointStore
-from .exchange import to_networkx, to_triples_factory
-from .files import DEFAULT_GRAPH, file_format, write_facts
-from .quads import Completion, Quads, checked_quads, uncollected
-from .reading import FactFile
-from .sparql import bind, is_update, keywords, label_terms, mentions_labels
-from .stores import LocalStore, Store, undone_if_new
-from .transaction import Transaction
-from .updates import adoption, renewal
+from .store.about import annotation_update, iri_to_key
+from .store.answers import FactHash, plain
+from .store.endpoint import EndpointStore
+from .store.exchange import to_networkx, to_triples_factory
+from .store.files import DEFAULT_GRAPH, file_format, write_facts
+from .store.quads import Completion, Quads, checked_quads, uncollected
+from .store.reading import FactFile
+from .store.selection import Selection
+from .store.sparql import bind, is_update, keywords, label_terms, mentions_labels
+from .store.stores import LocalStore, Store, undone_if_new
+from .store.transaction import Transaction
+from .store.updates import adoption, renewal
 from .vocabulary import (
     ABOUT,
-    ENTITY,
     GRAPH,
     LABELS,
-    RELATION,
     RESERVED,
     UNION,
     Triple,
     Vocabulary,
     iri_to_label,
     label_to_iri,
-    object_to_term,
     term_to_label,
     unknown_label,
 )
@@ -83,6 +82,7 @@ class KnowledgeGraph:
             self._store: Store = EndpointStore(str(location), update, timeout)
         else:
             self._store = LocalStore(None if location is None else Path(location), read_only)
+        self._selection = Selection(self._store, self.refresh)
 
     @classmethod
     def load(
@@ -95,6 +95,8 @@ class KnowledgeGraph:
         timeout: float | None = None,
         graph: str | None = None,
         skip_bad: int = 0,
+        columns: str | Sequence[str | int] | None = None,
+        header: bool | None = None,
     ) -> Self:
         """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does.
 
@@ -104,15 +106,23 @@ class KnowledgeGraph:
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout)
             try:
-                loaded.load_file(path, graph, skip_bad=skip_bad)
+                loaded.load_file(path, graph, skip_bad=skip_bad, columns=columns, header=header)
             except InputError:
                 loaded.close()
                 raise
         loaded._read_only = read_only
         return loaded
 
-    def load_file(self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0) -> int:
-        """Add the facts of a .nt, .nq, .ttl, .trig, .tsv or .txt (as TSV) file, also gzipped; how many were new.
+    def load_file(
+        self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0,
+        columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+    ) -> int:  # fmt: skip
+        """Add the facts of a .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv file, also gzipped; how many were new.
+
+        `columns` says where a TSV or CSV file has subject, relation, object and perhaps graph: by the names in its
+        header, or by numbers from 1 on ("item,rel,3"); without it these are all its columns, in this order or, after a
+        header with their names, in that order. `header` says whether its first line holds names; where nobody does, a
+        first line such as "subject,relation,object" is refused.
 
         Facts that the file puts in no named graph go to `graph`, "default" where it is None. What the file says about
         graphs is added to what is said there.
@@ -121,13 +131,14 @@ class KnowledgeGraph:
         anything is written, once to write it in batches. After an interruption some batches are there, each whole, and
         the same call adds the rest. At an endpoint that others write to, their facts are counted too.
 
-        Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads and TSV up to
-        `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
+        Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
+        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
         """
         self._writable()
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
-        file = FactFile(Path(path), self._writable_name(DEFAULT_GRAPH if graph is None else graph), skip_bad)
+        name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
+        file = FactFile(Path(path), name, skip_bad, TableLayout.of(columns, header))
         with uncollected():
             file.check()
         before = sum(self.graphs().values())
@@ -139,9 +150,9 @@ class KnowledgeGraph:
     def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
         """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.
 
-        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv or .txt (as TSV), each also with .gz. Turtle and
-        N-Triples have no named graphs and hold the union. TSV has no place for what is said about graphs, which then
-        stands beside it in FILE.license. The file appears when it is complete.
+        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz. Turtle and
+        N-Triples have no named graphs and hold the union. TSV and CSV have no place for what is said about graphs,
+        which then stands beside them in FILE.license. The file appears when it is complete.
         """
         path = Path(path)
         names = list(self.graphs()) if graph is None else [graph]
@@ -175,7 +186,7 @@ class KnowledgeGraph:
         Where files that were loaded say several things under one key, they are joined by "; ".
         """
         graph = f"<{label_to_iri(name, GRAPH)}>"
-        rows = self._select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
+        rows = self._selection.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
         said: dict[str, list[str]] = {}
         for key, text in sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows):
             said.setdefault(key, []).append(text)
@@ -188,7 +199,7 @@ class KnowledgeGraph:
         apart, and no defence against someone who forges a graph. Raises InputError as `arrays` does.
         """
         result = FactHash()
-        self._facts({}, graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
+        self._selection.facts({}, graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
         if graph is not None and result.empty:
             self._check_name(graph)
         return result.hexdigest()
@@ -258,7 +269,7 @@ class KnowledgeGraph:
         graph: str | None = None,
     ) -> Iterator[Triple]:  # fmt: skip
         """The facts that have these labels where one is given, sorted, each once."""
-        vocabulary, ids = self._read(subject, relation, object, graph)
+        vocabulary, ids = self._selection.read(subject, relation, object, graph)
         return iter(vocabulary.ids_to_triples(ids))
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
@@ -266,7 +277,7 @@ class KnowledgeGraph:
 
         Raises InputError for the name of a graph that has no facts while others have.
         """
-        vocabulary, ids = self._read(None, None, None, graph)
+        vocabulary, ids = self._selection.read(None, None, None, graph)
         if graph is not None and not len(ids):
             self._check_name(graph)
         return vocabulary, ids
@@ -298,7 +309,7 @@ class KnowledgeGraph:
         words = keywords(text)
         dataset: tuple[list[str] | None, list[str] | None] = (None, None)
         if "FROM" not in words:
-            default, named = self._graph_iris()
+            default, named = self._selection.graph_iris()
             labels_too = [LABELS] if mentions_labels(text) else []
             dataset = default + labels_too, named + labels_too
         try:
@@ -310,11 +321,11 @@ class KnowledgeGraph:
 
     def graphs(self) -> dict[str, int]:
         """The name of each named graph that has facts -> how many, sorted by name."""
-        iris = self._graph_iris()[1]
+        iris = self._selection.graph_iris()[1]
         if not iris:
             return {}
         names = " ".join(f"<{iri}>" for iri in iris)
-        rows = self._select(
+        rows = self._selection.select(
             f"SELECT ?g (COUNT(*) AS ?n) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
         )
         counts = {term_to_label(row["g"], GRAPH): int(row["n"].value) for row in rows if row["g"] is not None}
@@ -322,9 +333,9 @@ class KnowledgeGraph:
 
     def __len__(self) -> int:
         """How many facts the union of all named graphs has."""
-        where, repeats = self._where("?s ?p ?o")
+        where, repeats = self._selection.where("?s ?p ?o")
         rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if repeats else where
-        return int(next(self._select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))["n"].value)
+        return int(next(self._selection.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))["n"].value)
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
@@ -353,41 +364,9 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _graph_iris(self) -> tuple[list[str], list[str]]:
-        """The graphs that together are the union of all, and all but the reserved ones; both sorted.
-
-        Those that have a label were made here, so UNION has their facts; others were made by other programs.
-        """
-        if self._store.stale:
-            self.refresh()
-        rows = self._select(
-            f"SELECT ?g ?own {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} }}"
-        )
-        own = {row["g"].value: row["own"] is not None for row in rows if isinstance(row["g"], ox.NamedNode)}
-        named = sorted(own.keys() - RESERVED)
-        return [UNION] * any(own.values()) + [iri for iri in named if not own[iri]], named
-
-    def _select(self, sparql: str) -> ox.QuerySolutions:
-        answer = self._store.query(sparql)
-        assert isinstance(answer, ox.QuerySolutions)
-        return answer
-
-    def _where(self, pattern: str, graph: str | None = None) -> tuple[str, bool]:
-        """The SPARQL for what matches a pattern in a graph, or in all; and whether it may give a row more than once.
-
-        It says itself which graphs it reads, because not every server takes the dataset from the request.
-        """
-        iris = self._graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
-        if not iris:  # an endpoint without named graphs is asked as it is
-            return pattern, False
-        if len(iris) == 1:
-            return f"GRAPH <{iris[0]}> {{ {pattern} }}", False
-        among = ", ".join(f"<{iri}>" for iri in iris)
-        return f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))", True
-
     def _adoptions(self, iris: Iterable[str]) -> list[str]:
         """What has to happen to other programs' graphs among these before facts are added to them."""
-        foreign = set(self._graph_iris()[0]) - {UNION}
+        foreign = set(self._selection.graph_iris()[0]) - {UNION}
         return [adoption(iri) for iri in sorted(foreign.intersection(iris))]
 
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
@@ -410,32 +389,6 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
-
-    def _read(
-        self, subject: str | None, relation: str | None, object_: str | None, graph: str | None
-    ) -> tuple[Vocabulary, np.ndarray]:
-        """The sorted labels of the matching facts and (n, 3) int64 rows of ids, sorted."""
-        given = {
-            "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
-            "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
-            "o": None if object_ is None else str(object_to_term(object_)),
-        }
-        if self._store.near and not any(given.values()):
-            # Relation by relation: a local store looks up each term that it answers with, and this spares a third.
-            where, _ = self._where("?s ?p ?o", graph)
-            relations = [str(row["p"]) for row in self._select(f"SELECT DISTINCT ?p {{ {where} }}")]
-            return to_arrays((term, self._facts({"p": term}, graph, "?s ?o")) for term in relations)
-        return to_arrays([(None, self._facts(given, graph))])
-
-    def _facts(
-        self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o"
-    ) -> ox.QuerySolutions:
-        """The facts that have the given terms, each once."""
-        terms = {name: given.get(name) for name in ("s", "p", "o")}
-        where, repeats = self._where(" ".join(term or f"?{name}" for name, term in terms.items()), graph)
-        for name, term in terms.items():
-            columns = columns.replace(f"?{name}", f"({term} AS ?{name})" if term else f"?{name}")
-        return self._select(f"SELECT {'DISTINCT ' if repeats else ''}{columns} {{ {where} }}")
 
 
 def _seconds(timeout: float | None) -> float | None:

@@ -1,193 +1,167 @@
-"""Relation scores: link predictors frozen into tables, from which a policy gathers the scores of its actions."""
+"""Relation scores: link predictors and known facts frozen, from which a policy gathers the scores of its choices."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from gumption.data import InputError
 
-from .predictor import LinkPredictor
-from .recipe_predictor import COMBINES_WITH, COMPONENT_OF, RecipePredictor
+from .links.nary_predictor import NaryPredictor
+from .links.predictor import LinkPredictor
+from .nary import NaryRelation, nary_rows, relation_name
+from .quick_scores import FEW, Gather, LookUp, quick_form
+from .scorers import FLOOR, BinaryTable, KnownFacts, PairProducts, PairTable
+from .vocabulary import Triple, unknown_label
 
-RECIPE = "recipe"
-CHANNELS = (COMBINES_WITH, COMPONENT_OF, RECIPE)
-# What a table of recipes may take; 16 bits for each pair and product make this about 800 entities.
+# What a table of pairs and products may take; 16 bits for each make this about 800 entities. Beyond it their scores are
+# worked out when they are asked for. A table of two parties may take four times as much, about 23,000 entities.
 TABLE_BYTES = 1 << 29
-FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
 
 
-@dataclass(frozen=True)
-class CrossFit:
-    """Predictors that each have not seen one fold of the facts, to score training facts as if they were unseen.
+class FactIds(Protocol):
+    """The facts that speak for each of A choices in B environments, by ids of a world's vocabulary; 0 is nothing."""
 
-    :ivar binary, recipe: one predictor for each of K folds, or empty.
-    :ivar folds: for each channel (N, N) int: which predictor scores an entry. For combinesWith and recipe the entry is
-        the (symmetric) pair, for componentOf (ingredient, product). A fact belongs to the fold it is left out of; an
-        entry that is no fact may belong to any.
-    """
-
-    binary: Sequence[LinkPredictor]
-    recipe: Sequence[RecipePredictor]
-    folds: dict[str, np.ndarray]
+    @property
+    def relations(self) -> tuple[str, ...]: ...
+    @property
+    def subject(self) -> np.ndarray: ...
+    @property
+    def object(self) -> np.ndarray: ...
+    @property
+    def given(self) -> np.ndarray: ...
+    @property
+    def partners(self) -> np.ndarray | None: ...
 
 
 class RelationScores(nn.Module):
-    """Scores of K channels for actions that choose a candidate, by env ids (0 is nothing, i + 1 is entity i).
+    """One scorer for each of K relations, asked for the facts that speak for a choice.
 
-    - combinesWith: L(candidate, combinesWith, selection), 0 while nothing is selected (u of Jiang et al., section 4.2).
-    - componentOf: L(candidate, componentOf, goal) (v).
-    - recipe: log p(goal | candidate, selection); while nothing is selected that of the best partner on the table, the
-      candidate itself included. (Both choices must be right, so the best pair counts, not the sum over pairs.)
+    In training mode (`train()`) a scorer that holds facts out (`HeldOut`) scores each by predictors that have not seen
+    it: a policy that learns on training facts then meets scores as good as those on unseen ones.
 
-    Calibrated, L is a log-probability: the mean of log softmax over objects and log softmax over subjects, so that a
-    score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an entity's
-    score with itself is the largest of them; that is how the first agents came to choose the same entity twice.
-
-    In training mode (`train()`), with a CrossFit, every entry is scored by the predictor that has not seen its fold: a
-    policy that learns on training facts then meets scores as good as those on unseen ones. In evaluation mode the
-    predictors given first score everything.
+    :ivar entities: N labels; env id i + 1 is entities[i].
+    :ivar relations: K names.
     """
 
-    _pair_start: torch.Tensor
-
-    def __init__(
-        self,
-        entities: Sequence[str],
-        binary: LinkPredictor | None = None,
-        recipe: RecipePredictor | None = None,
-        *,
-        channels: Sequence[str] = CHANNELS,
-        calibrated: bool = True,
-        cross_fit: CrossFit | None = None,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        """
-        :param entities: labels in env-id order; each must be known to the predictors.
-        :param binary: scores combinesWith and componentOf.
-        :param recipe: scores recipes.
-        :param channels: which scores, in this order on the last axis.
-        :param calibrated: log-probabilities; False leaves the binary predictor's scores raw.
-        :raises InputError: an unknown channel or entity, a channel without its predictor, a table beyond TABLE_BYTES,
-            or scores that are not finite.
-        """
+    def __init__(self, entities: Sequence[str], scorers: Mapping[str, nn.Module]) -> None:
+        """:param scorers: for each relation a module of scorers.py."""
         super().__init__()
-        self.entities, self.channels = tuple(entities), tuple(channels)
-        size = len(self.entities)
-        ids = torch.arange(size)
-        self.register_buffer("_pair_start", (ids * size - ids * (ids + 1) // 2).to(device), persistent=False)
-        self._cross_fit = cross_fit is not None
-        for channel in self.channels:
-            if channel not in CHANNELS:
-                raise InputError(f"no score is called {channel!r}; there are {', '.join(CHANNELS)}")
-            if (recipe if channel == RECIPE else binary) is None:
-                raise InputError(f"the score {channel!r} needs a predictor that was not given")
-            self._freeze(channel, self._table(channel, binary, recipe, calibrated, None), device)
-            if cross_fit is not None:
-                parts = cross_fit.recipe if channel == RECIPE else cross_fit.binary
-                table: torch.Tensor | None = None
-                for fold, part in enumerate(parts):
-                    mine = torch.from_numpy(cross_fit.folds[channel] == fold)
-                    rows = self._table(channel, part, part, calibrated, mine)
-                    where = mine[*torch.triu_indices(size, size)] if channel == RECIPE else mine
-                    table = rows if table is None else torch.where(where.to(rows.device), rows, table)
-                assert table is not None
-                self._freeze(f"held_out_{channel}", table, device)
+        self.entities, self.relations = tuple(entities), tuple(scorers)
+        self.scorers = nn.ModuleList(scorers.values())
+        self._quick: tuple[LookUp | None, ...] | None = None  # made when first needed
         self.eval()
 
-    def _freeze(self, name: str, table: torch.Tensor, device: torch.device | str) -> None:
-        if not table.isfinite().all():
-            raise InputError(f"the predictor gives scores for {name} that are NaN or infinite; train it again")
-        self.register_buffer(name, table.to(device), persistent=False)
+    def train(self, mode: bool = True) -> Self:
+        self._quick = None
+        return super().train(mode)
 
-    def _table(
-        self,
-        channel: str,
-        binary: LinkPredictor | None,
-        recipe: LinkPredictor | None,
-        calibrated: bool,
-        wanted: torch.Tensor | None,
-    ) -> torch.Tensor:
-        """The table of a channel; `wanted` (N, N) bool says which pairs a table of recipes must fill."""
-        if channel == RECIPE:
-            assert isinstance(recipe, RecipePredictor)
-            return _recipe_table(recipe, _ids(recipe, self.entities), wanted)
-        assert binary is not None
-        return _binary_table(binary, channel, _ids(binary, self.entities), calibrated)
+    def _apply(self, *arguments: Any, **more: Any) -> Self:
+        self._quick = None  # the tables move
+        return super()._apply(*arguments, **more)
 
-    def _frozen(self, channel: str) -> torch.Tensor:
-        return self.get_buffer(f"held_out_{channel}" if self.training and self._cross_fit else channel)
+    def twin(self) -> "RelationScores":
+        """The same scorers with a mode of their own: training one leaves the other as it is."""
+        other = copy(self)
+        other._modules = {"scorers": nn.ModuleList(copy(scorer) for scorer in self.scorers)}
+        return other.eval()
+
+    def action_scores(self, facts: FactIds) -> torch.Tensor:
+        """(B, A, K) float32 on the device of the scorers, 0 where a fact has no subject or no object. The facts may
+        be about more relations than are scored.
+
+        :raises InputError: a relation that is scored, and of which there are no facts.
+        """
+        for relation in self.relations:
+            if relation not in facts.relations:
+                raise InputError(
+                    f"the scores are of {', '.join(self.relations)}, and the choices are about "
+                    f"{', '.join(facts.relations)}: nothing speaks for a choice by {relation!r}"
+                )
+        columns = [facts.relations.index(relation) for relation in self.relations]
+        if not columns:
+            return torch.empty(*facts.subject.shape[:2], 0, device=self.device)
+        if self._quick is None:
+            self._quick = tuple(quick_form(scorer) for scorer in self.scorers)
+        few = facts.subject.size <= FEW
+        if all(isinstance(form, Gather) or (few and form is not None) for form in self._quick):
+            return torch.from_numpy(_looked_up(self._quick, columns, facts))
+        return self._gathered(columns, facts)
 
     @torch.no_grad()
-    def action_scores(
-        self, goal: np.ndarray | torch.Tensor, table: np.ndarray | torch.Tensor, selection: np.ndarray | torch.Tensor
-    ) -> torch.Tensor:
-        """(B,), (B, S), (B,) integer env ids -> (B, S, K) float32 on the device; 0 at empty slots, and for
-        scores of a goal where there is none."""
-        device = self._pair_start.device
-        ids = [torch.as_tensor(part).to(device, torch.int64) for part in (goal, table, selection)]
-        score = {COMBINES_WITH: self._combines, COMPONENT_OF: self._component, RECIPE: self._recipe}
-        scores = torch.stack([score[channel](*ids) for channel in self.channels], dim=2)
-        return scores * (ids[1] > 0)[..., None]
+    def _gathered(self, columns: Sequence[int], facts: FactIds) -> torch.Tensor:
+        device = self.device
+        partners = None if facts.partners is None else torch.from_numpy(facts.partners).to(device)
+        scores = []
+        for k, scorer in zip(columns, self.scorers, strict=True):
+            parts = (torch.from_numpy(part[:, :, k]).to(device) for part in (facts.subject, facts.object, facts.given))
+            scores.append(scorer(*parts, partners))
+        return torch.stack(scores, dim=2)
 
-    def _combines(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
-        scores = self._frozen(COMBINES_WITH)[table - 1, selection[:, None] - 1]
-        return scores * (selection > 0)[:, None]
-
-    def _component(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
-        return self._frozen(COMPONENT_OF)[table - 1, goal[:, None] - 1] * (goal > 0)[:, None]
-
-    def _recipe(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
-        # The partners of a candidate: what is selected, or, before that, everything on the table.
-        chosen = functional.pad(selection[:, None], (0, table.shape[1] - 1))
-        partner = torch.where(selection[:, None] > 0, chosen, table)
-        # All have a selection: one partner each. Asked on the CPU only, where the answer costs nothing.
-        if partner.device.type == "cpu" and not partner[:, 1:].any():
-            partner = partner[:, :1]
-        pairs = self._pair(table[:, :, None], partner[:, None, :])
-        table_of_goal = self._frozen(RECIPE)  # flat look-ups: the fastest gather that torch has on the CPU
-        log_p = table_of_goal.take((goal - 1).clamp_min(0)[:, None, None] * table_of_goal.shape[1] + pairs).float()
-        scores = log_p.masked_fill((partner == 0)[:, None, :], -torch.inf).amax(2).clamp_min(FLOOR)
-        return scores * (goal > 0)[:, None]
-
-    def _pair(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """Row of an unordered pair of env ids; PAD stands for the first entity, and is masked by the caller."""
-        low = torch.minimum(first, second).sub(1).clamp_min(0)
-        high = torch.maximum(first, second).sub(1).clamp_min(0)
-        return self._pair_start[low] + high
-
-
-def _ids(predictor: LinkPredictor, entities: Sequence[str]) -> torch.Tensor:
-    return torch.from_numpy(predictor.vocabulary.entity_ids(entities)).to(predictor.device)
+    @property
+    def device(self) -> torch.device:
+        """Where the scores are."""
+        return next(iter(self.buffers()), torch.empty(0)).device
 
 
 @torch.no_grad()
-def _binary_table(predictor: LinkPredictor, relation: str, ids: torch.Tensor, calibrated: bool) -> torch.Tensor:
-    """(N, N) float32 scores of (row, relation, column)."""
-    relations = torch.full_like(ids, predictor.vocabulary.relation_id(relation))
-    objects = predictor.object_scores(ids, relations)
-    if not calibrated:
-        return objects[:, ids].contiguous()
-    subjects = predictor.subject_scores(relations, ids)
-    both = objects.log_softmax(1)[:, ids] + subjects.log_softmax(1)[:, ids].T
-    return (both / 2).clamp_min(FLOOR)
+def binary_scorer(
+    predictor: LinkPredictor,
+    relation: str,
+    entities: Sequence[str],
+    *,
+    calibrated: bool = True,
+    device: torch.device | str = "cpu",
+) -> BinaryTable:
+    """The table of a relation of two parties.
 
+    Calibrated, L(s, r, o) is a log-probability: the mean of log softmax over objects and log softmax over subjects, so
+    that a score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an
+    entity's score with itself is the largest of them.
 
-@torch.no_grad()
-def _recipe_table(predictor: RecipePredictor, ids: torch.Tensor, wanted: torch.Tensor | None) -> torch.Tensor:
-    """(N, N (N + 1) / 2) float16 log p(product | pair), a column for each unordered pair; 0 where it is not wanted.
-
-    Products are rows: the pairs on one table are then looked up near each other.
+    :raises InputError: a relation or entities that the predictor does not know, with near matches; scores that are not
+        finite; a table larger than memory should hold.
     """
+    ids = _ids(predictor, entities)
+    relations = torch.full_like(ids, predictor.vocabulary.relation_id(relation))
+    if (needed := 4 * len(ids) ** 2) > 4 * TABLE_BYTES:
+        raise InputError(
+            f"a table of {relation} over {len(ids)} entities takes {needed >> 20} MiB, more than "
+            f"{4 * TABLE_BYTES >> 20}: leave this relation out"
+        )
+    rows = predictor.questions_at_once()
+    if not calibrated:
+        parts = [
+            predictor.object_scores(s, r)[:, ids] for s, r in zip(ids.split(rows), relations.split(rows), strict=True)
+        ]
+        return BinaryTable(_finite(torch.cat(parts), relation, device))
+    both = torch.zeros(len(ids), len(ids), device=predictor.device)
+    for place in torch.arange(len(ids), device=ids.device).split(rows):
+        some = ids[place], relations[: len(place)]
+        both[place] += predictor.object_scores(*some).log_softmax(1)[:, ids]
+        both[:, place] += predictor.subject_scores(some[1], some[0]).log_softmax(1)[:, ids].T
+    return BinaryTable(_finite((both / 2).clamp_min(FLOOR), relation, device))
+
+
+@torch.no_grad()
+def pair_scorer(
+    predictor: NaryPredictor,
+    entities: Sequence[str],
+    *,
+    wanted: torch.Tensor | None = None,
+    device: torch.device | str = "cpu",
+) -> PairTable | PairProducts:
+    """log p(object | pair) of a relation of three parties: a table while it fits into TABLE_BYTES, else worked out.
+
+    :param wanted: (N, N) bool, the pairs that the table must have; the others stay 0.
+    """
+    ids = _ids(predictor, entities)
     size = len(ids)
     if size * (size + 1) * size > TABLE_BYTES:
-        raise InputError(
-            f"a table of recipes over {size} entities takes {size * (size + 1) * size >> 20} MiB, more than "
-            f"{TABLE_BYTES >> 20}; take a smaller book or leave out the score {RECIPE!r}"
-        )
+        return PairProducts(predictor.to(device), ids.to(device))
     table = torch.zeros(size, size * (size + 1) // 2, dtype=torch.float16, device=predictor.device)
     start = 0
     for first in range(size):
@@ -196,4 +170,55 @@ def _recipe_table(predictor: RecipePredictor, ids: torch.Tensor, wanted: torch.T
         log_p = predictor.log_probabilities(ids[first].expand(len(partners)), partners)[:, ids]
         table[:, start + chosen.to(ids.device)] = log_p.clamp_min(FLOOR).half().T
         start += size - first
-    return table
+    return PairTable(_finite(table, "the objects of pairs", device))
+
+
+def known_scores(
+    triples: Iterable[Triple],
+    entities: Sequence[str],
+    relations: Sequence[str | NaryRelation],
+    device: torch.device | str = "cpu",
+) -> RelationScores:
+    """Plain look-up: 1 for each fact that is among the triples and is about these entities, 0 for any other."""
+    ids = {label: i + 1 for i, label in enumerate(entities)}
+    stated = list(triples)
+    rows: dict[str, list[tuple[int, int, int]]] = {r: [] for r in relations if isinstance(r, str)}
+    for subject, relation, object_ in stated:
+        if relation in rows and subject in ids and object_ in ids:
+            rows[relation].append((ids[subject], 0, ids[object_]))
+    scorers: dict[str, nn.Module] = {}
+    for relation in relations:
+        if isinstance(relation, str):
+            facts, parties, either = np.array(rows[relation], dtype=np.int64).reshape(-1, 3), 2, False
+        else:
+            facts = nary_rows(stated, relation, entities) + 1
+            parties, either = 3, relation.subject == relation.given
+        scorer = KnownFacts(torch.from_numpy(facts), len(ids), parties=parties, either=either)
+        scorers[relation_name(relation)] = scorer.to(device)
+    return RelationScores(entities, scorers)
+
+
+def _looked_up(quick: Sequence[LookUp | None], columns: Sequence[int], facts: FactIds) -> np.ndarray:
+    scores = np.empty((*facts.subject.shape[:2], len(columns)), dtype=np.float32)
+    for place, (k, look_up) in enumerate(zip(columns, quick, strict=True)):
+        assert look_up is not None
+        parts = facts.subject[:, :, k], facts.object[:, :, k], facts.given[:, :, k]
+        scores[:, :, place] = look_up(*parts, facts.partners)
+    return scores
+
+
+def _ids(predictor: LinkPredictor, entities: Sequence[str]) -> torch.Tensor:
+    known = predictor.vocabulary.entities
+    missing = sorted(set(entities).difference(known))
+    if missing:
+        raise InputError(
+            f"the predictor does not know {len(missing)} of the world's {len(entities)} entities: "
+            f"{unknown_label('entity', missing[0], known)}; fit it with all of them (`gumption kg fit --entities`)"
+        )
+    return torch.from_numpy(predictor.vocabulary.entity_ids(entities)).to(predictor.device)
+
+
+def _finite(table: torch.Tensor, what: str, device: torch.device | str) -> torch.Tensor:
+    if not table.isfinite().all():
+        raise InputError(f"the predictor gives scores for {what} that are NaN or infinite; train it again")
+    return table.to(device)

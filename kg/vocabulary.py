@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -45,6 +46,8 @@ PREFIXES = {
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "prov": "http://www.w3.org/ns/prov#",
 }
+
+MANY = 5_000  # labels; all of so few are compared with an unknown one
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself
 _KNOWN_SCHEME = ("http://", "https://", "urn:")
@@ -237,6 +240,31 @@ def _look_up(kind: str, ids: Mapping[str, int], labels: Iterable[str]) -> np.nda
 
 def unknown_label(kind: str, label: str, known: Iterable[str]) -> str:
     """The message for a label that is not among the known ones, with the three nearest."""
-    near = difflib.get_close_matches(label, known, n=3, cutoff=0.6) if isinstance(label, str) else []
+    near = nearest_labels(label, known) if isinstance(label, str) else []
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "no known label is near it"
     return f"unknown {kind} {label!r}: {hint}"
+
+
+def nearest_labels(label: str, known: Iterable[str], n: int = 3) -> list[str]:
+    """The known labels whose spelling is nearest, at most n.
+
+    Among more than MANY labels only those count that are about as long and begin or end alike, and of these the ones
+    with most pairs of letters in common: to compare all of a million takes minutes.
+    """
+    among = list(known)
+    if len(among) > MANY:
+        shortest, longest = 0.7 * len(label) - 1, 1.4 * len(label) + 1
+        first, last = label[:2].casefold(), label[-3:].casefold()
+        among = [
+            other
+            for other in among
+            if shortest <= len(other) <= longest and (other[:2].casefold() == first or other[-3:].casefold() == last)
+        ]
+    if len(among) > MANY:
+        pairs = _pairs(label)
+        among = sorted(among, key=lambda other: -len(pairs & _pairs(other)))[:MANY]
+    return difflib.get_close_matches(label, among, n=n, cutoff=0.6)
+
+
+def _pairs(label: str) -> set[str]:
+    return {one + other for one, other in pairwise(label.casefold())}

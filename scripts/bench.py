@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from .bench_cases import all_cases, find_cases
+from .own_options import own_options, with_options
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example: gumption bench env --recipe-book alchemy2.json --markdown bench.md")
+def _options() -> dict[str, type[Any]]:
+    """The options of the cases, by the heading that the help shows above them."""
+    return {case.title: case.settings for case in all_cases().values()}
+
+
 def bench(
+    context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="env, train, complex, kg, halma or help; without it, all of them.")
+        str | None,
+        typer.Argument(help=f"A case ({', '.join(all_cases())}) or a world; without it, all of them."),
     ] = None,
-    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
-    word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None,
     device: Annotated[str, typer.Option(help="Where training and ComplEx run: cpu or cuda.")] = "cpu",
     repeats: Annotated[int, typer.Option(min=1, help="How often each short timing is taken.")] = 5,
-    total_steps: Annotated[int, typer.Option(min=1, help="Steps of the training case.")] = 3_000_000,
-    wn18rr: Annotated[
-        str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking of the case kg.")
-    ] = None,
-    triples: Annotated[int, typer.Option(min=100, help="Facts in each store of the case kg.")] = 500_000,
-    halma_agent: Annotated[
-        list[str] | None,
-        typer.Option(help="HALMA: also time a whole training of this agent (minutes), alone; may be given again."),
-    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
+    **given: Any,
 ) -> None:
-    """Measure speeds of the environment, training, link prediction, stores and the command line.
+    """Measure speeds of the worlds, of training, link prediction, stores and the command line.
 
     Every figure stands beside a yardstick taken in the same run; compare machines by the ratio.
     """
@@ -44,29 +43,21 @@ def bench(
     from gumption.data.provenance import command_line, hardware, versions
     from gumption.data.writing import write_json, write_text
 
-    from .experiments.bench import CASES, find_cases
-    from .experiments.measurement import BenchSettings, amount, markdown_tables, ratio, sections, verdict
+    from .measurement import amount, markdown_tables, ratio, sections, verdict
 
+    cases = find_cases(name)
+    titles = {case.title for case in cases.values()}
+    options = own_options(context, given, _options(), titles, name or "the whole bench")
     measured = {}
     with Console(stderr=True).status("measuring") as status:
-        for case in find_cases(name):
+        for case, chosen in cases.items():
 
             def tell(text: str, case: str = case) -> None:
                 status.update(f"measuring {case}: {text}")
 
             status.update(f"measuring {case}")
-            settings = BenchSettings(
-                recipe_book,
-                word_vectors,
-                device,
-                repeats,
-                total_steps,
-                wn18rr=wn18rr,
-                triples=triples,
-                halma_agents=tuple(halma_agent or ()),
-                tell=tell,
-            )
-            measured[case] = list(CASES[case](settings))
+            settings = chosen.settings(device=device, repeats=repeats, tell=tell, **options[chosen.title])
+            measured[case] = list(chosen.measure(settings))
     everything = [one for case in measured.values() for one in case]
     console = Console()
     for heading, group in sections(everything):
@@ -83,11 +74,22 @@ def bench(
         "hardware": hardware(device),
     }
     if out is not None:
-        cases = {case: [one.as_json() for one in ones] for case, ones in measured.items()}
-        write_json(out, {**header, "recipe_book": Path(recipe_book).name, "repeats": repeats, "cases": cases})
+        figures = {case: [one.as_json() for one in ones] for case, ones in measured.items()}
+        used = {key: _portable(value) for each in options.values() for key, value in each.items()}
+        write_json(out, {**header, **used, "repeats": repeats, "cases": figures})
     if markdown is not None:
         machine = ", ".join(
             f"{key} {value}" for part in (header["hardware"], header["versions"]) for key, value in part.items()
         )
         lines = [*markdown_tables(everything), "", f"Command: `{header['command']}`", "", f"Measured on: {machine}"]
         write_text(markdown, "\n".join(lines) + "\n")
+
+
+def _portable(value: Any) -> Any:
+    """An option without the folders of this machine."""
+    return Path(value).name if isinstance(value, str) else value
+
+
+app.command(epilog="Example: gumption bench env --recipe-book alchemy2.json --markdown bench.md")(
+    with_options(bench, _options())
+)

@@ -23,8 +23,8 @@ COMMANDS = {
     "train": ("train", "Train an agent on a world."),
     "splits": ("splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
+    "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
-    "halma": ("halma", "Draw, generate and measure HALMA's mazes; see where agents fail."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
 }
@@ -39,6 +39,10 @@ class LazyGroup(typer.core.TyperGroup):
             self.add_command(typer.core.TyperCommand(name, help=line))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            tools = _tools_of(args[0])
+            if tools is not None:
+                return args[0], typer.main.get_command(tools), args[1:]
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
             module, _ = COMMANDS[name]
@@ -46,7 +50,17 @@ class LazyGroup(typer.core.TyperGroup):
         return name, command, rest
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, add_completion=False)
+def _tools_of(world: str) -> Any:
+    """The further commands of a world, `gumption WORLD ...`; None where there is no such world, or it has none."""
+    from gumption.envs import worlds
+
+    entry = worlds.known().get(world)
+    return None if entry is None else entry.get("tools")
+
+
+app = typer.Typer(
+    cls=LazyGroup, no_args_is_help=True, epilog="A world's own commands: gumption WORLD --help, such as gumption halma."
+)
 
 
 def _print_version(wanted: bool) -> None:

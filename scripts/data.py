@@ -1,10 +1,14 @@
-"""`gumption data`: what ships, what can be fetched, and fetching it."""
+"""`gumption data`: what ships, what can be fetched, fetching it, and recipe books out of tables."""
 
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="List the data that ships and fetch the full sets by name.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="List the data that ships, fetch the full sets, make a recipe book.",
+)
 
 
 @app.command("list", epilog="Example: gumption data list --verify")
@@ -41,3 +45,15 @@ def fetch(
     from gumption.data import fetch as fetch_data
 
     print(fetch_data(name, offline=offline or None))
+
+
+def _add_world_tools() -> None:
+    """What worlds offer to make data of one's own for them."""
+    from gumption.envs import worlds
+
+    for world in worlds.known().values():
+        if (tools := world.get("data")) is not None:
+            app.add_typer(tools)
+
+
+_add_world_tools()

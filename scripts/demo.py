@@ -15,6 +15,7 @@ app = typer.Typer(add_completion=False)
 TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
 STEPS, QUICK_STEPS = 400_000, 8_192
 PANEL = "8 distractors"
+GUIDED = {"training-facts KG": "train", "full KG": "full"}
 EPISODES = 20  # looked through for one that the agent solves; the last one is told if it solves none
 
 
@@ -42,7 +43,7 @@ def demo(
     show_graph(console, book, split)
     experiment, common = settings(recipe_book, quick)
     show_link_prediction(console, experiment, common, workers)
-    train_agents(console, experiment, common, range(seeds), workers, out, book, split)
+    train_agents(console, experiment, common, seeds, workers, out)
     show_results(console, experiment, out)
     show_episode(console, out, common)
     console.print(f"\nDone in {perf_counter() - started:.0f} s. `gumption --help` lists what else there is.")
@@ -50,35 +51,28 @@ def demo(
 
 def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
     """The demo as an experiment, and the TrainConfig fields that hold for all of it."""
-    from .experiments.wordcraft import RECIPE_SCORE, Condition, Experiment
+    from .experiments import Condition, Experiment
+    from .wordcraft.experiments import BASE, RECIPE_SCORE, knowledge_alone, what_was_learned
+    from .wordcraft.runs import KIND
 
-    base = {"features": "glove", "num_distractors": 8}
-    panels = (PANEL,)
-    kg = {name: {**base, "kg": name, "kg_scores": RECIPE_SCORE} for name in ("train", "full")}
+    base, panels, steps = {"features": "glove", "num_distractors": 8}, (PANEL,), QUICK_STEPS if quick else STEPS
+    conditions = {"no KG": Condition({**base, "kg": "none"}, panels=panels)}
+    for label, kg in GUIDED.items():
+        guided = Condition({**base, "kg": kg, "kg_scores": RECIPE_SCORE}, panels=panels)
+        conditions |= {label: guided, **knowledge_alone(label, guided), **what_was_learned(label, guided)}
+    conditions["random policy"] = Condition(base, "random", panels)
+    conditions["oracle"] = Condition(base, "oracle", panels)
     experiment = Experiment(
         "demo",
         "Demo",
         "success on recipes never seen in training",
-        {
-            "no KG": Condition(panels, {**base, "kg": "none"}),
-            "training-facts KG": Condition(panels, kg["train"]),
-            "training-facts KG, KG only": Condition(panels, kg["train"], "kg_only"),
-            "full KG": Condition(panels, kg["full"]),
-            "full KG, KG only": Condition(panels, kg["full"], "kg_only"),
-            "random policy": Condition(panels, base, "random"),
-            "oracle": Condition(panels, base, "oracle"),
-        },
+        KIND,
+        conditions,
         "A full KG drastically improves zero-shot success; a KG of the training facts ends level with no KG.",
         seeds=3,
-        total_steps=QUICK_STEPS if quick else STEPS,
+        base={**BASE, "total_steps": steps},
     )
-    common = {
-        "recipe_book": recipe_book,
-        "total_steps": experiment.total_steps,
-        "eval_interval": max(1, experiment.total_steps // 20),
-        "device": "cpu",
-    }
-    return experiment, common
+    return experiment, {"recipe_book": recipe_book, "eval_interval": max(1, steps // 20), "device": "cpu"}
 
 
 def show_recipes(console: Console, recipe_book: str) -> tuple[Any, Any]:
@@ -130,10 +124,7 @@ def show_link_prediction(console: Console, experiment: Any, common: dict[str, An
         "A link predictor learns a vector for each thing, so that true facts score higher than others. MRR is the mean "
         "of 1 / rank of the right answer among all things: 1 is perfect."
     )
-    configs = {
-        label: {**experiment.base, **experiment.conditions[label].settings, **common}
-        for label in ("training-facts KG", "full KG")
-    }
+    configs = {label: {**experiment.base, **experiment.conditions[label].settings, **common} for label in GUIDED}
     with console.status("fitting link predictors (the policies' ones are kept for the next time)"):
         train, every, of_train, of_all = in_processes(
             [
@@ -160,7 +151,7 @@ def show_link_prediction(console: Console, experiment: Any, common: dict[str, An
 
 def in_processes(calls: list[tuple[Any, ...]], workers: int) -> list[Any]:
     """The results of calls (function, argument, ...), run so many at a time."""
-    from .experiments.jobs import worker_pool
+    from .jobs import worker_pool
 
     if workers == 1:
         return [function(*arguments) for function, *arguments in calls]
@@ -184,13 +175,13 @@ def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
 
 def recipe_figures(settings: dict[str, Any]) -> dict[str, float]:
     """How the recipe predictor of these TrainConfig fields ranks the products of the test recipes."""
-    from gumption.agents.config import TrainConfig
-    from gumption.agents.policies import build_scores
+    from gumption.agents.wordcraft.config import TrainConfig
+    from gumption.agents.wordcraft.knowledge import make_knowledge
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
     config = TrainConfig(**settings)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    ranks = product_ranks(build_scores(config, env), env.split.test_recipes)
+    ranks = product_ranks(make_knowledge(config, env).scores, env.split.test_recipes)
     return {"mrr": (1 / ranks).mean(), "first": (ranks == 1).mean(), "ten": (ranks <= 10).mean()}
 
 
@@ -202,11 +193,13 @@ def product_ranks(scores: Any, recipes: Any) -> Any:
     import numpy as np
     import torch
 
+    from gumption.envs.action_facts import action_facts
+
     size = len(scores.entities)
-    everything = torch.arange(1, size + 1)
+    products = np.arange(1, size + 1)[:, None]
     ranks = []
     for a, b, product in (recipes + 1).tolist():
-        log_p = scores.action_scores(everything, torch.full((size, 1), a), torch.full((size,), b))[:, 0, 0]
+        log_p = scores.action_scores(action_facts(scores.relations, (size, 1), [(a, products, b)]))[:, 0, 0].clone()
         mine = log_p[product - 1].item()
         siblings = recipes[(recipes[:, :2] == (a - 1, b - 1)).all(axis=1), 2]
         log_p[torch.from_numpy(siblings)] = -torch.inf
@@ -215,66 +208,64 @@ def product_ranks(scores: Any, recipes: Any) -> Any:
 
 
 def train_agents(
-    console: Console,
-    experiment: Any,
-    common: dict[str, Any],
-    seeds: range,
-    workers: int,
-    out: Path,
-    book: Any,
-    split: Any,
+    console: Console, experiment: Any, common: dict[str, Any], seeds: int, workers: int, out: Path
 ) -> None:
     """Stage 4: every agent with every seed; runs that are complete are kept."""
-    from .experiments.jobs import make_jobs, run_jobs, write_plan
-    from .experiments.wordcraft_runs import FIXED, plan_header, read_final, run_job
+    from .experiment import run_experiment
+    from .jobs import make_jobs
 
     _heading(console, 4, "Agents")
-    write_plan(out, experiment, common, plan_header(book, split, "cpu", workers), FIXED)
-    jobs = make_jobs(experiment, common, seeds, out)
-    done = sum(job.complete for job in jobs)
     console.print(
-        f"Three agents learn {experiment.total_steps:,} steps each, with {len(seeds)} seeds: one without a knowledge "
-        "graph, one with a graph of the training facts, one with a graph of all facts. Others do without learning."
+        f"Three agents learn {experiment.base['total_steps']:,} steps each, with {seeds} seeds: one without a "
+        "graph, one with a graph of the training facts, one with a graph of all facts. Beside them are played: each "
+        "graph alone, each guided agent before training and with its graph taken away, a random policy, an oracle."
     )
-    if done:
+    jobs = make_jobs(experiment, common, range(seeds), out)
+    if done := sum(job.complete for job in jobs):
         console.print(f"{done} of {len(jobs)} runs are complete in {out} and kept; remove that folder to start again.")
-    for job, seconds in run_jobs(jobs, workers, run_job):
-        done += 1
-        success = read_final(job.directory)["test_success"]
-        console.print(f"  {done:>2}/{len(jobs)}  {job.label}, seed {job.seed}: {success:.1%} in {seconds:.0f} s")
+    run_experiment(console, experiment, common, seeds, workers, out)
 
 
 def show_results(console: Console, experiment: Any, out: Path) -> None:
-    """Stage 5: the table with its intervals, and where the plot is."""
+    """Stage 5: the table with its intervals, what learning adds to each graph, and where the plot is."""
     from rich.table import Table
 
-    from .experiments.report import gather, with_interval, write_report
+    from gumption.agents.wordcraft.wording import what_is_tested
+
+    from .report import gather, write_report
+    from .wordcraft.report import what_learning_adds, with_interval
 
     _heading(console, 5, "Result")
     results = gather(out, experiment)
-    written = write_report(results, out)
-    table = Table("agent", "seeds", "unseen recipes (95 % interval)", "training recipes", title=experiment.title)
-    for row in results["rows"]:
+    written = write_report(results, experiment, out)
+    tested = what_is_tested(experiment.base["split"])
+    table = Table("agent", "seeds", f"{tested} (95 % interval)", "training recipes", title=experiment.title)
+    rows = {row["condition"]: row for row in results["rows"]}
+    for label, row in rows.items():
         success, known = with_interval(row["success"]), with_interval(row["train_success"])
-        table.add_row(row["condition"], str(len(row["seeds"])), success, known)
+        table.add_row(label, str(len(row["seeds"])), success, known)
     console.print(table)
-    means = {row["condition"]: f"{row['success']['mean']:.0%}" for row in results["rows"]}
+    means = {label: f"{row['success']['mean']:.0%}" for label, row in rows.items()}
     console.print(
-        f"On recipes it never saw, the agent without a graph solves {means['no KG']}, with the graph of the training "
-        f"facts {means['training-facts KG']}, and with a graph of all facts {means['full KG']}."
+        f"On {tested}, the agent without a graph solves {means['no KG']}, with the graph of the training facts "
+        f"{means['training-facts KG']}, and with a graph of all facts {means['full KG']}."
     )
+    for label in GUIDED:
+        console.print(f"What learning adds to the {label}: {what_learning_adds(rows[label], results['rows'])}")
     for path in written:
         if path.name == "curves.png":
-            console.print(f"Plot of success over steps: {path}", soft_wrap=True, highlight=False)
+            console.print(
+                f"Plot of success over steps: {path} (dots: the figures of the table)", soft_wrap=True, highlight=False
+            )
 
 
 def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     """Stage 6: a test episode of an agent with the graph of the training facts, and the scores behind each choice."""
-    from gumption.agents.evaluation import explain_episode
-    from gumption.agents.runs import load_policy
+    from gumption.agents.run_folder import load_policy
+    from gumption.agents.wordcraft.evaluation import explain_episode
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
-    from .experiments.jobs import slug
+    from .jobs import slug
 
     _heading(console, 6, "One episode")
     run = out / slug("training-facts KG") / "seed-0"

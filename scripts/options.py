@@ -1,22 +1,98 @@
-"""Commands that serve several worlds: an option that belongs to another world is refused, not dropped."""
+"""Options of a command from the fields of the config that they set: name, type, default and help cannot drift apart."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 
 from gumption.data import InputError
 
-_TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
+_IVAR = re.compile(r"^ *:ivar ([\w, ]+): (.*(?:\n(?! *:ivar| *$).*)*)", re.MULTILINE)
 
 
-def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
-    """Refuse options that were given and are of no use.
+def field_help(kind: type[Any]) -> dict[str, str]:
+    """What the docstring of a config says of each field, as one sentence."""
+    told = {}
+    for match in _IVAR.finditer(kind.__doc__ or ""):
+        text = " ".join(match[2].split())
+        for name in match[1].split(","):
+            told[name.strip()] = text[:1].upper() + text[1:]
+    return told
 
-    :param owners: parameters that belong to one kind of thing only, and to which.
-    :param kind: the kind that is asked for; `what` it is.
-    :raises InputError: one of them belongs to another kind.
+
+def from_config(
+    kind: type[Any], *, flags: Mapping[str, str] | None = None, skip: Sequence[str] = (), make: Any = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command that takes a config -> one with an option for each of the config's fields, before its own options.
+
+    :param kind: a dataclass whose docstring tells of its fields.
+    :param flags: field -> the name of its option where that is another; "!name" for a switch that turns it off.
+    :param skip: fields without an option.
+    :param make: makes the config of the options' values; `kind` where it is not given.
+
+    Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
+    be given again.
     """
-    for name, owner in owners.items():
-        source = context.get_parameter_source(name)
-        if owner != kind and source is not None and source.name == _TYPED:
-            raise InputError(f"--{name.replace('_', '-')} is for {owner}; {what} has no use for it")
+    flags = flags or {}
+    hints, said = get_type_hints(kind), field_help(kind)
+    read: dict[str, Callable[[Any], Any]] = {}
+    parameters: list[inspect.Parameter] = []
+    for field in fields(kind):
+        if field.name in skip:
+            continue
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        flag = flags.get(field.name, field.name.replace("_", "-"))
+        type_, given, back = _option(hints[field.name], default, flag)
+        read[field.name] = back
+        option = typer.Option(f"--{flag.lstrip('!')}", help=said.get(field.name, ""))
+        parameters.append(
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=Annotated[type_, option]
+            )
+        )
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(command, eval_str=True).parameters
+        rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, p in own.items() if name != "config"]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            settings = {name: back(given.pop(name)) for name, back in read.items()}
+            return command(config=(make or kind)(**settings), **given)
+
+        run.__signature__ = inspect.Signature([*rest[:1], *parameters, *rest[1:]])  # pyright: ignore
+        run.__annotations__ = {p.name: p.annotation for p in (*rest, *parameters)}
+        return run
+
+    return decorate
+
+
+def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Type and default of the option of a field, and how its value becomes the field's."""
+    if flag.startswith("!"):
+        return bool, not default, lambda value: not value
+    if get_origin(hint) is tuple:
+        if get_origin(get_args(hint)[0]) is tuple:
+            return list[str], [], lambda pairs: tuple(map(_pair, pairs or []))
+        return str, ",".join(default), lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
+    if get_origin(hint) in (Union, types.UnionType):
+        return hint, default, lambda value: value
+    return hint, default, lambda value: value
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise InputError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        return name.strip(), value

@@ -1,7 +1,14 @@
-"""What all tests share: no network, one thread per worker, and the folder of real data that is not part of gumption."""
+"""What all tests share: no network, one thread per worker, a SPARQL server, the folder of real data beside gumption."""
 
 import os
+import shutil
+import socket
+import subprocess
+import sys
 import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,3 +31,48 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set GUMPTION_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def free_port() -> Callable[[], int]:
+    """Gives a port of the loopback interface where nobody listens."""
+
+    def find() -> int:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return probe.getsockname()[1]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running Oxigraph server, from the package `oxigraph` of the dev extra."""
+    binary = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
+    assert binary, "the tests of the remote graph need the package oxigraph (pip install gumption[dev])"
+    folder = tmp_path_factory.mktemp("oxigraph")
+    address = f"127.0.0.1:{free_port()}"
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([binary, "serve", "--location", folder / "db", "--bind", address], stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://{address}/", timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < deadline, "the SPARQL server did not start in a minute"
+                time.sleep(0.05)
+        yield f"http://{address}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def endpoint(server: str) -> str:
+    """The server, emptied."""
+    request = urllib.request.Request(f"{server}/update", b"DROP ALL", {"Content-Type": "application/sparql-update"})
+    urllib.request.urlopen(request, timeout=30).close()
+    return server

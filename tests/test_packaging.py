@@ -12,6 +12,7 @@ import pytest
 
 ROOMS = ("kg", "envs", "agents", "data", "scripts")
 FILES = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile", "constraints.txt"}
+SMALL_FILES = {"__init__.py", "__main__.py", "py.typed", "mkdocs.yml"}  # that packaging and the docs need
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -22,7 +23,7 @@ def unpacked_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
         shutil.copytree(REPOSITORY / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in FILES:
+    for name in FILES | SMALL_FILES:
         shutil.copy(REPOSITORY / name, copy / name)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(copy / "dist"), str(copy)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -34,7 +35,8 @@ def unpacked_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_every_module(unpacked_wheel: Path) -> None:
-    on_disk = {str(path.relative_to(REPOSITORY)) for room in ROOMS for path in (REPOSITORY / room).rglob("*.py")}
+    modules = [*REPOSITORY.glob("*.py"), *(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))]
+    on_disk = {str(path.relative_to(REPOSITORY)) for path in modules}
     in_wheel = {str(path.relative_to(unpacked_wheel / "gumption")) for path in unpacked_wheel.rglob("*.py")}
     assert in_wheel == on_disk
 
@@ -47,6 +49,7 @@ def test_the_wheel_has_the_data_and_the_licence(unpacked_wheel: Path) -> None:
         if not (unpacked_wheel / "gumption/data" / entry["file"]).is_file()
     ]
     assert not missing
+    assert (unpacked_wheel / "gumption/py.typed").is_file()
     shapes = [str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "envs").glob("*/shapes.ttl")]
     assert shapes
     assert [name for name in shapes if not (unpacked_wheel / "gumption" / name).is_file()] == []
@@ -54,7 +57,7 @@ def test_the_wheel_has_the_data_and_the_licence(unpacked_wheel: Path) -> None:
 
 
 def test_the_wheel_works_without_the_checkout(unpacked_wheel: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gumption.scripts.cli", "data", "list", "--verify"]
+    command = [sys.executable, "-m", "gumption", "data", "list", "--verify"]
     environment = {**os.environ, "PYTHONPATH": str(unpacked_wheel)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -66,4 +69,4 @@ def test_the_top_level_is_the_one_of_the_design() -> None:
         pytest.skip("not a git checkout")
     listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     top = {name.split("/")[0] for name in listed.splitlines()}
-    assert {name for name in top if not name.startswith(".")} == FILES | {*ROOMS, "tests"}
+    assert {name for name in top if not name.startswith(".")} == FILES | SMALL_FILES | {*ROOMS, "tests"}

@@ -1,6 +1,6 @@
 """What an agent is told before it acts, and the two agents that learn nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -35,6 +35,10 @@ class Actor(Protocol):
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         """Options (B, 1 + T) int64."""
         ...
+
+
+# Makes an actor for the environments of a test.
+MakeActor = Callable[[HALMAVectorEnv], Actor]
 
 
 def first_percept(env: HALMAVectorEnv) -> Percept:

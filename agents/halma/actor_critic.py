@@ -55,6 +55,27 @@ class Actor(nn.Module):
             chosen = torch.cat([chosen, choice[:, None]], 1)
         return chosen
 
+    def distribution(self, made: torch.Tensor, advice: Advice | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """All options and their probabilities, for one vector (1, size) of the body.
+
+        :returns: options (4^(1 + T), 1 + T) int64 and probabilities (4^(1 + T),), which sum to 1.
+        """
+        given = self.enter(made)
+        hidden, told = torch.zeros_like(given), torch.zeros_like(given)
+        chosen = torch.empty(1, 0, dtype=torch.int64, device=given.device)
+        total = torch.zeros(1, device=given.device)
+        each = torch.arange(CHOICES, device=given.device)
+        for step in range(self.steps):
+            hidden = torch.relu(given + told + self.carry(hidden))
+            logits = self._logits(step, hidden)
+            if advice is not None:
+                logits = logits + advice(chosen)
+            total = (total[:, None] + logits.log_softmax(1)).flatten()
+            count = len(chosen)
+            chosen = torch.cat([chosen.repeat_interleave(CHOICES, 0), each.repeat(count)[:, None]], 1)
+            hidden, told = hidden.repeat_interleave(CHOICES, 0), self.told.repeat(count, 1)
+        return chosen, total.exp()
+
     def log_likelihood(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
         """log of the probability (n, C) of each of C options (n, C, 1 + T) for vectors (n, size) of the body."""
         given = self.enter(made)[:, None]

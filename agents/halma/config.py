@@ -4,11 +4,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from typing import Any
 
-from gumption.agents.config import config_values
+from gumption.agents.settings import config_values
 from gumption.data import InputError
 
 SYMBOLIC = ("mlp", "lstm", "tran", "tran+lstm")
 VISUAL = ("cnn+mlp", "cnn+tran", "space")
+PANELS = ("redrawn", "fixed")  # those of HALMASettings, whose import takes longer than an option's help may
 WORLD = "halma"
 
 
@@ -23,7 +24,7 @@ class TD3Parameters:
         themselves in each update of the critic.
     :ivar reward_scale: of rewards as the critic sees them, so that values are a few units.
     :ivar greedy_first, greedy_last, greedy_steps: the probability of the greedy option rises linearly from the first
-        value to the last over so many environment steps.
+        value to the last over so many environment steps or updates, as `greedy_unit` says: "steps" or "updates".
     :ivar candidates: options per state that the actor is fitted to, the better the critic values them; of these
         `random_candidates` are drawn as in exploration and the others, at least half, from the actor itself.
     :ivar temperature: of that preference, in scaled reward.
@@ -47,6 +48,7 @@ class TD3Parameters:
     greedy_first: float = 0.1
     greedy_last: float = 0.95
     greedy_steps: int = 100_000
+    greedy_unit: str = "steps"
     candidates: int = 12
     random_candidates: int = 4
     temperature: float = 0.02
@@ -61,6 +63,8 @@ class TD3Parameters:
             value, whole = getattr(self, name), isinstance(least, int)
             if not isinstance(value, int if whole else int | float) or not least <= value < inf:
                 raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
+        if self.greedy_unit not in ("steps", "updates"):
+            raise InputError(f"greedy_unit is {self.greedy_unit!r}; it can be steps or updates")
         for name in ("discount", "target_rate", "greedy_first", "greedy_last"):
             if getattr(self, name) > 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it is at most 1")
@@ -99,6 +103,12 @@ TUNED: dict[str, dict[str, Any]] = {
 # goals anywhere, but learned no short ways. TRAN learns as much with the defaults.
 TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 
+# Table S1's 100,000 steps are as many updates: the paper's agents learn after each step. Here one update follows
+# num_envs steps, at three times the rate (3e-4, not 1e-4), so that 33,333 updates change the networks as much. 2,000
+# episodes are at most 31,250 updates (500 moves each, 32 environments): the probability rises until the training ends.
+# Counted in steps it had risen after 3,125 updates, when a network had hardly begun to tell pictures apart.
+FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
+
 
 @dataclass(frozen=True)
 class HALMAConfig:
@@ -111,6 +121,7 @@ class HALMAConfig:
         units apart.
     :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
     :ivar max_opt_len, num_mazes, maze_seed, mean_depth, mean_branches: the mazes and options of the training.
+    :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: whose handwriting visual panels show, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are begun and ended.
@@ -127,6 +138,7 @@ class HALMAConfig:
     maze_seed: int = 0
     mean_depth: float = 2
     mean_branches: float = 5
+    panels: str = "redrawn"
     images: str = "train"
     space_model: str | None = None
     episodes: int = 2000
@@ -156,6 +168,10 @@ class HALMAConfig:
             raise InputError("guide_weight and guide_interval need guided=True")
         if self.agent not in VISUAL and self.images != "train":
             raise InputError(f"images are for agents that see panels; {self.agent} sees symbols")
+        if self.panels not in PANELS:
+            raise InputError(f"panels is {self.panels!r}; it can be {' or '.join(PANELS)}")
+        if self.agent not in VISUAL and self.panels != "redrawn":
+            raise InputError(f"panels={self.panels!r} is for agents that see panels; {self.agent} sees symbols")
         if (self.space_model is not None) != (self.agent == "space"):
             raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
         known = {field.name for field in fields(TD3Parameters)}
@@ -166,8 +182,9 @@ class HALMAConfig:
 
     @property
     def learner(self) -> TD3Parameters:
-        """The default parameters, those tuned for the agent, and the overrides."""
-        return replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | dict(self.overrides)))
+        """The default parameters, those tuned for the agent, those of fixed panels, and the overrides."""
+        fixed = FIXED_PANELS if self.panels == "fixed" else {}
+        return replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
 
     @property
     def recurrent(self) -> bool:
@@ -178,6 +195,11 @@ class HALMAConfig:
     def observation(self) -> str:
         """What the environment shows: "symbolic" or "visual"."""
         return "visual" if self.agent in VISUAL else "symbolic"
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether its replay buffer keeps places in place of pictures; see `gumption.agents.halma.album`."""
+        return self.panels == "fixed" and self.agent.startswith("cnn")
 
     def to_json(self) -> dict[str, Any]:
         """A dict for json.dump."""

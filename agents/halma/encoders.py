@@ -237,8 +237,13 @@ def _convolutions(*kernels: tuple[int, int, int, int, int]) -> nn.Sequential:
     return nn.Sequential(*(layer for kernel in kernels for layer in (nn.Conv2d(*kernel), nn.ReLU())))
 
 
+def scale_pictures(pictures: torch.Tensor) -> torch.Tensor:
+    """uint8 of any shape as bfloat16 in 0..1."""
+    return pictures.to(torch.bfloat16).div_(255)
+
+
 def _see(convolutions: nn.Sequential, pictures: torch.Tensor) -> torch.Tensor:
-    """Convolutions of (n, 128, 128, 3) uint8, scaled to 0..1; products are bfloat16, as in `Relations`."""
-    scaled = pictures.permute(0, 3, 1, 2).to(torch.bfloat16) / 255
+    """Convolutions of (n, 128, 128, 3) uint8 or, scaled, bfloat16; products are bfloat16, as in `Relations`."""
+    scaled = scale_pictures(pictures) if pictures.dtype == torch.uint8 else pictures
     with torch.autocast(pictures.device.type, torch.bfloat16):
-        return convolutions(scaled).float()
+        return convolutions(scaled.permute(0, 3, 1, 2)).float()

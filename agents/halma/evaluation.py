@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import TESTS
 from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
 
-from .acting import Actor, play
+from .acting import Actor, MakeActor, play
 from .config import HALMAConfig
+from .given import GivenAgent, GivenConfig
 
 if TYPE_CHECKING:
     from gumption.envs.halma.split_files import Splits
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
+GUIDED = "written strategy + KG"
 DYNAMIC = "dynamic"  # all mazes of the diagnostic tests taken together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
@@ -48,12 +51,14 @@ class Playable(Protocol):
     def actor(self) -> Actor: ...
 
 
-def label(config: HALMAConfig) -> str:
-    """An agent's name as in Table 1; "+ KG" for one that is guided by its knowledge graph."""
-    return config.agent.upper() + (" + KG" if config.guided else "")
+def label(config: HALMAConfig | GivenConfig) -> str:
+    """An agent's name as in Table 1. A guided agent is called what it is: people wrote its strategy (see prior.py)."""
+    if isinstance(config, GivenConfig):
+        return config.agent
+    return GUIDED if config.guided else config.agent.upper()
 
 
-def images(config: HALMAConfig, test: str) -> str:
+def images(config: HALMAConfig | GivenConfig, test: str) -> str:
     """Whose handwriting an agent sees in a test.
 
     Decision: the training problems are shown in the handwriting of the training, all other tests in handwriting that
@@ -63,64 +68,82 @@ def images(config: HALMAConfig, test: str) -> str:
 
 
 def evaluate_splits(
-    run: Playable,
+    run: Playable | GivenAgent | Callable[..., Any],
     splits: Splits,
     *,
     seeds: Sequence[int] = SEEDS,
     tell: Callable[[str], None] | None = None,
+    beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
-    """Play every test of `splits` once with each seed, as the run's actor plays.
+    """Play every test of `splits` once with each seed, as the run's actor plays, and as others play beside it.
 
-    :param run: see `load_run`.
-    :param seeds: of what is left to chance: what the actor draws, and how visual panels are drawn.
+    :param run: see `load_run`; or any function (observation, info) -> options, see `GivenAgent`, which also takes one
+        that is made for a single environment or for visual panels.
+    :param seeds: of what is left to chance: what the actor draws, and how panels are drawn that are not fixed.
     :param tell: is called with the name of each test before it is played.
-    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests"}; a test is {"mazes": how many, "reason": why
-        there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds, "low", "high": the 95 %
-        bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over the seeds}}.
-    :raises InputError: no seed, or knowledge bases of options of another length.
+    :param beside: by name, others that play the same tests; see comparisons.py.
+    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
+        how many, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
+        "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over
+        the seeds}}.
+    :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
     """
     if not seeds:
         raise InputError("no seeds; give at least one")
-    config = run.config
     length = splits.manifest["knowledge"]["max_opt_len"]
+    agent = cast(
+        "Playable | GivenAgent", run if hasattr(run, "config") else GivenAgent(cast("Callable[..., Any]", run))
+    )
+    if isinstance(agent, GivenAgent):
+        agent = replace(agent, max_opt_len=length)
+    config = agent.config
     if length != config.max_opt_len:
         raise InputError(
             f"the splits were made for options of {length} primitives and the run has {config.max_opt_len}: "
             "give the run its own splits"
         )
-    played: dict[str, np.ndarray] = {}
-    for test in splits:
-        if tell is not None:
-            tell(test)
-        played[test] = play_test(run, splits[test], test, seeds)
-    tests = {test: summarise(played[test]) if test in played else _absent(splits, test) for test in SPLITS}
-    dynamic = [played[test] for test in TESTS if test in played]
-    tests[DYNAMIC] = (
-        summarise(np.concatenate(dynamic, axis=2))
-        if dynamic
-        else {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
-    )
+
+    def tests_of(make: MakeActor | None) -> dict[str, Summary]:
+        played = {}
+        for test in splits:
+            if tell is not None:
+                tell(test)
+            played[test] = play_test(agent, splits[test], test, seeds, make)
+        return _summaries(splits, played)
+
     return {
         "schema": SCHEMA,
         "agent": label(config),
         "config": json.loads(json.dumps(config.to_json())),  # as it is once it was read from a file
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
-        "tests": tests,
+        "tests": tests_of(None),
+        "beside": {name: tests_of(make) for name, make in (beside or {}).items()},
     }
 
 
-def play_test(run: Playable, mazes: Mazes, test: str, seeds: Sequence[int]) -> np.ndarray:
-    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds."""
-    env, actor = env_of(run.config, mazes, test), run.actor()
-    return np.stack([np.stack(play(actor, env, np.arange(len(mazes)), seed)) for seed in seeds], axis=1)
+def play_test(
+    run: Playable | GivenAgent, mazes: Mazes, test: str, seeds: Sequence[int], make: MakeActor | None = None
+) -> np.ndarray:
+    """The measures (3, S, M) of an episode in each of M mazes with each of S seeds.
+
+    :param make: makes another actor than the run's.
+    """
+    given = isinstance(run, GivenAgent)
+    size = 1 if given and run.single else len(mazes)  # so many mazes are played side by side
+    env = env_of(run.config, mazes, test, size)
+    actor = make(env) if make is not None else run.actor(test) if given else run.actor()
+    batches = np.arange(len(mazes)).reshape(-1, size)
+    played = [[np.stack(play(actor, env, batch, seed)) for batch in batches] for seed in seeds]
+    return np.stack([np.concatenate(parts, axis=1) for parts in played], axis=1)
 
 
-def env_of(config: HALMAConfig, mazes: Mazes, test: str) -> HALMAVectorEnv:
-    """An environment for each maze of a test, as the run's agent is to see them."""
-    seen = {"images": images(config, test)} if config.observation == "visual" else {}
+def env_of(config: HALMAConfig | GivenConfig, mazes: Mazes, test: str, size: int | None = None) -> HALMAVectorEnv:
+    """An environment for each maze of a test, or so many, as the run's agent is to see them."""
+    visual = config.observation == "visual"
+    seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
     return HALMAVectorEnv(
-        len(mazes), mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen
+        size or len(mazes), mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen
     )
 
 
@@ -135,6 +158,18 @@ def summarise(played: np.ndarray) -> Summary:
             "per_maze": _rounded(per_maze),
         }
     return found
+
+
+def _summaries(splits: Splits, played: Mapping[str, np.ndarray]) -> dict[str, Summary]:
+    """All tests of one run, from the measures of those that have mazes."""
+    tests = {test: summarise(played[test]) if test in played else _absent(splits, test) for test in SPLITS}
+    dynamic = [played[test] for test in TESTS if test in played]
+    tests[DYNAMIC] = (
+        summarise(np.concatenate(dynamic, axis=2))
+        if dynamic
+        else {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
+    )
+    return tests
 
 
 def _absent(splits: Splits, test: str) -> Summary:
@@ -167,7 +202,8 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
     names.
 
     :param evaluations: of `evaluate_splits`.
-    :returns: by name {"agent", "config" without the seed, "runs": how many, "tests"}. A test is as in `evaluate_splits`
+    :returns: by name {"agent", "config" without the seed, "runs": how many, "tests"}; after a guided agent those that
+        played beside each of its runs, which have "beside", the name of the agent. A test is as in `evaluate_splits`
         where there is one run; with several, mean, std and interval are over the runs that have the test, "runs" is how
         many these are, "per_run" their means, "mazes" how many these had together, and "reason" is why the others, or
         all, have none.
@@ -175,15 +211,27 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for evaluation in evaluations:
         groups.setdefault(json.dumps(_without_seed(evaluation["config"]), sort_keys=True), []).append(evaluation)
-    return {
-        name: {
-            "agent": group[0]["agent"],
-            "config": _without_seed(group[0]["config"]),
-            "runs": len(group),
-            "tests": {test: together([one["tests"][test] for one in group]) for test in ROWS},
-        }
-        for name, group in zip(_names(list(groups.values())), groups.values(), strict=True)
-    }
+    found: dict[str, dict[str, Any]] = {}
+    names = _names(list(groups.values()))
+    for name, group in zip(names, groups.values(), strict=True):
+        first = group[0]
+        about = {"config": _without_seed(first["config"]), "runs": len(group)}
+        found[name] = {"agent": first["agent"], **about, "tests": _tests_together([one["tests"] for one in group])}
+        told = name.removeprefix(first["agent"])  # what it takes to tell it from others of that name
+        for other in first.get("beside", {}):
+            tests = [one["beside"][other] for one in group if other in one.get("beside", {})]
+            if len(tests) == len(group):
+                found[other + told] = {"agent": other, **about, "beside": name, "tests": _tests_together(tests)}
+    return found
+
+
+def agents_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The columns that are runs of agents, without those that played beside them."""
+    return {name: column for name, column in found.items() if "beside" not in column}
+
+
+def _tests_together(tests: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
+    return {test: together([one[test] for one in tests]) for test in ROWS}
 
 
 def together(summaries: Sequence[Summary]) -> Summary:
@@ -238,4 +286,5 @@ def load_evaluation(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not valid JSON ({error}); evaluate the run again") from None
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
-    return value
+    # Fields of the config that came later than the run have their defaults, as in `config_values`.
+    return {**value, "config": {**HALMAConfig().to_json(), **value["config"]}}

@@ -1,36 +1,63 @@
-"""What an agent's own moves taught it beyond the knowledge bases, as facts counted from MEM.
+"""What a guided agent's own moves taught it, as facts counted from MEM; nothing else of MEM guides it.
 
-They stand beside the facts of the knowledge bases (envs/halma/facts.py) in the graph halma/RUN/knowledge:
+They are in the graph halma/RUN/knowledge:
 
-    change:yellow 6>yellow 3:right 1+2   fellFrom yellow 6, fellTo yellow 3, fellThrough right 1+2
-    right        lowers          yellow      each move to the right lowered yellow, or used it up
+    yellow 6     greaterThan     yellow 3    a pair of KB_S (envs/halma/knowledge_base.py)
+    change:yellow 6>yellow 3:right 1+2       fellFrom yellow 6, fellTo yellow 3, fellThrough right 1+2
+    yellow 3     affords         right 1+2   the move left no yellow digit of the one that the panel showed
+    right        lowers          yellow      each move to the right lowered yellow, or left none of it
     left         raises          yellow
     right        stoppedWithout  yellow      where no yellow was shown, no move to the right was carried out
-    purple       goneAt          goal        it is shown on the way, and was gone wherever a trial reached the goal
+    purple       reaches         goal        moves to the right that ended on the goal used up the purple digit
     circle       leadsTo         left        the last way out of a panel with a circle, in trials that reached the goal
     lesser digit shows           hint        a move that used up the lesser of two digits of a colour ended at a hint
     dice 3+3+3+3 endsAs          stopped     whatever the direction, it was never carried out
 
-A change is stated from the third time it was met, as in the knowledge bases. The others are generalisations: they are
-stated when they held in all of at least `LAW` cases, except leadsTo, which is stated for the direction that was taken
-at two thirds of the panels or more (a move can jump over a crossing and come back).
+Only what the agent observed counts. After a trial's last move it is somewhere else, so where that move ended, the
+goal's panel too, is no evidence; that it ended on the goal is told to the agent, and so is whether a move was carried
+out. KB_C and KB_A count such panels, and add up the primitives of options to find the digit that an option is about;
+the tests are made from them, but they guide no agent. Here an option is about the one digit of a colour that was shown
+before and not after it; what that digit is, `affords` says, and what other options measure follows by rules.json.
+
+How much evidence each takes was chosen on memories of random moves in training mazes:
+
+    a change or a use  as many cases as the knowledge bases ask for
+    stoppedWithout     if moves were carried out as often without the colour as with it, cases without any would have
+                       come about by chance in less than `CHANCE`
+    leadsTo            a direction was taken at more than half of the panels with the shape: so says the lower end of
+                       Wilson's interval, for a move can jump over a crossing and come back (a quarter of them did)
+    reaches            all of at least `GOALS` different panels, and the colour is none that every move needs (half of
+                       the goals lie at a wall)
+    the others         all of at least `LAW` cases
 """
 
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 
-from gumption.envs.halma.facts import HAS_DIRECTION, HAS_PRIMITIVES, LEADS_TO, Triple
+from gumption.envs.halma.kb_graph import (
+    AFFORDS,
+    GREATER_THAN,
+    HAS_DIRECTION,
+    HAS_PRIMITIVES,
+    LEADS_TO,
+    Triple,
+    digit_label,
+)
+from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES
 from gumption.envs.halma.memory import REACHED, Memory
 
 ALL_COLOURS = (*COLOURS, *GOAL_COLOURS)
-LAW = 10  # cases that a generalisation takes
+LAW = 30  # cases that a generalisation takes
+GOALS = 10  # different panels from which a goal was reached in one direction
+CHANCE = 0.001
+NORMAL = 2.5758  # standard deviations of Wilson's interval: 99 %
 
 FELL_FROM, FELL_TO, FELL_THROUGH = "fellFrom", "fellTo", "fellThrough"
 LOWERS, RAISES, STOPPED_WITHOUT = "lowers", "raises", "stoppedWithout"
-GONE_AT, GOAL = "goneAt", "goal"
+REACHES, GOAL = "reaches", "goal"
 SHOWS, LESSER, HINT = "shows", "lesser digit", "hint"
 ENDS_AS, STOPPED = "endsAs", "stopped"
 
@@ -68,10 +95,14 @@ class Options:
     def name(primitives: tuple[int, ...]) -> str:
         return "dice " + ("+".join(map(str, primitives)) or "0")
 
-    @staticmethod
-    def orders(bag: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The other orders of a bag's primitives."""
-        return sorted(set(permutations(bag)) - {bag})
+    def move(self, direction: int, option: int) -> str:
+        """The name of an option in a direction, "right 2+3"."""
+        return self.names[option].replace("dice", DIRECTIONS[direction])
+
+    def made_of(self, direction: int, option: int) -> list[Triple]:
+        """What such an option is made of, as facts."""
+        move = self.move(direction, option)
+        return [(move, HAS_DIRECTION, DIRECTIONS[direction]), (move, HAS_PRIMITIVES, self.names[option])]
 
     def of(self, primitives: np.ndarray) -> np.ndarray:
         """(..., t) primitives 0 to 3, t <= max_opt_len -> (...) int64 index of the bag they are."""
@@ -100,20 +131,26 @@ def shown_digits(rows: np.ndarray) -> np.ndarray:
 def experience_facts(memory: Memory, options: Options, threshold: int = 3) -> list[Triple]:
     """The facts above, sorted.
 
-    :param threshold: how often a change has to be met.
+    :param threshold: how often a pair, a change or a use has to be met.
     """
     moves = _Moves.of(memory, options)
     falls = moves.fell.all_of(LAW) & moves.still_shown(threshold)
+    ways = falls & moves.stopped_without
+    uses = _uses(moves, ways, options, threshold)
+    measured = _measured(uses, options)[moves.option]
+    reaches = _reaches_goal(memory, moves, falls, measured) & ~ways.any(0)
     return sorted(
         [
+            *_semantics(memory, threshold),
+            *_changes(moves, falls, options, threshold),
+            *_affordances(uses, options),
             *_related(LOWERS, DIRECTIONS, ALL_COLOURS, falls),
             *_related(RAISES, DIRECTIONS, ALL_COLOURS, moves.rose.all_of(LAW)),
-            *_related(STOPPED_WITHOUT, DIRECTIONS, ALL_COLOURS, moves.stopped_without.all_of(LAW)),
-            *_related(LEADS_TO, SHAPES, DIRECTIONS, _led(memory, threshold)),
-            *((ALL_COLOURS[c], GONE_AT, GOAL) for c in np.flatnonzero(_gone_at_goal(memory, moves))),
-            *([(LESSER, SHOWS, HINT)] if _lesser_shows_hint(memory, moves, falls) else []),
+            *_related(STOPPED_WITHOUT, DIRECTIONS, ALL_COLOURS, moves.stopped_without),
+            *_related(LEADS_TO, SHAPES, DIRECTIONS, _led(memory)),
+            *((ALL_COLOURS[c], REACHES, GOAL) for c in np.flatnonzero(reaches)),
+            *([(LESSER, SHOWS, HINT)] if _lesser_shows_hint(memory, moves, falls, measured) else []),
             *((options.names[o], ENDS_AS, STOPPED) for o in np.flatnonzero(moves.option_stopped.all_of(LAW))),
-            *_changes(moves, falls, options, threshold),
         ]
     )
 
@@ -131,46 +168,47 @@ class _Law(NamedTuple):
 class _Moves(NamedTuple):
     """MEM by direction and colour.
 
+    :ivar seen: (n,) bool: the move was carried out, and the agent saw where it ended.
     :ivar most, most_after: (n, 8) int8 the greatest digit of each colour in s and in s', 0 for none.
-    :ivar pair: (n, 8) int8 the lesser of two different digits of a colour in s, 0 where there are not two.
+    :ivar lesser: (n, 8) int8 the lesser of two different digits of a colour in s, 0 where there are not two.
     :ivar option: (n,) int64 index of the option.
-    :ivar fell, rose, stopped_without: (4, 8) laws; `option_stopped` (options,).
+    :ivar fell, rose: (4, 8) laws; `option_stopped` (options,).
+    :ivar stopped_without: (4, 8) bool.
     """
 
-    valid: np.ndarray
+    seen: np.ndarray
     direction: np.ndarray
-    length: np.ndarray
     option: np.ndarray
     most: np.ndarray
     most_after: np.ndarray
-    pair: np.ndarray
+    lesser: np.ndarray
     fell: _Law
     rose: _Law
-    stopped_without: _Law
     option_stopped: _Law
+    stopped_without: np.ndarray
 
     @classmethod
     def of(cls, memory: Memory, options: Options) -> "_Moves":
         valid, direction = memory.valid, memory.direction
+        seen = valid & memory.seen_after
         before, after = shown_digits(memory.before), shown_digits(memory.after)
         most, most_after = before.max(-1), after.max(-1)
         least = before.min(-1)
         option = options.of(memory.option[:, 1:])
-        moved = valid[:, None] & (most > 0)
-        without = most == 0
-        each = np.bincount(option, minlength=len(options))
+        moved = seen[:, None] & (most > 0)
+        cases = _by_direction(moved, direction)
         return cls(
-            valid, direction, memory.length, option, most, most_after, np.where(least < most, least, 0),
-            _Law(_by_direction(moved & (most_after < most), direction), _by_direction(moved, direction)),
-            _Law(_by_direction(moved & (most_after > most), direction), _by_direction(moved, direction)),
-            _Law(_by_direction(without & ~valid[:, None], direction), _by_direction(without, direction)),
-            _Law(np.bincount(option[~valid], minlength=len(options)), each),
+            seen, direction, option, most, most_after, np.where(least < most, least, 0),
+            _Law(_by_direction(moved & (most_after < most), direction), cases),
+            _Law(_by_direction(moved & (most_after > most), direction), cases),
+            _Law(*(np.bincount(part, minlength=len(options)) for part in (option[~valid], option))),
+            _stopped_without(most > 0, valid, direction),
         )  # fmt: skip
 
     def still_shown(self, threshold: int) -> np.ndarray:
         """(4, 8) bool: the digit was seen falling to another one, not only being used up."""
-        seen = self.valid[:, None] & (self.most > 0) & (self.most_after > 0)
-        return _by_direction(seen, self.direction) >= threshold
+        shown = self.seen[:, None] & (self.most > 0) & (self.most_after > 0)
+        return _by_direction(shown, self.direction) >= threshold
 
 
 def _by_direction(cases: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -178,11 +216,60 @@ def _by_direction(cases: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return np.stack([cases[direction == d].sum(0) for d in range(4)])
 
 
+def _stopped_without(shown: np.ndarray, valid: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """(4, 8) bool: without the colour no move was carried out, and that is not by chance.
+
+    Early on most moves are stopped whatever is shown, so a number of cases alone tells nothing.
+    """
+    done = _by_direction(shown & valid[:, None], direction) / np.maximum(1, _by_direction(shown, direction))
+    without = _by_direction(~shown, direction)
+    none = _by_direction(~shown & valid[:, None], direction) == 0
+    return none & (without >= LAW) & ((1 - done) ** without < CHANCE)
+
+
 def _related(relation: str, subjects: tuple[str, ...], objects: tuple[str, ...], table: np.ndarray) -> list[Triple]:
     return [(subjects[i], relation, objects[j]) for i, j in np.argwhere(table).tolist()]
 
 
-def _led(memory: Memory, threshold: int) -> np.ndarray:
+def _semantics(memory: Memory, threshold: int) -> list[Triple]:
+    """The pairs of KB_S, which needs s alone."""
+    pairs = np.argwhere(KnowledgeBases.of(memory, threshold).s).tolist()
+    return [(digit_label(d1, d), GREATER_THAN, digit_label(d2, d)) for d1, d2, d in pairs]
+
+
+def _uses(moves: _Moves, ways: np.ndarray, options: Options, threshold: int) -> np.ndarray:
+    """(k, 4) int64 rows direction, colour, digit, option: the option used the digit up often enough.
+
+    One digit of the colour was shown, and none after the move; and the colour is one that ends where the way ends.
+    """
+    used = ways[moves.direction] & moves.seen[:, None] & (moves.most > 0) & (moves.lesser == 0)
+    row, colour = np.nonzero(used & (moves.most_after == 0))
+    parts = moves.direction[row], colour, moves.most[row, colour], moves.option[row]
+    return _often(parts, (4, 8, _DIGITS, len(options)), threshold)
+
+
+def _often(parts: tuple[np.ndarray, ...], sizes: tuple[int, ...], threshold: int) -> np.ndarray:
+    """(k, m) int64 sorted distinct rows of m arrays (n,) of indices below `sizes`, those met often enough."""
+    kinds, counts = np.unique(np.ravel_multi_index(parts, sizes), return_counts=True)
+    return np.stack(np.unravel_index(kinds[counts >= threshold], sizes), axis=1)
+
+
+def _affordances(uses: np.ndarray, options: Options) -> list[Triple]:
+    facts: set[Triple] = set()
+    for d, c, digit, o in uses.tolist():
+        move = options.move(d, o)
+        facts |= {(f"{ALL_COLOURS[c]} {digit}", AFFORDS, move), *options.made_of(d, o)}
+    return sorted(facts)
+
+
+def _measured(uses: np.ndarray, options: Options) -> np.ndarray:
+    """(options,) int64: the digit that an option was seen to use up, 0 for none or several."""
+    table = np.zeros((len(options), _DIGITS), dtype=bool)
+    table[uses[:, 3], uses[:, 2]] = True
+    return np.where(table.sum(1) == 1, table.argmax(1), 0)
+
+
+def _led(memory: Memory) -> np.ndarray:
     """(4, 4) bool: the shape of a hint leads to a direction.
 
     Whoever reaches the goal has left each place for the last time towards it, for a maze has one way from any cell.
@@ -197,41 +284,50 @@ def _led(memory: Memory, threshold: int) -> np.ndarray:
     _, once = np.unique(np.stack([place_codes(memory.before[left]), direction], axis=1), axis=0, return_index=True)
     counts = np.zeros((4, 4), dtype=np.int64)
     np.add.at(counts, (shape[once], direction[once]), 1)
-    return (counts >= threshold) & (3 * counts >= 2 * counts.sum(1, keepdims=True))
+    return _wilson_low(counts, counts.sum(1, keepdims=True)) > 0.5
 
 
-def _gone_at_goal(memory: Memory, moves: _Moves) -> np.ndarray:
-    """(8,) bool: a colour that panels show, and none of at least `LAW` different panels at the goal."""
-    reached = np.flatnonzero((memory.flags & REACHED) != 0)
-    if len(np.unique(place_codes(memory.after[reached]))) < LAW:
-        return np.zeros(8, dtype=bool)
-    return ((moves.most[reached] > 0).sum(0) >= LAW) & ~(moves.most_after[reached] > 0).any(0)
+def _wilson_low(held: np.ndarray, cases: np.ndarray) -> np.ndarray:
+    """The lower end of Wilson's interval of the share held / cases; 0 where there are no cases."""
+    n = np.maximum(1, cases)
+    share, spread = held / n, NORMAL**2 / n
+    return (share + spread / 2 - NORMAL * np.sqrt((share * (1 - share) + spread / 4) / n)) / (1 + spread)
 
 
-def _lesser_shows_hint(memory: Memory, moves: _Moves, falls: np.ndarray) -> bool:
-    """Whether moves as long as the lesser of two digits of the colour that their direction lowers ended at a hint."""
-    own = falls[moves.direction] & (moves.pair == moves.length[:, None]) & (moves.pair > 0)
-    landed = own.any(1) & moves.valid & ((memory.flags & REACHED) == 0)
+def _reaches_goal(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    """(8,) bool: whenever a move that lowers the colour ended on the goal, it used up the one digit shown of it.
+
+    :param measured: (n,) the digit that the option of each move is known to use up, 0 for none.
+    """
+    reached = np.flatnonzero(((memory.flags & REACHED) != 0) & (measured > 0))
+    direction = moves.direction[reached]
+    about = falls[direction]  # (k, 8)
+    used = (moves.most[reached] == measured[reached, None]) & (moves.lesser[reached] == 0)
+    panels = np.stack([place_codes(memory.before[reached]), direction], axis=1)
+    found = np.zeros(8, dtype=bool)
+    for colour in range(8):
+        mine = about[:, colour]
+        found[colour] = len(np.unique(panels[mine], axis=0)) >= GOALS and bool(used[mine, colour].all())
+    return found
+
+
+def _lesser_shows_hint(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np.ndarray) -> bool:
+    """Whether moves that used up the lesser of two digits of the colour that their direction lowers ended at a hint."""
+    own = falls[moves.direction] & (moves.lesser == measured[:, None]) & (moves.lesser > 0)
+    landed = own.any(1) & moves.seen
     return int(landed.sum()) >= LAW and bool((memory.after[landed, 10] > 0).all())
 
 
 def _changes(moves: _Moves, falls: np.ndarray, options: Options, threshold: int) -> list[Triple]:
     """Digits that a move in the direction that lowers their colour left with another value."""
-    shown = falls[moves.direction] & moves.valid[:, None] & (moves.most > 0) & (moves.most_after > 0)
+    shown = falls[moves.direction] & moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
     row, colour = np.nonzero(shown)
     parts = (moves.direction[row], colour, moves.most[row, colour], moves.most_after[row, colour], moves.option[row])
-    sizes = (4, 8, _DIGITS, _DIGITS, len(options))
-    kinds, counts = np.unique(np.ravel_multi_index(parts, sizes), return_counts=True)
     facts: list[Triple] = []
-    for d, c, high, low, o in np.stack(np.unravel_index(kinds[counts >= threshold], sizes), axis=1).tolist():
-        move = options.names[o].replace("dice", DIRECTIONS[d])
+    for d, c, high, low, o in _often(parts, (4, 8, _DIGITS, _DIGITS, len(options)), threshold).tolist():
+        move = options.move(d, o)
         before, after = f"{ALL_COLOURS[c]} {high}", f"{ALL_COLOURS[c]} {low}"
         node = f"change:{before}>{after}:{move}"
-        facts += [
-            (node, FELL_FROM, before),
-            (node, FELL_TO, after),
-            (node, FELL_THROUGH, move),
-            (move, HAS_DIRECTION, DIRECTIONS[d]),
-            (move, HAS_PRIMITIVES, options.names[o]),
-        ]
+        facts += [(node, FELL_FROM, before), (node, FELL_TO, after), (node, FELL_THROUGH, move)]
+        facts += options.made_of(d, o)
     return sorted(set(facts))

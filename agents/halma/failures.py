@@ -16,7 +16,7 @@ from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Maze, Mazes, Move
 from gumption.envs.halma.maze import DIRECTIONS, Cell
 from gumption.envs.halma.oracle import justified_moves
-from gumption.kg.scene import COLOURS
+from gumption.kg.views.scene import COLOURS
 
 from .acting import Actor, moves_of
 from .evaluation import Playable, env_of

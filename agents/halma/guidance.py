@@ -62,6 +62,11 @@ class Guide:
         it does not measure, 10 for those that were never carried out."""
         return self._scores.transpose(1, 2, 0)
 
+    @property
+    def attainable(self) -> np.ndarray:
+        """(11,) bool: the lengths of `scores` that some option has."""
+        return self._scoring.attainable[:, 0, 0] == 0
+
     def direction_bias(self) -> np.ndarray:
         """(B, 4) float32: of each direction."""
         return (self._scores + self._scoring.attainable).max(0)

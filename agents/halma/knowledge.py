@@ -4,11 +4,10 @@
     knowledge.greater[COLOURS.index("yellow"), 8, 6]                        # whether it knows that yellow 8 > yellow 6
     print(knowledge.why("yellow 8", "greaterThan", "yellow 6"))             # and how, down to what it lived through
 
-The graph halma/RUN/knowledge holds the facts of the run's knowledge bases (envs/halma/facts.py), what else was counted
-in MEM (experience.py), and what is seen rather than known: which digit and colour an entity shows, which primitives an
-option has, which two values a pair has. Everything else follows by the Horn rules of rules.json, in the graph
-halma/RUN/knowledge/inferred. A table's entry is set where one of the two has its fact, so an empty memory gives empty
-tables.
+The graph halma/RUN/knowledge holds what was counted in MEM (experience.py), and what is seen rather than known: which
+digit and colour an entity shows, which primitives an option has, which two values a pair has. Everything else follows
+by the Horn rules of rules.json, in the graph halma/RUN/knowledge/inferred. A table's entry is set where one of the two
+has its fact, so an empty memory gives empty tables. What of this people have put in is listed in prior.py.
 """
 
 import hashlib
@@ -21,25 +20,24 @@ from pathlib import Path
 import numpy as np
 
 from gumption.data import InputError
-from gumption.envs.halma.facts import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
-from gumption.envs.halma.knowledge_base import KnowledgeBases
+from gumption.envs.halma.kb_graph import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
 from gumption.envs.halma.maze import DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph, explain, infer, read_rules
-from gumption.kg.fact_arrays import default_into
-from gumption.kg.proof import Explanation
-from gumption.kg.rules import Rule, rules_to_json
+from gumption.kg.rules.fact_arrays import default_into
+from gumption.kg.rules.horn import Rule, rules_to_json
+from gumption.kg.rules.proof import Explanation
 
 from .experience import (
     ALL_COLOURS,
     ENDS_AS,
     GOAL,
-    GONE_AT,
     HINT,
     LEADS_TO,
     LESSER,
     LOWERS,
     RAISES,
+    REACHES,
     SHOWS,
     STOPPED,
     STOPPED_WITHOUT,
@@ -49,7 +47,7 @@ from .experience import (
 
 MEASURES, EQUALS, OPPOSITE = "measures", "equals", "opposite"
 HAS_FIRST, HAS_SECOND, SWAPPED = "hasFirst", "hasSecond", "swapped"
-HAS_REST, HAS_LAST, ASCENDING = "hasRest", "hasLast", "ascending"
+HAS_REST, HAS_LAST = "hasRest", "hasLast"
 
 _MAX_OPT_LEN = "maxOptLen"
 _VALUES = tuple(str(value) for value in range(10))
@@ -69,7 +67,7 @@ class HALMAKnowledge:
     :ivar stopped_without: (4, 8) bool: no way in this direction where the colour is not shown.
     :ivar opposite: (4, 4) bool.
     :ivar leads_to: (4, 4) bool [shape, direction]: what a hint means.
-    :ivar gone_at_goal: (8,) bool: colours that are used up at the goal.
+    :ivar reaches_goal: (8,) bool: colours whose digit is used up by the move to the goal.
     :ivar lesser_shows_hint: bool: the lesser of two digits of a colour is where hints are.
     :ivar fingerprint: sha256 (hex) of the facts and rules that the tables were made from.
     """
@@ -84,7 +82,7 @@ class HALMAKnowledge:
     stopped_without: np.ndarray
     opposite: np.ndarray
     leads_to: np.ndarray
-    gone_at_goal: np.ndarray
+    reaches_goal: np.ndarray
     lesser_shows_hint: bool
     fingerprint: str
     _source: "_Source" = field(repr=False)
@@ -103,7 +101,7 @@ class HALMAKnowledge:
     ) -> "HALMAKnowledge":
         """What follows from a memory, through a graph of its own.
 
-        :param threshold: of the knowledge bases: how often something has to be met.
+        :param threshold: how often a pair, a change or a use has to be met.
         """
         graph = KnowledgeGraph()
         return cls.of(graph, add_knowledge(graph, "memory", memory, threshold=threshold), rules)
@@ -143,7 +141,7 @@ class HALMAKnowledge:
             stopped_without=source.table(STOPPED_WITHOUT, DIRECTIONS, ALL_COLOURS),
             opposite=source.table(OPPOSITE, DIRECTIONS),
             leads_to=source.table(LEADS_TO, SHAPES, DIRECTIONS),
-            gone_at_goal=source.table(GONE_AT, ALL_COLOURS, (GOAL,))[:, 0],
+            reaches_goal=source.table(REACHES, ALL_COLOURS, (GOAL,))[:, 0],
             lesser_shows_hint=bool(source.table(SHOWS, (LESSER,), (HINT,))[0, 0]),
             fingerprint=source.fingerprint,
             _source=source,
@@ -172,7 +170,7 @@ class HALMAKnowledge:
             (STOPPED_WITHOUT, self.stopped_without, DIRECTIONS, ALL_COLOURS),
             (OPPOSITE, self.opposite, DIRECTIONS, DIRECTIONS),
             (LEADS_TO, self.leads_to, SHAPES, DIRECTIONS),
-            (GONE_AT, self.gone_at_goal[:, None], ALL_COLOURS, (GOAL,)),
+            (REACHES, self.reaches_goal[:, None], ALL_COLOURS, (GOAL,)),
         ):
             for i, j in np.argwhere(table).tolist():
                 yield subjects[i], relation, objects[j]
@@ -217,16 +215,15 @@ def add_knowledge(graph: KnowledgeGraph, run: str, memory: Memory, *, threshold:
     """
     name = f"{graph_name(run)}/knowledge"
     options = Options(memory.max_opt_len)
-    bases = KnowledgeBases.of(memory, threshold)
     old = list(graph.triples(graph=name))
     with graph.transaction():
         graph.remove(old, graph=name)
-        graph.add([*bases.facts(), *experience_facts(memory, options, threshold), *seen_facts(options)], graph=name)
+        graph.add([*experience_facts(memory, options, threshold), *seen_facts(options)], graph=name)
         graph.annotate(
             name,
             {
                 "source": f"the memory of the run {run}",
-                "memory": bases.memory,
+                "memory": memory.fingerprint,
                 "threshold": str(threshold),
                 _MAX_OPT_LEN: str(memory.max_opt_len),
             },
@@ -246,8 +243,6 @@ def seen_facts(options: Options) -> Iterator[Triple]:
             yield _pair(a, b), HAS_SECOND, b
             yield _pair(a, b), SWAPPED, _pair(b, a)
     for bag in options.bags:
-        for order in options.orders(bag):
-            yield options.name(order), ASCENDING, options.name(bag)
         if len(bag) > 1:
             yield options.name(bag), HAS_REST, options.name(bag[:-1])
             yield options.name(bag), HAS_LAST, options.name(bag[-1:])

@@ -1,6 +1,7 @@
 """A network as an actor: it perceives, remembers, asks its knowledge and chooses."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -134,4 +135,4 @@ def knowledge_of(folder: Path, upto: int | None = None) -> "HALMAKnowledge":
     memory = Memory.load(folder)
     if upto is not None and len(memory) < upto:
         raise InputError(f"{folder} has {len(memory)} records, fewer than the {upto} that the run's knowledge is of")
-    return HALMAKnowledge.of_memory(Memory(memory.records[:upto], memory.max_opt_len))
+    return HALMAKnowledge.of_memory(replace(memory, records=memory.records[:upto]))

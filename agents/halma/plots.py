@@ -11,7 +11,7 @@ import numpy as np
 
 from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
 from gumption.data import InputError
-from gumption.kg.scene import COLOURS
+from gumption.kg.views.scene import COLOURS
 
 from .evaluation import DYNAMIC, MEASURES, ROWS
 
@@ -123,27 +123,29 @@ def _percent(axis: Axes, label: str) -> None:
 
 
 def plot_learning(
-    curves: Mapping[str, Mapping[str, Any]], stem: str | os.PathLike[str], title: str = ""
+    curves: Mapping[str, Mapping[str, Any] | None], stem: str | os.PathLike[str], title: str = ""
 ) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: finished trials and valid moves over the episodes, mean and interval over the seeds.
 
     :param curves: by the name of the agent: {"episodes": (points,), "finished_trials", "valid_moves": (runs, points)},
-        moving averages over as many episodes as there are training mazes (paper, F.2).
+        moving averages over as many episodes as there are training mazes (paper, F.2). An agent without a curve is
+        left out, and keeps its colour: that of its place, as in `plot_table`.
     :raises InputError: nothing to draw.
     """
+    drawn = {name: curve for name, curve in curves.items() if curve}
     panels = [
-        Panel(heading, [Line(name, curve["episodes"], curve[key]) for name, curve in curves.items()], scale=scale)
+        Panel(heading, [Line(name, curve["episodes"], curve[key]) for name, curve in drawn.items()], scale=scale)
         for heading, key, scale in (
             ("Finished trials", "finished_trials", TRIALS),
             ("Valid moves", "valid_moves", VALID),
         )
     ]
-    return plot_curves(panels, stem, title)
+    return plot_curves(panels, stem, title, {name: number for number, name in enumerate(curves)})
 
 
 def read_learning(run_dir: Path) -> dict[str, Any] | None:
     """The learning curve of a run for `plot_learning`; None for a run that has not told of any episode."""
-    from gumption.agents.runs import read_metrics
+    from gumption.agents.run_folder import read_metrics
 
     lines = read_metrics(run_dir)
     if not lines:

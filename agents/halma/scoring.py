@@ -52,7 +52,7 @@ class Scoring:
         measurable = np.isin(np.arange(10), knowledge.measure[knowledge.measure > 0])
         # What each direction is about: the colour of its digits, and that of the goal's.
         self._way = _only_colour(knowledge.lowers & knowledge.stopped_without)
-        self._goal = _only_colour(knowledge.lowers & knowledge.gone_at_goal)
+        self._goal = _only_colour(knowledge.lowers & knowledge.reaches_goal)
         unknown = np.zeros((1, 10, 10), dtype=bool)
         greater = np.concatenate([knowledge.greater, unknown])[self._way]  # (4, 10, 10), by direction
         self._step = np.stack([_one_option(table, measurable) for table in greater])

@@ -6,7 +6,6 @@ its weight; objects, the sum of z_pres; squared_error of the reconstruction, a p
 """
 
 import hashlib
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -20,24 +19,20 @@ import torch
 from torch import Tensor
 
 from gumption.agents.progress import Bar
-from gumption.agents.runs import CONFIG, MANIFEST, add_metrics, read_metrics, write_metrics
+from gumption.agents.run_folder import RunFolder, read_metrics
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
-from gumption.data.writing import write_json
 from gumption.envs.halma import Mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import (
-    has_checkpoint,
-    load_checkpoint,
     optimiser_tensors,
     pick_device,
     restore_optimiser,
-    save_checkpoint,
 )
 
 from .space import Space, SpaceOutput
 from .space_config import Anneal, SpaceConfig
-from .space_encoder import FOLDER, KIND, MODEL, SpaceEncoder, model_of
+from .space_encoder import KIND, MODEL, SpaceEncoder, model_of
 from .space_pictures import draw_inference
 
 OPTIMISERS = {"rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}
@@ -143,31 +138,30 @@ def pretrain_space(
         "images": painter.images,
         "panels": {"count": len(rows), "sha256": hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()},
     }
-    run_dir = Path(run_dir)
-    _check_free(run_dir, settings, resume)
-    run = _Pretraining(settings, rows, painter, run_dir, pick_device(device), steps)
+    folder = RunFolder(run_dir, settings)
+    folder.check(resume)
+    run = _Pretraining(folder, rows, painter, pick_device(device), steps)
     return run.run(progress)
 
 
 class _Pretraining:
     def __init__(
         self,
-        settings: dict[str, Any],
+        folder: RunFolder,
         rows: np.ndarray,
         painter: PanelPainter,
-        run_dir: Path,
         device: torch.device,
         steps: int,
     ) -> None:
-        self.settings, self.rows, self.painter, self.run_dir = settings, rows, painter, run_dir
+        self.folder, self.rows, self.painter = folder, rows, painter
+        self.settings = settings = folder.settings
         self.device, self.steps, self.seed = device, steps, settings["seed"]
         self.step, self.wall_s = 0, 0.0
-        folder = run_dir / FOLDER
         tensors: dict[str, Tensor] = {}
-        if has_checkpoint(folder):
-            tensors, meta = load_checkpoint(folder, KIND)
+        if folder.has_checkpoint:
+            tensors, meta = folder.load(KIND)
             self.step, self.wall_s = meta["step"], meta["wall_s"]
-            self.model = model_of(tensors, meta["model"], folder).to(device)
+            self.model = model_of(tensors, meta["model"], folder.path).to(device)
         else:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(self.seed)
@@ -184,10 +178,8 @@ class _Pretraining:
         self.shown = painter.draw(self.rows[self._rng(0).integers(len(rows), size=SHOWN)], self._rng(0))
 
     def run(self, progress: bool) -> SpaceEncoder:
-        run_dir = self.run_dir
-        write_json(run_dir / CONFIG, self.settings)
-        write_json(run_dir / MANIFEST, self._manifest())
-        write_metrics(run_dir, [line for line in read_metrics(run_dir) if line["step"] <= self.step])
+        self.folder.begin(self._manifest())
+        self.folder.write_metrics([line for line in read_metrics(self.folder.path) if line["step"] <= self.step])
         log_every, keep_every = self.settings["log_every"], self.settings["keep_every"]
         sums = torch.zeros(len(MEASURES), device=self.device)
         kept, started = self.step, perf_counter()
@@ -199,7 +191,7 @@ class _Pretraining:
                     seconds, started = perf_counter() - started, perf_counter()
                     line = self._line(sums, seconds)
                     sums.zero_()
-                    add_metrics(run_dir, line)
+                    self.folder.add_metrics(line)
                     told = f"{line['pictures_per_s']:,.0f} pictures/s, error {line['squared_error']:.4f}"
                     bar.show(self.step, told)
                 if self.step % keep_every == 0:
@@ -254,8 +246,8 @@ class _Pretraining:
         for name, optimiser in self.optimisers.items():
             tensors |= optimiser_tensors(optimiser, name)
         meta = {"kind": KIND, "step": self.step, "wall_s": self.wall_s, "model": self.settings["model"]}
-        save_checkpoint(self.run_dir / FOLDER, tensors, meta)
-        draw_inference(SpaceEncoder(self.model), self.shown, self.run_dir / "plots" / f"step-{self.step:06}.png")
+        self.folder.save(tensors, meta)
+        draw_inference(SpaceEncoder(self.model), self.shown, self.folder.path / "plots" / f"step-{self.step:06}.png")
         self.model.train().requires_grad_(True)
 
     def _rng(self, *purpose: int) -> np.random.Generator:
@@ -284,20 +276,3 @@ def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
         (output.reconstruction - inputs).square().mean(),
     )
     return torch.stack([value.detach() for value in values])
-
-
-def _check_free(run_dir: Path, settings: dict[str, Any], resume: bool) -> None:
-    """Refuse a folder that is in use; to resume is to have the same settings. Nothing is written."""
-    if not run_dir.exists() or (run_dir.is_dir() and not any(run_dir.iterdir())):
-        return
-    try:
-        before = json.loads((run_dir / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = None
-    if not isinstance(before, dict) or before.get("world") != settings["world"]:
-        raise InputError(f"{run_dir} exists and is not a pretraining of SPACE; choose another name")
-    if not resume:
-        raise InputError(f"{run_dir} holds a run already; go on with it (resume), or choose another name")
-    changed = [name for name, value in json.loads(json.dumps(settings)).items() if before.get(name) != value]
-    if changed:
-        raise InputError(f"{run_dir} was begun with another {', '.join(changed)}; choose another name")

@@ -4,6 +4,10 @@ Everything is boolean algebra over tables (10, 10, 4): greater digit d1, lesser 
 meant as the knowledge bases mean it: visited as often as the threshold asks. A pair that was seen once or twice is not
 in it (paper, footnote 6).
 
+Decision: no AfT or AnT test asks for a pair that panels showed as often as the threshold asks, in whatever colours, at
+valid or invalid moves, in s or s'. KB_S counts valid decisions alone, so such a pair may be in it with no type; but it
+was seen, and these tests ask what was not.
+
 Decision: what is asked once and never again is a pair together with its type, (d1, d2, type). Were it the two digits
 alone, ST-2 and AfT-3 could ask nothing at all: ST-2 asks for (5, 3, up) because 5 and 3 were seen with another type,
 and with that other type ST-1 asks for them. Decision: such a triple belongs to the first test whose definition it
@@ -72,7 +76,7 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
     """(10, 10, 4) bool by test: the triples that meet its definition, before each is given to the first such test."""
     s, c, a = knowledge.s, knowledge.c, np.einsum("itjt->ijt", knowledge.a)  # a: both digits understood in this type
     seen = s.any(2, keepdims=True)
-    unseen = GREATER[:, :, None] & ~seen  # in KB_S with no type at all
+    unseen = (GREATER & ~shown_pairs(knowledge))[:, :, None] & ~seen  # in KB_S with no type, and hardly ever shown
     return {
         "ST-1": s,
         "ST-2": seen & ~s,
@@ -80,8 +84,13 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
         "AfT-2": unseen & a,
         "AfT-3": unseen & ~c & c.any(2, keepdims=True),
         "AfT-4": unseen & ~a & _in_affordance(knowledge)[:, :, None],
-        "AnT": np.repeat(_transitive(known_pairs(knowledge))[:, :, None], 4, axis=2),
+        "AnT": np.repeat((_transitive(known_pairs(knowledge)) & ~shown_pairs(knowledge))[:, :, None], 4, axis=2),
     }
+
+
+def shown_pairs(knowledge: KnowledgeBases) -> np.ndarray:
+    """(10, 10) bool: pairs d1 > d2 that panels showed often enough, whatever was decided there and in any colours."""
+    return knowledge.sightings.sum(2) >= knowledge.threshold
 
 
 def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
@@ -118,11 +127,19 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
         return f"of {PAIRS} pairs none is in KB_S"
     if test == "ST-2":
         return f"of {PAIRS} pairs {n_seen} are in KB_S, each of them with all four types"
+    shown = shown_pairs(knowledge)
     if test == "AnT":
-        return _why_no_analogy(known_pairs(knowledge))
+        return _why_no_analogy(known_pairs(knowledge), shown)
     if n_seen == PAIRS:
         return f"all {PAIRS} pairs are in KB_S"
-    begin = f"of {PAIRS} pairs {n_seen} are in KB_S; of the other {PAIRS - n_seen}, "
+    unseen &= ~shown
+    n_shown = PAIRS - n_seen - int(unseen.sum())
+    begin = f"of {PAIRS} pairs {n_seen} are in KB_S"
+    if n_shown:
+        begin += f" and {n_shown} more were shown as often"
+    if n_seen + n_shown == PAIRS:
+        return begin
+    begin += f"; of the other {PAIRS - n_seen - n_shown}, "
     if met:
         return f"{begin}{met} (counted with types) would do, but they belong to {' and '.join(owners)}"
     causal = test in ("AfT-1", "AfT-3")
@@ -138,7 +155,7 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     return f"{begin}{inside} are in {name}, {told}"
 
 
-def _why_no_analogy(known: np.ndarray) -> str:
+def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
     n_known = int(known.sum())
     if n_known == PAIRS:
         return f"all {PAIRS} pairs are known from KB_S, KB_C or KB_A"
@@ -146,4 +163,6 @@ def _why_no_analogy(known: np.ndarray) -> str:
     chains = known @ known
     if not (chains & ~known).any():
         return f"{begin}none of the other {PAIRS - n_known} follows from two known ones"
+    if follow := int(_transitive(known).sum()):
+        return f"{begin}of the other {PAIRS - n_known}, {follow} that two known ones entail were shown as often"
     return f"{begin}there is no template, three known pairs d1>d2, d2>d3 and d1>d3"

@@ -9,8 +9,8 @@ paper's rules leave choices open; these are the decisions, in one place:
   agent that runs into a wall two hundred times would otherwise pass any threshold. s' was seen too, but it is s of the
   next record and counts there: counted in both, a pair met twice would pass a threshold of 3 (footnote 6: what random
   exploration did should not). What was *seen*, whatever was decided there, is kept beside it: `sightings` counts the
-  records that show a pair in s or in s', valid or not, and `panels` the whole panels. A test that has to be certain
-  that an agent never saw a pair asks those.
+  records that show a pair in s or in s', valid or not, and `panels` the whole panels. AfT and AnT, which ask what an
+  agent has not seen, ask those (diagnostics.py).
 - *A pair of KB_S* is a crossing and a wall digit of one direction that differ (one digit twice has no order).
 - *KB_C* counts a digit that changes from s to s' by the option's length, in the option's own direction (it falls) and
   in the opposite one (it rises): affordance and causality are partial relations, "defined within each type and its
@@ -33,14 +33,14 @@ import numpy as np
 
 from gumption.data import InputError
 
-from .facts import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
+from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
 from .maze import DIRECTIONS
 from .memory import Memory
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-    from .facts import Triple
+    from .kb_graph import Triple
 
 SCHEMA = "gumption/halma-knowledge/1"
 

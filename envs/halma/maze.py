@@ -261,3 +261,9 @@ def _edge(pair: Iterable[Iterable[int]]) -> Edge:
     if abs(a[0] - b[0]) + abs(a[1] - b[1]) != 1:
         raise InputError(f"the edge {a} to {b} does not join neighbours")
     return a, b
+
+
+def panel_items(row: np.ndarray) -> list[tuple[str, str]]:
+    """What is drawn for the places of a panel row (11,) that are not 0, in their order: class and colour."""
+    items = [(str(digit.value), digit.colour) for digit in row_digits(row)]
+    return [*items, (SHAPES[row[10] - 1], "grey")] if row[10] else items

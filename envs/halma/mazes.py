@@ -14,6 +14,8 @@ from gumption.data.writing import write_text
 from .maze import SIDE, STEPS, Cell, Maze
 from .oracle import option_capacity, straight_runs
 
+MAZES = "mazes.jsonl"  # of a run or a memory
+
 CELLS = SIDE * SIDE
 OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's index, by direction: -10, 1, 10, -1
 COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
@@ -158,9 +160,14 @@ class Mazes:
         """sha256 of the mazes, in their order."""
         return hashlib.sha256("".join(maze.fingerprint for maze in self.mazes).encode()).hexdigest()
 
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """What a run or a memory keeps of the mazes that it is of: MAZES, JSON Lines, a maze a line."""
+        return {MAZES: "".join(json.dumps(maze.to_json()) + "\n" for maze in self.mazes)}
+
     def save(self, path: str | Path) -> None:
         """Write JSON Lines, a maze a line."""
-        write_text(Path(path), "".join(json.dumps(maze.to_json()) + "\n" for maze in self.mazes))
+        write_text(Path(path), self.files[MAZES])
 
     @classmethod
     def load(cls, path: str | Path) -> "Mazes":

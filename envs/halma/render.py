@@ -1,10 +1,12 @@
 """Pictures of HALMA: the panel at the left and the maze at the right, as in the paper's Fig. S4, and trials as GIFs.
 
-    draw(maze, cell, mode, trail=(), picture=None) -> str ("ansi") or (256, 520, 3) uint8 ("rgb_array")
-    trial_gif(path, maze, moves, picture_seed=0, milliseconds=900)
+    draw(maze, cell, mode, trail=(), picture=None, size=600) -> str ("ansi") or (H, W, 3) uint8 ("rgb_array")
+    trial_gif(path, maze, moves, picture_seed=0, milliseconds=900, size=400)
 
-`trail` is the cells where the moves of a trial ended, the start first; `picture` is the visual panel (128, 128, 3) that
-an agent saw. Without one a panel is drawn that depends on what it shows alone, so that drawing disturbs no generator.
+Above the halves stands what they are, below them a legend of colours, shapes and marks. `size` is the side of a half in
+pixels; with 600 the whole picture is (780, 1230). `trail` is the cells where the moves of a trial ended, the start
+first; `picture` is the visual panel (128, 128, 3) that an agent saw. Without one a panel is drawn that depends on what
+it shows alone, so that drawing disturbs no generator.
 """
 
 from __future__ import annotations
@@ -20,56 +22,69 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.writing import whole_file
 
+from .legend import AGENT, FAINT, FLOOR, GOAL, HINT, START, TEXT, TRAIL, draw_disc, draw_legend, draw_shape
 from .maze import COLOURS, DIRECTIONS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, panel_row, row_digits
 from .oracle import Move
-from .visual import PANEL, PanelPainter
+from .visual import PanelPainter
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
 
 LEGEND = "S start, G goal, @ agent, + crossing; == and # are walked"
-SCALE = 2  # of the panel
-VIEW, GAP, CAPTION = SCALE * PANEL, 8, 24  # pixels: height and width of either half; between them; line below, in GIFs
-CELL = 24  # pixels; ten cells and a margin fill the view
+SIZE, GIF_SIZE, VIEW = 600, 400, 256  # pixels: sides of either half of a frame, in a GIF, and of a maze alone
+GAP, TITLE, BELOW = 0.05, 0.07, 0.23  # of the size: between the halves, the line above them, the legend
+CELL = 3 / 32  # of the size; ten cells and a margin fill the view
 FINE = 4  # drawn so many times as large, then averaged, which makes edges smooth
-SURROUND, FLOOR, WALL = (48, 52, 58), (244, 244, 240), (48, 52, 58)
-HINT, TRAIL, AGENT, START, GOAL = (172, 172, 168), (86, 140, 216), (30, 84, 172), (208, 60, 52), (46, 148, 84)
+SURROUND, PAPER = (48, 52, 58), (28, 31, 36)
 
 
 @overload
 def draw(
-    maze: Maze, cell: Cell, mode: Literal["ansi"], trail: Sequence[Cell] = (), picture: np.ndarray | None = None
+    maze: Maze,
+    cell: Cell,
+    mode: Literal["ansi"],
+    trail: Sequence[Cell] = (),
+    picture: np.ndarray | None = None,
+    size: int = SIZE,
 ) -> str: ...
 
 
 @overload
 def draw(
-    maze: Maze, cell: Cell, mode: Literal["rgb_array"], trail: Sequence[Cell] = (), picture: np.ndarray | None = None
+    maze: Maze,
+    cell: Cell,
+    mode: Literal["rgb_array"],
+    trail: Sequence[Cell] = (),
+    picture: np.ndarray | None = None,
+    size: int = SIZE,
 ) -> np.ndarray: ...
 
 
 @overload
 def draw(
-    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None
+    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None, size: int = SIZE
 ) -> str | np.ndarray: ...
 
 
 def draw(
-    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None
+    maze: Maze, cell: Cell, mode: str, trail: Sequence[Cell] = (), picture: np.ndarray | None = None, size: int = SIZE
 ) -> str | np.ndarray:
     """The panel of a cell beside its maze; see the head of this module.
 
     :param mode: "ansi" or "rgb_array".
-    :raises InputError: another mode; the maze has no such cell.
+    :param size: of a picture; at least 100 pixels.
+    :raises InputError: another mode; a lesser size; the maze has no such cell.
     """
     row = panel_row(maze, cell)
     if mode == "ansi":
         return side_by_side(panel_lines(row), maze_lines(maze, cell, trail))
     if mode != "rgb_array":
         raise InputError(f"mode is {mode!r}; it can be ansi or rgb_array")
+    if size < 100:
+        raise InputError(f"size is {size}; below 100 pixels the legend cannot be read")
     left = panel_picture(row) if picture is None else picture
-    return np.asarray(_joined(left, maze, cell, trail))
+    return np.asarray(_joined(left, maze, cell, trail, size))
 
 
 # ---- text
@@ -135,23 +150,24 @@ def panel_picture(row: np.ndarray, seed: int = 0) -> np.ndarray:
     return _painter().draw(row[None], rng)[0]
 
 
-def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = ()) -> np.ndarray:
-    """(256, 256, 3) uint8: the maze with hints, start (red dot), goal (green ring), agent (blue) and its trail."""
+def maze_picture(maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW) -> np.ndarray:
+    """(size, size, 3) uint8: the maze with hints, start (red dot), goal (green ring), agent (blue) and its trail."""
     from PIL import Image, ImageDraw
 
-    image = Image.new("RGB", (FINE * VIEW, FINE * VIEW), SURROUND)
-    _MazeDrawing(ImageDraw.Draw(image), maze).draw(cell, trail)
-    return np.asarray(image.resize((VIEW, VIEW), Image.Resampling.BOX))
+    image = Image.new("RGB", (FINE * size, FINE * size), SURROUND)
+    _MazeDrawing(ImageDraw.Draw(image), maze, FINE * size).draw(cell, trail)
+    return np.asarray(image.resize((size, size), Image.Resampling.BOX))
 
 
 class _MazeDrawing:
     """Draws one maze, its box in the middle of the view; lengths are in units of a cell."""
 
-    def __init__(self, canvas: ImageDraw, maze: Maze) -> None:
+    def __init__(self, canvas: ImageDraw, maze: Maze, size: int) -> None:
         self.canvas, self.maze = canvas, maze
         low_x, low_y, wide, high = _box(maze)
-        self.unit = FINE * CELL
-        middle = FINE * VIEW / 2
+        self.unit = CELL * size
+        self.wall = self.unit / 24  # half of what separates touching corridors
+        middle = size / 2
         self.origin = middle - self.unit * (wide / 2 - 0.5 + low_x), middle + self.unit * (high / 2 - 0.5 + low_y)
 
     def draw(self, cell: Cell, trail: Sequence[Cell]) -> None:
@@ -179,54 +195,59 @@ class _MazeDrawing:
 
     def _square(self, place: Cell) -> None:
         x, y = self._at(place)
-        half = self.unit / 2 - FINE  # leaves a wall between touching corridors
+        half = self.unit / 2 - self.wall
         self.canvas.rectangle((x - half, y - half, x + half, y + half), fill=FLOOR)
 
     def _door(self, a: Cell, b: Cell) -> None:
         """Takes the wall between two connected cells away."""
-        half = self.unit / 2 - FINE
+        half = self.unit / 2 - self.wall
         (x, y), (x2, y2) = self._at(a), self._at(b)
         self.canvas.rectangle((min(x, x2) - half, min(y, y2) - half, max(x, x2) + half, max(y, y2) + half), fill=FLOOR)
 
     def _line(self, a: Cell, b: Cell) -> None:
         self.canvas.line((*self._at(a), *self._at(b)), fill=TRAIL, width=round(0.16 * self.unit))
 
-    def _disc(self, place: Cell, radius: float, fill: tuple[int, int, int]) -> None:
-        x, y = self._at(place)
-        r = radius * self.unit
-        self.canvas.ellipse((x - r, y - r, x + r, y + r), fill=fill)
+    def _disc(self, place: tuple[float, float], radius: float, fill: tuple[int, int, int]) -> None:
+        draw_disc(self.canvas, *self._at(place), radius * self.unit, fill)
 
     def _shape(self, place: Cell, hint: int) -> None:
-        x, y = self._at(place)
-        shape = SHAPES[hint]
-        if shape == "circle":
-            self._disc(place, 0.27, HINT)
-        else:
-            sides = {"triangle": 3, "square": 4, "pentagon": 5}[shape]
-            self.canvas.regular_polygon((x, y, 0.34 * self.unit), sides, fill=HINT)
+        draw_shape(self.canvas, *self._at(place), 0.34 * self.unit, SHAPES[hint], HINT)
 
 
-def _joined(panel: np.ndarray, maze: Maze, cell: Cell, trail: Sequence[Cell], caption: str | None = None) -> Image:
-    """The panel left and the maze right; with a caption there is room for a line of it below."""
+def _joined(
+    panel: np.ndarray, maze: Maze, cell: Cell, trail: Sequence[Cell], size: int, caption: str | None = None
+) -> Image:
+    """The panel left and the maze right, what they are above and the legend below; a caption is told above the maze."""
     from PIL import Image, ImageDraw, ImageFont
 
-    height = VIEW + (0 if caption is None else CAPTION)
-    image = Image.new("RGB", (2 * VIEW + GAP, height), FLOOR)
-    image.paste(Image.fromarray(panel).resize((VIEW, VIEW), Image.Resampling.BILINEAR), (0, 0))
-    image.paste(Image.fromarray(maze_picture(maze, cell, trail)), (VIEW + GAP, 0))
-    if caption is not None:
-        place = GAP, VIEW + CAPTION // 2
-        ImageDraw.Draw(image).text(place, caption, fill=WALL, font=ImageFont.load_default(size=14), anchor="lm")
+    gap, title = round(GAP * size), round(TITLE * size)
+    right = size + gap
+    image = Image.new("RGB", (right + size, title + size + round(BELOW * size)), PAPER)
+    image.paste(Image.fromarray(panel).resize((size, size), Image.Resampling.BILINEAR), (0, title))
+    image.paste(Image.fromarray(maze_picture(maze, cell, trail, size)), (right, title))
+    canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size=round(0.6 * title))
+    margin = round(0.02 * size)
+    canvas.text((margin, title / 2), "what the agent sees", fill=TEXT, font=font, anchor="lm")
+    told = "the maze, which it does not see" if caption is None else caption
+    canvas.text((right + margin, title / 2), told, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
+    draw_legend(canvas, margin, right + margin, title + 1.035 * size, size - 2 * margin)
     return image
 
 
 def trial_gif(
-    path: str | Path, maze: Maze, moves: Iterable[Move], *, picture_seed: int = 0, milliseconds: int = 900
+    path: str | Path,
+    maze: Maze,
+    moves: Iterable[Move],
+    *,
+    picture_seed: int = 0,
+    milliseconds: int = 900,
+    size: int = GIF_SIZE,
 ) -> None:
     """Save a trial as an animated GIF: the start, then a frame after each move; it stays longer on the last.
 
     :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused, like in the game.
     :param picture_seed: another one gives the panels other handwriting and places.
+    :param size: of either half, in pixels.
     :raises InputError: a direction that is none, a length below 1, or a file that cannot be written.
     """
     moves = list(moves)
@@ -234,7 +255,7 @@ def trial_gif(
         if move.direction not in DIRECTIONS or move.length < 1:
             raise InputError(f"{move} is no move: a direction ({', '.join(DIRECTIONS)}) and a length of at least 1")
     trail = [maze.start]
-    frames = [_frame(maze, trail, picture_seed, "the start")]
+    frames = [_frame(maze, trail, picture_seed, size, "the start")]
     for number, move in enumerate(moves, 1):
         told = f"move {number} of {len(moves)}: {move.direction} {move.length}"
         ahead = moved(maze, trail[-1], move)
@@ -242,7 +263,9 @@ def trial_gif(
             told += " is refused"
         else:
             trail.append(ahead)
-        frames.append(_frame(maze, trail, picture_seed, f"{told}, goal" if trail[-1] == maze.goal else told))
+        if trail[-1] == maze.goal:
+            told += ", goal"
+        frames.append(_frame(maze, trail, picture_seed, size, told))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
     with whole_file(Path(path)) as beside:
         frames[0].save(beside, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
@@ -257,11 +280,11 @@ def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:
     return cell[0] + dx * move.length, cell[1] + dy * move.length
 
 
-def _frame(maze: Maze, trail: Sequence[Cell], seed: int, caption: str) -> Image:
+def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str) -> Image:
     from PIL import Image
 
     panel = panel_picture(panel_row(maze, trail[-1]), seed)
-    return _joined(panel, maze, trail[-1], trail, caption).quantize(256, dither=Image.Dither.NONE)
+    return _joined(panel, maze, trail[-1], trail, size, caption).quantize(256, dither=Image.Dither.NONE)
 
 
 # ---- geometry

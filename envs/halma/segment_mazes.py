@@ -38,8 +38,8 @@ class Asked(NamedTuple):
     :ivar cell: where the pair is seen; the oracle stops there.
     :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
     :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
-    :ivar sightings: how many records of MEM show the pair with its type. Not 0 for ST-1; elsewhere it says that the
-        pair was there, but not visited often enough to be in KB_S.
+    :ivar sightings: how many records of MEM show the pair with its type. Not 0 for ST-1; in AfT and AnT less than the
+        threshold.
     :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. Where there are
         any, no maze without them was found, and a failure may have another cause than the pair.
     """

@@ -14,6 +14,7 @@ from .maze import Maze
 from .mazes import Mazes
 
 OBSERVATIONS = ("symbolic", "visual")
+PANELS = ("redrawn", "fixed")
 ORDERS = ("random", "sequential")
 
 
@@ -25,6 +26,8 @@ class HALMASettings:
     :ivar num_mazes, maze_seed, mean_depth, mean_branches: of mazes that are sampled.
     :ivar order: each episode plays a maze drawn at "random", or the next one ("sequential").
     :ivar observation: "symbolic" or "visual".
+    :ivar panels: visual panels are "redrawn" at each look, or "fixed": each cell of each maze has one picture, which is
+        the same whenever and wherever the maze is played.
     :ivar images: whose handwriting the visual panels show: "train" or "test", of the digits that ship, or "train-full"
         or "test-full", of all of MNIST.
     :ivar max_opt_len: primitives of an option, T.
@@ -41,6 +44,7 @@ class HALMASettings:
     mean_branches: float = 5
     order: str = "random"
     observation: str = "symbolic"
+    panels: str = "redrawn"
     images: str = "train"
     max_opt_len: int = 5
     trials: int = 10
@@ -52,9 +56,11 @@ class HALMASettings:
 
     def __post_init__(self) -> None:
         """:raises InputError: a value that is unknown or out of range."""
-        for name, known in (("observation", OBSERVATIONS), ("order", ORDERS)):
+        for name, known in (("observation", OBSERVATIONS), ("panels", PANELS), ("order", ORDERS)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} is {getattr(self, name)!r}; it can be {' or '.join(known)}")
+        if self.panels != "redrawn" and self.observation != "visual":
+            raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
         for name in ("num_mazes", "max_opt_len", "trials", "max_steps", "max_trial_steps"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:

@@ -18,7 +18,7 @@ from .maze import DIRECTIONS, STEPS, Cell, Maze
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
     from .segment_mazes import Record
-    from .split_files import Splits
+    from .splits import Splits
 
 DIGITS = range(1, 10)
 ORDER = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
@@ -69,6 +69,10 @@ class Facts:
         seen = any((d1, d2, x) in self.s or (d1, d2, x) in self.c for x in DIRECTIONS)
         return seen or (d1 > d2 and self.understood(d1) and self.understood(d2))
 
+    def shown(self, d1: int, d2: int) -> bool:
+        """Whether panels showed a pair often enough, whatever the colours and whatever was decided there."""
+        return sum(self.sightings[d1, d2, x] for x in DIRECTIONS) >= self.threshold
+
     def understood(self, digit: int) -> bool:
         """Whether a digit is understood through affordance in some type."""
         return any((digit, x) in self.a for x in DIRECTIONS)
@@ -101,8 +105,8 @@ class Facts:
             return bool(in_s) and type_ not in in_s
         if test == "AnT":
             follows = any(self.known(d1, middle) and self.known(middle, d2) for middle in DIGITS)
-            return not self.known(d1, d2) and follows and self.template
-        if in_s:
+            return not self.known(d1, d2) and not self.shown(d1, d2) and follows and self.template
+        if in_s or self.shown(d1, d2):
             return False
         return {
             "AfT-1": type_ in in_c,

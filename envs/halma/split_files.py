@@ -7,60 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gumption.data import InputError
-from gumption.data.writing import present_folder, whole_folder
+from gumption.data.writing import present_folder
+from gumption.envs.split_files import SplitFormat, read_file, write_folder
 
 from .diagnostics import Pair, known_pairs
 from .knowledge_base import THRESHOLD, KnowledgeBases
 from .maze import DIRECTIONS, Maze
 from .maze import SCHEMA as MAZE_SCHEMA
-from .mazes import Mazes
+from .mazes import MAZES, Mazes
 from .memory import FOLDER, Memory
 from .segment_mazes import ATTEMPTS, MEAN_BRANCHES, MEAN_DEPTH, SPLITS, Asked, BuiltTest, Record, build_tests
 from .split_check import check_splits
+from .splits import Splits
 
 SCHEMA = "gumption/halma-splits/1"
+FORMAT = SplitFormat(SCHEMA, indent=1)
 MANIFEST = "manifest.json"
-MAZES = "mazes.jsonl"  # of a run
 
 
 def file_name(test: str) -> str:
     """The file of a test's mazes."""
     return f"{test}.jsonl"
-
-
-@dataclass(frozen=True, eq=False)
-class Splits(Mapping[str, Mazes]):
-    """The mazes of a folder of splits by test, in the order of SPLITS; tests without mazes are left out.
-
-    :ivar records: what each maze asks, by test, in the order of the mazes.
-    :ivar manifest: counts, parameters, sizes of the knowledge bases, reasons, sha256 of the files.
-    """
-
-    records: dict[str, tuple[Record, ...]]
-    manifest: dict[str, Any]
-    _mazes: dict[str, Mazes] = field(init=False, repr=False, default_factory=dict)
-
-    def __getitem__(self, test: str) -> Mazes:
-        if test not in self._mazes:
-            self._mazes[test] = Mazes(record.maze for record in self.records[test])
-        return self._mazes[test]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.records)
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        """Why a test has no mazes, by test."""
-        return {test: entry["reason"] for test, entry in self.manifest["tests"].items() if entry["reason"]}
 
 
 class Experience(NamedTuple):
@@ -88,9 +60,25 @@ def read_run(run: str | Path, *, threshold: int = THRESHOLD) -> Experience:
     memory = Memory.load(run / FOLDER)
     if not (run / MAZES).is_file():
         raise InputError(f"{run}: the run has no {MAZES}, the mazes it was trained on; train it again")
-    mazes = Mazes.load(run / MAZES)
+    return _experience(memory, run / MAZES, threshold)
+
+
+def read_memory(folder: str | Path, *, threshold: int = THRESHOLD) -> Experience:
+    """Read what splits are made from in a folder that `RecordMemory` wrote.
+
+    :raises InputError: no memory there, one without its mazes, or of other mazes.
+    """
+    folder = Path(folder)
+    memory = Memory.load(folder)
+    if not (folder / MAZES).is_file():
+        raise InputError(f"{folder}: no {MAZES} there, the mazes of its records; for the memory of a run give the run")
+    return _experience(memory, folder / MAZES, threshold)
+
+
+def _experience(memory: Memory, path: Path, threshold: int) -> Experience:
+    mazes = Mazes.load(path)
     if len(memory) and int(memory.maze.max()) >= len(mazes):
-        raise InputError(f"{run / MAZES}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")
+        raise InputError(f"{path}: {len(mazes)} mazes, but the memory is of maze {memory.maze.max()}, from 0 on")
     return Experience(KnowledgeBases.of(memory, threshold), mazes, memory.warning)
 
 
@@ -128,7 +116,7 @@ def split_contents(
     for test, made in built.items():
         sha256 = None
         if made.records:
-            lines = (_canonical(_record_json(record, knowledge.fingerprint)) for record in made.records)
+            lines = (FORMAT.line(_record_json(record, knowledge.fingerprint)) for record in made.records)
             contents[file_name(test)] = "".join(lines).encode()
             sha256 = hashlib.sha256(contents[file_name(test)]).hexdigest()
         tests[test] = {
@@ -139,9 +127,8 @@ def split_contents(
             "refused": [{"pair": [p.d1, p.d2], "type": p.type, "reason": reason} for p, reason in made.refused],
             "sha256": sha256,
         }
-    contents[MANIFEST] = _manifest_bytes(
+    contents[MANIFEST] = FORMAT.seal(
         {
-            "schema": SCHEMA,
             "maze_schema": MAZE_SCHEMA,
             "parameters": {
                 "seed": seed,
@@ -168,39 +155,8 @@ def split_contents(
 
 
 def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bool = False) -> bool:
-    """Write a folder of splits, beside its place and then renamed; False where it is there already, byte for byte.
-
-    :param force: replace other splits.
-    :raises InputError: other splits are there, or something else than splits; an error of the system.
-    """
-    folder = Path(folder)
-    there = present_folder(folder)
-    try:
-        names = sorted(path.name for path in there.iterdir()) if there.is_dir() else []
-        present = {name for name in names if name in _possible_names()}
-        if present == set(contents) and all((there / name).read_bytes() == contents[name] for name in present):
-            return False
-    except OSError as error:
-        raise InputError(f"{there}: cannot be read ({error.strerror or error})") from None
-    _refuse_other(folder, names, force)
-    with whole_folder(folder) as beside:
-        for name, content in contents.items():
-            (beside / name).write_bytes(content)
-    return True
-
-
-def _refuse_other(folder: Path, names: list[str], force: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} exists and is no folder; choose another name")
-    foreign = [name for name in names if name not in _possible_names()]
-    if foreign:
-        raise InputError(f"{folder} holds {foreign[0]}, which belongs to no splits; choose another folder")
-    if names and not force:
-        raise InputError(f"{folder} holds other splits; choose another folder, or replace them with --force")
-
-
-def _possible_names() -> set[str]:
-    return {MANIFEST, *(file_name(test) for test in SPLITS)}
+    """Write a folder of splits; see `gumption.envs.split_files.write_folder`."""
+    return write_folder(Path(folder), contents, {MANIFEST, *(file_name(test) for test in SPLITS)}, force=force)
 
 
 def load_splits(folder: str | Path) -> Splits:
@@ -210,19 +166,12 @@ def load_splits(folder: str | Path) -> Splits:
         record of a maze.
     """
     folder = present_folder(Path(folder))
-
-    def read(name: str) -> bytes:
-        try:
-            return (folder / name).read_bytes()
-        except OSError as error:
-            raise InputError(f"{folder / name}: cannot be read ({error.strerror}); make the splits again") from None
-
-    return _parse(folder, read)
+    return _parse(folder, lambda name: read_file(folder / name))
 
 
 def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
     """:param folder: for messages. :param read: gives the content of a file."""
-    manifest = _read_manifest(folder / MANIFEST, read(MANIFEST))
+    manifest = FORMAT.unseal(read(MANIFEST), folder / MANIFEST)
     records: dict[str, tuple[Record, ...]] = {}
     for test in SPLITS:
         sha256 = manifest["tests"][test]["sha256"]
@@ -235,30 +184,6 @@ def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
         lines = content.decode(errors="replace").splitlines()
         records[test] = tuple(_record(line, test, fingerprint, f"{path}:{n}") for n, line in enumerate(lines, 1))
     return Splits(records, manifest)
-
-
-def _read_manifest(path: Path, content: bytes) -> dict[str, Any]:
-    try:
-        manifest = json.loads(content)
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error}); make the splits again") from None
-    schema = manifest.get("schema") if isinstance(manifest, dict) else None
-    if schema != SCHEMA:
-        raise InputError(f"{path}: schema is {schema!r}, expected {SCHEMA!r}; make the splits again")
-    manifest.pop("sha256", None)
-    if _manifest_bytes(manifest) != content:
-        raise InputError(f"{path}: its content does not match its sha256; it was changed, make the splits again")
-    return manifest
-
-
-def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
-    """The manifest as a file, with the sha256 of everything else in it."""
-    sha256 = hashlib.sha256(_canonical(manifest).encode()).hexdigest()
-    return (json.dumps(manifest | {"sha256": sha256}, indent=1) + "\n").encode()
-
-
-def _canonical(content: dict[str, Any]) -> str:
-    return json.dumps(content, separators=(",", ":")) + "\n"
 
 
 def _record_json(record: Record, fingerprint: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ items of the panel are put at random into the slots of a grid, which always has 
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, overload
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -50,6 +50,20 @@ _GREY = len(_COLOUR_NAMES) - 1
 _SHAPE_KIND = 9  # kinds of image: 0 to 8 are the digits 1 to 9, then the shapes in the order of SHAPES
 
 
+class Layout(NamedTuple):
+    """What is left to chance in n panels, drawn once: a picture is worked out again from this alone.
+
+    :ivar size: (n, 11) int16 pixels of the square of each place of the row, 0 where nothing is shown.
+    :ivar left, top: (n, 11) int16 of its left upper corner.
+    :ivar image: (n, 11) int32, which image of the handwriting it shows.
+    """
+
+    size: np.ndarray
+    left: np.ndarray
+    top: np.ndarray
+    image: np.ndarray
+
+
 class PanelPainter:
     """Draws panels with the handwriting of one set of digits."""
 
@@ -80,14 +94,24 @@ class PanelPainter:
             the smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around all that is drawn of its item, zeros
             where nothing is shown.
         """
+        pictures, found = self.render(rows, self.lay_out(rows, rng))
+        return (pictures, found) if boxes else pictures
+
+    def lay_out(self, rows: np.ndarray, rng: np.random.Generator) -> Layout:
+        """Draw sizes, places and images of the items of rows (n, 11)."""
         sizes = _draw_sizes(rows != 0, rng)
-        x, y = _draw_places(sizes, rng)
+        left, top = _draw_places(sizes, rng)
         panel, slot = np.nonzero(sizes)
-        values = rows[panel, slot].astype(np.int64)
-        kind = np.where(slot == 10, _SHAPE_KIND - 1, -1) + np.abs(values)
-        image = self._stock.choose(kind, rng)
-        tint = _TINTS[_colours(slot, values)]
-        size, left, top = (array[panel, slot] for array in (sizes, x, y))
+        image = np.zeros(sizes.shape, dtype=np.int32)
+        kind = np.where(slot == 10, _SHAPE_KIND - 1, -1) + np.abs(rows[panel, slot].astype(np.int64))
+        image[panel, slot] = self._stock.choose(kind, rng)
+        return Layout(sizes, left, top, image)
+
+    def render(self, rows: np.ndarray, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+        """The panels of rows (n, 11) in their layout: pictures and boxes as of `draw`."""
+        panel, slot = np.nonzero(layout.size)
+        tint = _TINTS[_colours(slot, rows[panel, slot].astype(np.int64))]
+        size, left, top, image = (part[panel, slot] for part in layout)
         pictures = np.zeros((len(rows), PANEL, PANEL, 3), dtype=np.uint8)
         found = np.zeros((len(rows), 11, 4), dtype=np.int16)
         for side in np.unique(size).tolist():
@@ -97,10 +121,9 @@ class PanelPainter:
             coloured >>= 8
             place = panel[chosen], top[chosen], left[chosen]
             _windows(pictures, side)[place] = coloured.astype(np.uint8).reshape(len(chosen), side, 3 * side)
-            if boxes:
-                corner = np.stack([left[chosen], top[chosen]] * 2, axis=1)
-                found[panel[chosen], slot[chosen]] = inked + corner
-        return (pictures, found) if boxes else pictures
+            corner = np.stack([left[chosen], top[chosen]] * 2, axis=1)
+            found[panel[chosen], slot[chosen]] = inked + corner
+        return pictures, found
 
 
 def _windows(pictures: np.ndarray, side: int) -> np.ndarray:

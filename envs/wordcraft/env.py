@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.kg import NaryRelation
 
-from .facts import COMBINES_WITH, COMPONENT_OF, Triple
+from .facts import RELATION_NAMES, RELATIONS
+from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD
 from .settings import WordCraftSettings, World
 
@@ -110,6 +115,32 @@ class WordCraftVectorEnv(NativeVectorEnv):
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         self.world.set_up(self.engine, columns, options)
 
+    @property
+    def memory_layout(self) -> Layout:
+        return layout(self.engine.slots, self.book.hash)
+
+    def episode_begins(self) -> np.ndarray:
+        return self.engine.steps == 0
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        return self.table.copy(), self.selection.copy()
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        engine, (table, selection) = self.engine, before
+        flags = SUCCESS * engine.success + DONE * engine.done + REFUSED * engine.refused
+        slot = np.clip(actions, -1, 2**31 - 1)
+        made = (engine.picked, engine.product, engine.reward, engine.task)
+        return (engine.goal, table, selection, slot, *made, episode, flags)
+
+    def memory_files(self) -> Mapping[str, str]:
+        return self._entity_file
+
+    @cached_property
+    def _entity_file(self) -> dict[str, str]:
+        return entity_file(self.book)
+
     def observe(self) -> Arrays:
         engine, features = self.engine, self.world.features
         selection = np.zeros((self.num_envs, 2), dtype=np.int64)
@@ -148,26 +179,32 @@ class WordCraftVectorEnv(NativeVectorEnv):
             "action_mask": (column > PAD).astype(np.int8),
         }
 
-    def action_facts(self, i: int) -> list[list[Triple]]:
-        """For each slot of environment i the triples that speak for choosing it: (candidate, combinesWith, selection)
-        once something is selected, and (candidate, componentOf, goal). Empty for an empty slot."""
-        state = self.describe(i)
-        facts: list[list[Triple]] = [
-            [*((entity, COMBINES_WITH, chosen) for chosen in state["selection"]), (entity, COMPONENT_OF, state["goal"])]
-            for entity in state["table"]
-        ]
-        return facts + [[] for _ in range(self.engine.slots - len(facts))]
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return self.world.names
 
-    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What action scores are asked for: goal (B,), candidates (B, S), selection (B,), env ids."""
-        return self.goal, self.table, self.selection
+    @property
+    def relations(self) -> tuple[str | NaryRelation, ...]:
+        return RELATIONS
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """For each slot what would speak for choosing it: (candidate, combinesWith, selection) once something is
+        selected, (candidate, componentOf, goal), and (candidate, makes, goal) given the selection or, before there is
+        one, given anything on the table."""
+        engine = self.engine
+        table = engine.table.T.astype(np.int64)
+        there = table > PAD
+        selection = np.where(there, engine.selection[:, None], 0)
+        goal = np.where(there, engine.goal[:, None], 0)
+        parties = [(table, selection, 0), (table, goal, 0), (table, goal, selection)]
+        return action_facts(RELATION_NAMES, table.shape, parties, partners=table)
 
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import render
 
-        return render(self.describe(i), mode, self._last_mix(i))
+        return render(self.describe(i), mode, self.last_mix(i))
 
-    def _last_mix(self, i: int) -> str:
+    def last_mix(self, i: int) -> str:
         engine, name = self.engine, self.book.label
         if engine.refused[i]:
             return "refused: that slot holds nothing"
@@ -243,11 +280,3 @@ class WordCraftEnv(NativeEnv):
     def action_masks(self) -> np.ndarray:
         """(S,) bool: the slots that hold something, for MaskablePPO."""
         return self.batch.engine.table[:, 0] > PAD
-
-    def action_facts(self) -> list[list[Triple]]:
-        """For each slot the triples that speak for choosing it; see `WordCraftVectorEnv.action_facts`."""
-        return self.batch.action_facts(0)
-
-    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See `WordCraftVectorEnv.kg_query`; B is 1."""
-        return self.batch.kg_query()

@@ -2,17 +2,32 @@
 
 from collections.abc import Iterator
 from os import PathLike
+from typing import Protocol
 
 import numpy as np
 
 from gumption.data import InputError
+from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
-from .splits import PARTS, Split, make_split
+from .splits import Split, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
+MAKES = NaryRelation("makes", HAS_INGREDIENT, HAS_INGREDIENT, HAS_PRODUCT)  # a recipe as the one fact that it is
+RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
+RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
+FACT_PARTS = ("train", "valid", "test", "all")
+# What an agent saw of a recipe: see memory.py.
+OF_RUN, HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "ofRun", "hasRecipe", "hasOutcome", "hasVisits"
 Triple = tuple[str, str, str]
+
+
+class Named(Protocol):
+    """A RecipeBook, or what else has its labels."""
+
+    @property
+    def entities(self) -> tuple[str, ...]: ...
 
 
 def facts(
@@ -22,18 +37,22 @@ def facts(
     split_mode: str | Split = "by_recipe",
     train_ratio: float = 0.8,
     split_seed: int = 0,
+    valid_ratio: float = 0.0,
 ) -> Iterator[Triple]:
     """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
 
     A fact that a training recipe implies is a training fact, whatever else implies it: "test" gives the facts of the
-    test recipes that are not among them.
+    test recipes that are not among them. Settings are chosen on "valid", which is taken out of the training facts:
+    those that only recipes set aside imply. Their share of the training pairs is `valid_ratio`; "train" is then the
+    facts of the others.
 
-    :param split: "train", "test" or "all".
+    :param split: "train", "valid", "test" or "all".
     :param split_mode: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.
-    :raises InputError: unknown part, mode or book; a test part that does not exist.
+    :raises InputError: unknown part, mode or book; a test or valid part that does not exist; a valid_ratio that leaves
+        nothing to one of the two.
     """
-    return _of_part(binary_facts, recipe_book, split, split_mode, train_ratio, split_seed)
+    return _of_part(binary_facts, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio)
 
 
 def recipe_facts(
@@ -43,15 +62,16 @@ def recipe_facts(
     split_mode: str | Split = "by_recipe",
     train_ratio: float = 0.8,
     split_seed: int = 0,
+    valid_ratio: float = 0.0,
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
     Arguments, order and what "test" means are those of `facts`.
     """
-    return _of_part(node_facts, recipe_book, split, split_mode, train_ratio, split_seed)
+    return _of_part(node_facts, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio)
 
 
-def binary_facts(book: RecipeBook, recipes: np.ndarray) -> set[Triple]:
+def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
     """The four triples of each of the (n, 3) rows (a, b, product)."""
     triples: set[Triple] = set()
     for row in recipes.tolist():
@@ -65,7 +85,7 @@ def binary_facts(book: RecipeBook, recipes: np.ndarray) -> set[Triple]:
     return triples
 
 
-def node_facts(book: RecipeBook, recipes: np.ndarray) -> set[Triple]:
+def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
     """The triples of the recipe nodes of (n, 3) rows (a, b, product)."""
     triples: set[Triple] = set()
     for row in recipes.tolist():
@@ -75,9 +95,9 @@ def node_facts(book: RecipeBook, recipes: np.ndarray) -> set[Triple]:
     return triples
 
 
-def _of_part(make, recipe_book, split, split_mode, train_ratio, split_seed) -> Iterator[Triple]:
-    if split not in PARTS:
-        raise InputError(f"split is {split!r}; name the part whose facts you want: train, test or all")
+def _of_part(make, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio) -> Iterator[Triple]:
+    if split not in FACT_PARTS:
+        raise InputError(f"split is {split!r}; name the part whose facts you want: {', '.join(FACT_PARTS)}")
     book = RecipeBook.load(recipe_book)
     if split == "all":
         return iter(sorted(make(book, book.recipes)))
@@ -88,5 +108,26 @@ def _of_part(make, recipe_book, split, split_mode, train_ratio, split_seed) -> I
         parts = make_split(book, split_mode, train_ratio, split_seed)
     if split == "test" and not len(parts.test_recipes):
         raise InputError(f"the split {parts.parameters['mode']!r} has no test recipes")
-    train = make(book, parts.train_recipes)
-    return iter(sorted(train if split == "train" else make(book, parts.test_recipes) - train))
+    if split == "test":
+        return iter(sorted(make(book, parts.test_recipes) - make(book, parts.train_recipes)))
+    rest, valid = _set_aside(parts.train_recipes, valid_ratio, parts.parameters["seed"])
+    if split == "valid" and not valid_ratio:
+        raise InputError("there is no valid part: say by valid_ratio which share of the training pairs it has")
+    train = make(book, rest)
+    return iter(sorted(train if split == "train" else make(book, valid) - train))
+
+
+def _set_aside(recipes: np.ndarray, ratio: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3) recipes in two parts, the second with a share of the distinct pairs."""
+    if not ratio:
+        return recipes, recipes[:0]
+    pairs, pair_of = np.unique(recipes[:, :2], axis=0, return_inverse=True)
+    count = round(ratio * len(pairs))
+    if not 0 < ratio < 1 or not 0 < count < len(pairs):
+        raise InputError(
+            f"valid_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that leaves "
+            "some to both parts"
+        )
+    chosen = np.random.Generator(np.random.PCG64(seed)).permutation(len(pairs))[:count]
+    held_out = np.isin(pair_of.reshape(-1), chosen)
+    return recipes[~held_out], recipes[held_out]

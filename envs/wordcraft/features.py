@@ -17,16 +17,18 @@ def entity_features(
 ) -> np.ndarray:
     """(N + 1, F) float32, row 0 (PAD) zero.
 
-    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file.
+    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file; for labels
+      that have none the next best, told by a warning (see `WordVectors.guessed_vectors`).
     - random: independent draws from a Laplace distribution of mean 0 and standard deviation 0.4 (F = 300), by seed.
     - onehot: F = N.
 
-    :raises InputError: unknown kind, or a label without a word vector.
+    :raises InputError: unknown kind, or a file that holds no word vectors.
     """
     if kind == "glove":
         from gumption.kg import WordVectors
 
-        rows = WordVectors.load(word_vectors).vectors(book.entities)
+        rows, report = WordVectors.load(word_vectors).guessed_vectors(book.entities)
+        report.warn()
     elif kind == "random":
         rng = np.random.Generator(np.random.PCG64(seed))
         rows = rng.laplace(0.0, 0.4 / np.sqrt(2.0), size=(len(book.entities), RANDOM_SIZE))

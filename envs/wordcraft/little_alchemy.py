@@ -9,9 +9,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 
-from .facts import COMBINES_WITH, Triple
+from .facts import COMBINES_WITH
 from .recipe_book import PAD, RecipeBook
 
 CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
@@ -38,6 +39,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         """:raises InputError: an unknown entity, no basic one, or fewer than two steps."""
         check_batch(num_envs, render_mode)
         self.book = book = RecipeBook.load(recipe_book)
+        self._names = ("", *book.entities)
         if max_steps < 2:
             raise InputError(f"max_steps is {max_steps}; a mix takes two")
         size = len(book.entities)
@@ -57,6 +59,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.refusals = np.zeros(num_envs, dtype=np.int64)
         self.refused = np.zeros(num_envs, dtype=bool)
         self.found = np.zeros((num_envs, size), dtype=bool)
+        self._mixed = np.zeros((num_envs, 2), dtype=np.int64)  # the pair of the latest mix, for `render`
+        self._new = np.zeros((num_envs, size), dtype=bool)  # and what it newly made
         self._rows = np.arange(num_envs)
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated = np.zeros(num_envs, dtype=bool)
@@ -90,6 +94,9 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             made = product > PAD
             self.found[rows[made], product[made] - 1] = True
         self.found &= ~self.discovered
+        if self.render_mode is not None:
+            self._mixed[rows] = np.stack([self.selection[rows], actions[rows] + 1], 1)
+            self._new[rows] = self.found[rows]
         self.discovered |= self.found
         self.selection = np.where(accepted, np.where(mixing, PAD, actions + 1), self.selection).astype(np.int16)
         self._reward = self.found.sum(axis=1).astype(np.float32)
@@ -118,6 +125,8 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self.discovered[columns] = discovered
         self.reachable[columns] = reachable
         self.found[columns] = False
+        self._mixed[columns] = PAD
+        self._new[columns] = False
         for state in (self.selection, self.steps, self.refusals, self.refused, self._terminated, self._truncated):
             state[columns] = 0
 
@@ -146,23 +155,29 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             "action_mask": self.discovered[i].astype(np.int8),
         }
 
-    def action_facts(self, i: int) -> list[list[Triple]]:
-        """For each entity the triples that speak for choosing it: (candidate, combinesWith, selection)."""
-        selected = self.book.labels([self.selection[i]])
-        return [
-            [(entity, COMBINES_WITH, chosen) for chosen in selected] if known else []
-            for entity, known in zip(self.book.entities, self.discovered[i], strict=True)
-        ]
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return self._names
 
-    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What action scores are asked for: goal (B,), all PAD; candidates (B, N); selection (B,), env ids."""
-        candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1, dtype=np.int16), np.int16(PAD))
-        return np.zeros(self.num_envs, dtype=np.int16), candidates, self.selection
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return (COMBINES_WITH,)
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """For each discovered entity what would speak for choosing it: (candidate, combinesWith, selection)."""
+        candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1), PAD)
+        selection = np.where(self.discovered, self.selection[:, None], PAD)
+        return action_facts(self.relations, candidates.shape, [(candidates, selection, 0)])
 
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries
 
-        return discoveries(self.describe(i), int(self.reachable[i].sum()), mode)
+        new = self.book.labels(np.flatnonzero(self._new[i]) + 1)
+        last = "refused: that is not known" if self.refused[i] else ""
+        if self._mixed[i].any() and not last:
+            made = f"makes {', '.join(new)}" if new else "makes nothing new"
+            last = f"{' + '.join(self.book.labels(self._mixed[i]))} {made}"
+        return discoveries(self.describe(i), int(self.reachable[i].sum()), mode, last, new)
 
 
 class LittleAlchemyEnv(NativeEnv):
@@ -201,14 +216,6 @@ class LittleAlchemyEnv(NativeEnv):
     def action_masks(self) -> np.ndarray:
         """(N,) bool: the known entities, for MaskablePPO."""
         return self.batch.discovered[0].copy()
-
-    def action_facts(self) -> list[list[Triple]]:
-        """For each entity the triples that speak for choosing it."""
-        return self.batch.action_facts(0)
-
-    def kg_query(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See `LittleAlchemyVectorEnv.kg_query`; B is 1."""
-        return self.batch.kg_query()
 
 
 def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ class RecipeBook:
         :raises InputError: no recipe is left, or there are more entities than env ids.
         """
         self.name = name
-        self.entities = tuple(sorted(entities))
+        self.entities: tuple[str, ...] = tuple(sorted(entities))
         if len(self.entities) > MAX_ENTITIES:
             raise InputError(f"recipe book {name}: {len(self.entities)} entities, at most {MAX_ENTITIES} are supported")
         self._ids = {label: index for index, label in enumerate(self.entities)}
@@ -57,25 +57,26 @@ class RecipeBook:
 
     @classmethod
     def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
-        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, or .json in the form of the 2020 release.
+        """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, .csv, or .json in the form of the 2020
+        release. Its page describes them.
 
         :raises InputError: unknown name (with the known ones), missing file, or a bad entry (with file and place).
         """
         if isinstance(source, RecipeBook):
             return source
         path = Path(source)
-        if path.suffix.lower() not in (".json", ".tsv"):
+        if path.suffix.lower() not in _READERS:
             name = str(source)
             if name not in NAMES:
                 near = difflib.get_close_matches(name, NAMES)
                 hint = f"did you mean {near[0]}?" if near else f"known books: {', '.join(NAMES)}"
-                raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv or .json.")
+                raise InputError(f"no recipe book is called {name!r}; {hint} A file ends in .tsv, .csv or .json.")
             path = data.path(name) if name == "commonsense" else data.fetch(name)
         else:
             name = path.stem
         if not path.is_file():
             raise InputError(f"{path}: no such recipe file")
-        entities, rows = _read_json(path) if path.suffix.lower() == ".json" else _read_tsv(path)
+        entities, rows = _READERS[path.suffix.lower()](path)
         try:
             return cls(name, entities, rows)
         except InputError as error:
@@ -275,5 +276,17 @@ def _read_json(path: Path) -> tuple[list[str], list[Row]]:
 def _read_tsv(path: Path) -> tuple[list[str], list[Row]]:
     from gumption.data.recipe_check import read_recipes_tsv
 
-    rows: list[Row] = [(row[0], row[1], row[2]) for row in read_recipes_tsv(path)]
+    return _with_entities(read_recipes_tsv(path))
+
+
+def _read_csv(path: Path) -> tuple[list[str], list[Row]]:
+    from gumption.data.recipe_table import read_recipe_table
+
+    return _with_entities([recipe for _, recipe in read_recipe_table(path)])
+
+
+def _with_entities(rows: list[Row]) -> tuple[list[str], list[Row]]:
     return list(dict.fromkeys(label for row in rows for label in row)), rows
+
+
+_READERS = {".json": _read_json, ".tsv": _read_tsv, ".csv": _read_csv}

@@ -1,13 +1,31 @@
 """Pictures of an episode: text for a terminal, and an RGB array drawn without a display."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-COLUMNS, CARD, GAP, MARGIN = 4, (164, 52), 12, 18  # cards in a row; sizes in pixels
-INK, PAPER, FAINT = (33, 37, 41), (250, 250, 247), (206, 208, 204)
-GOAL, CHOSEN, WON, LOST = (222, 178, 65), (74, 124, 196), (64, 142, 87), (176, 66, 58)
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+Colour = tuple[int, int, int]
+Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
+
+COLUMNS, CARD, GAP, MARGIN = 4, (232, 72), 16, 28  # cards in a row; sizes in pixels
+HEAD, LINE, MIX = 84, 44, 92  # height of the goal, of a title, of the selection and the latest mix
+WIDTH = 2 * MARGIN + COLUMNS * CARD[0] + (COLUMNS - 1) * GAP
+GRIDS = ((COLUMNS, 6), (6, 10), (8, 16), (10, 24))  # columns and rows of Little Alchemy's finds, by how many there are
+GRID = GRIDS[-1]  # no more finds are shown
+GRID_HEIGHT = 600
+INK, PAPER, FAINT, QUIET = (33, 37, 41), (250, 250, 247), (206, 208, 204), (112, 118, 122)
+WHITE, GOAL, CHOSEN, WON, LOST = (255, 255, 255), (222, 178, 65), (74, 124, 196), (64, 142, 87), (176, 66, 58)
+
+
+def render(state: Mapping[str, Any], mode: str, last: str = "") -> str | np.ndarray:
+    """`mode` is "ansi" or "rgb_array"; `state` is an info of the environment, `last` tells of the latest mix."""
+    return as_text(state, last) if mode == "ansi" else as_picture(state, last)
 
 
 def as_text(state: Mapping[str, Any], last: str = "") -> str:
@@ -27,74 +45,136 @@ def as_picture(state: Mapping[str, Any], last: str = "") -> np.ndarray:
     from PIL import Image, ImageDraw
 
     slots = len(state["action_mask"])
-    rows = -(-slots // COLUMNS)
-    width = 2 * MARGIN + COLUMNS * CARD[0] + (COLUMNS - 1) * GAP
-    top = 84
-    height = top + rows * (CARD[1] + GAP) + 58
-    image = Image.new("RGB", (width, height), PAPER)
+    table = MARGIN + HEAD + LINE
+    height = table + -(-slots // COLUMNS) * (CARD[1] + GAP) + LINE + MIX
+    image = Image.new("RGB", (WIDTH, height), PAPER)
     draw = ImageDraw.Draw(image)
-
-    def write(text: str, box: tuple[int, int, int, int], size: int, fill: tuple[int, int, int], anchor: str) -> None:
-        """Text that shrinks, then is cut, to fit the box; anchor "mm" is its middle, "lm" the middle of its left."""
-        font = _font(size)
-        while draw.textlength(text, font=font) > box[2] - box[0]:
-            if size > 8:
-                size -= 1
-                font = _font(size)
-            else:
-                text = text[:-2] + "…"
-        x = box[0] if anchor[0] == "l" else (box[0] + box[2]) // 2
-        draw.text((x, (box[1] + box[3]) // 2), text, font=font, fill=fill, anchor=anchor)
-
-    draw.rounded_rectangle((MARGIN, 16, width - MARGIN, 68), 10, fill=GOAL)
-    write(f"make: {state['goal']}", (MARGIN + 16, 16, width - MARGIN - 16, 68), 26, INK, "mm")
+    won = state["success"]
+    goal = (MARGIN, MARGIN, WIDTH - MARGIN, MARGIN + HEAD)
+    draw.rounded_rectangle(goal, 12, fill=WON if won else GOAL)
+    told = f"made: {state['goal']}" if won else f"make: {state['goal']}"
+    _write(draw, told, _inside(goal), 38, WHITE if won else INK, "mm")
+    _title(draw, "on the table: select two, and they are mixed", MARGIN, table)
     for slot in range(slots):
         x = MARGIN + slot % COLUMNS * (CARD[0] + GAP)
-        y = top + slot // COLUMNS * (CARD[1] + GAP)
+        y = table + slot // COLUMNS * (CARD[1] + GAP)
         box = (x, y, x + CARD[0], y + CARD[1])
         if slot >= len(state["table"]):
-            draw.rounded_rectangle(box, 8, outline=FAINT)
+            draw.rounded_rectangle(box, 10, outline=FAINT, width=2)
             continue
         name = state["table"][slot]
         chosen = name in state["selection"]
-        draw.rounded_rectangle(box, 8, fill=CHOSEN if chosen else (255, 255, 255), outline=INK, width=2)
-        ink = (255, 255, 255) if chosen else INK
-        draw.text((x + 7, y + 4), str(slot), font=_font(12), fill=ink if chosen else (120, 124, 120))
-        write(name, (x + 12, y + 6, x + CARD[0] - 12, y + CARD[1]), 19, ink, "mm")
-    line = f"selected: {', '.join(state['selection']) or '-'}"
-    write(line, (MARGIN, height - 58, width - MARGIN, height - 32), 17, INK, "lm")
-    if last or state["success"]:
-        line = f"{last}    goal made" if state["success"] else last
-        write(line, (MARGIN, height - 34, width - MARGIN, height - 8), 17, WON if state["success"] else LOST, "lm")
+        fill = CHOSEN if chosen else GOAL if won and name == state["goal"] else WHITE
+        _card(draw, box, name, fill, 26, str(slot))
+    _mixing(draw, height - MIX, state["selection"], "just mixed", last, WON if won else LOST)
     return np.asarray(image).copy()
+
+
+def discoveries(
+    state: Mapping[str, Any], total: int, mode: str, last: str = "", new: Sequence[str] = ()
+) -> str | np.ndarray:
+    """Little Alchemy: what is known and how much of all that can be, what is selected, and what the latest mix found.
+
+    :param state: an info of the environment; `total` is how many things can be known.
+    :param last: tells of the latest mix; `new` are the things that it found.
+    :returns: text, or (H, W, 3) uint8 of one size always.
+    """
+    known = state["table"]
+    if mode == "ansi":
+        lines = [
+            f"discovered: {len(known)} of {total}",
+            f"selected: {', '.join(state['selection']) or '-'}",
+            f"last: {last or '-'}",
+            "known: " + ", ".join(known),
+        ]
+        return "\n".join(lines) + "\n"
+    from PIL import Image, ImageDraw
+
+    top = MARGIN + HEAD + LINE
+    height = top + GRID_HEIGHT + LINE + MIX
+    image = Image.new("RGB", (WIDTH, height), PAPER)
+    draw = ImageDraw.Draw(image)
+    bar = (MARGIN, MARGIN, WIDTH - MARGIN, MARGIN + HEAD)
+    done = bar[0] + (bar[2] - bar[0]) * len(known) / total
+    draw.rounded_rectangle(bar, 12, fill=FAINT)
+    draw.rounded_rectangle((bar[0], bar[1], max(done, bar[0] + 24), bar[3]), 12, fill=WON if state["success"] else GOAL)
+    _write(draw, f"discovered: {len(known)} of {total}", _inside(bar), 38, INK, "mm")
+    shown = _most_telling(known, [*state["selection"], *new], GRID[0] * GRID[1])
+    more = f" (and {len(known) - len(shown)} more)" if len(shown) < len(known) else ""
+    _title(draw, f"known{more}: select two, and they are mixed", MARGIN, top)
+    columns = next((columns for columns, rows in GRIDS if len(shown) <= columns * rows), GRID[0])
+    rows = -(-len(shown) // columns)
+    gap = GAP if columns == COLUMNS else 6
+    wide = (WIDTH - 2 * MARGIN + gap) / columns
+    high = min(CARD[1] + GAP, GRID_HEIGHT / max(rows, 1))
+    for i, name in enumerate(shown):
+        x, y = MARGIN + i % columns * wide, top + i // columns * high
+        fill = CHOSEN if name in state["selection"] else WON if name in new else WHITE
+        _card(draw, (x, y, x + wide - gap, y + high - min(gap, 0.2 * high)), name, fill, 26)
+    _mixing(draw, height - MIX, state["selection"], "latest mix", last, WON if new else LOST)
+    return np.asarray(image).copy()
+
+
+def _most_telling(names: Sequence[str], first: Sequence[str], most: int) -> list[str]:
+    """At most so many names in their order, those in `first` among them."""
+    wanted = set(first)
+    room = most - len(wanted.intersection(names))
+    kept = []
+    for name in names:
+        if name in wanted:
+            kept.append(name)
+        elif room > 0:
+            kept.append(name)
+            room -= 1
+    return kept
+
+
+def _mixing(draw: ImageDraw, top: float, selection: Sequence[str], latest: str, last: str, ink: Colour) -> None:
+    """What is selected, and at its right what a mix made under the title `latest`."""
+    box = (MARGIN, top, MARGIN + CARD[0], top + MIX - 2 * GAP)
+    _title(draw, "selected", MARGIN, top)
+    if selection:
+        _card(draw, box, selection[0], CHOSEN, 26)
+    else:
+        draw.rounded_rectangle(box, 10, outline=FAINT, width=2)
+        _write(draw, "nothing yet", _inside(box), 20, QUIET, "mm")
+    x = MARGIN + CARD[0] + GAP
+    _title(draw, latest, x, top)
+    _write(draw, last or "-", (x, box[1], WIDTH - MARGIN, box[3]), 26, ink if last else QUIET, "lm")
+
+
+def _card(draw: ImageDraw, box: Box, name: str, fill: Colour, size: int, number: str = "") -> None:
+    ink = INK if fill in (WHITE, GOAL) else WHITE
+    draw.rounded_rectangle(box, 10, fill=fill, outline=INK, width=2 if box[3] - box[1] > 40 else 1)
+    if number:
+        draw.text((box[0] + 9, box[1] + 5), number, font=_font(15), fill=QUIET if fill == WHITE else ink)
+    _write(draw, name, _inside(box), min(size, int(0.6 * (box[3] - box[1]))), ink, "mm")
+
+
+def _inside(box: Box) -> Box:
+    """A box without the margin that text keeps."""
+    return box[0] + 8, box[1], box[2] - 8, box[3]
+
+
+def _title(draw: ImageDraw, text: str, x: float, below: float) -> None:
+    """A small line above what begins at `below`."""
+    draw.text((x, below - LINE / 2 + 4), text, font=_font(18), fill=QUIET, anchor="lm")
+
+
+def _write(draw: ImageDraw, text: str, box: Box, size: int, fill: Colour, anchor: str) -> None:
+    """Text that shrinks, then is cut, to fit the box; anchor "mm" is its middle, "lm" the middle of its left."""
+    font = _font(size)
+    while draw.textlength(text, font=font) > box[2] - box[0]:
+        if size > 8:
+            size -= 1
+            font = _font(size)
+        else:
+            text = text[:-2] + "…"
+    x = box[0] if anchor[0] == "l" else (box[0] + box[2]) / 2
+    draw.text((x, (box[1] + box[3]) / 2), text, font=font, fill=fill, anchor=anchor)
 
 
 def _font(size: int):
     from PIL import ImageFont
 
     return ImageFont.load_default(size=size)
-
-
-def discoveries(state: Mapping[str, Any], total: int, mode: str) -> "str | np.ndarray":
-    """Little Alchemy: how much is known, what is selected, and what the latest mix found."""
-    lines = [
-        f"discovered: {state['num_discovered']} of {total}",
-        f"selected: {', '.join(state['selection']) or '-'}",
-        f"found: {', '.join(state['found']) or '-'}",
-    ]
-    if mode == "ansi":
-        return "\n".join([*lines, "known: " + ", ".join(state["table"])]) + "\n"
-    from PIL import Image, ImageDraw
-
-    image = Image.new("RGB", (640, 150), PAPER)
-    draw = ImageDraw.Draw(image)
-    draw.rectangle((MARGIN, 56, 622, 68), fill=FAINT)
-    draw.rectangle((MARGIN, 56, MARGIN + round(604 * state["num_discovered"] / total), 68), fill=GOAL)
-    for y, line in zip((14, 84, 112), lines, strict=True):
-        draw.text((MARGIN, y), line, font=_font(20), fill=INK)
-    return np.asarray(image).copy()
-
-
-def render(state: Mapping[str, Any], mode: str, last: str = "") -> "str | np.ndarray":
-    """`mode` is "ansi" or "rgb_array"."""
-    return as_text(state, last) if mode == "ansi" else as_picture(state, last)

@@ -80,7 +80,7 @@ class World:
     tasks: TaskList
     split: Split
     features: np.ndarray | None
-    names: list[str] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
 
     @classmethod
     def of(cls, settings: WordCraftSettings) -> "World":
@@ -95,7 +95,7 @@ class World:
             features = entity_features(
                 book, settings.features, seed=settings.split_seed, word_vectors=settings.word_vectors
             )
-        return cls(settings, book, tasks, split, features, ["", *book.entities])
+        return cls(settings, book, tasks, split, features, ("", *book.entities))
 
     def engine(self, num_envs: int) -> WordCraftEngine:
         settings = self.settings

@@ -1,7 +1,5 @@
 """Splits of a book into a training and a test part. A split is a file: made once, loaded everywhere."""
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass
 from math import ceil
@@ -11,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.writing import write_text
+from gumption.data.writing import write_bytes
+from gumption.envs.split_files import SplitFormat, read_file
 
 from .recipe_book import RecipeBook
 from .tasks import TaskList, enumerate_tasks, recipes_used
@@ -19,6 +18,7 @@ from .tasks import TaskList, enumerate_tasks, recipes_used
 MODES = ("by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none")
 PARTS = ("train", "test", "all")
 SCHEMA = "gumption/wordcraft-split/1"
+FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Split:
     @property
     def hash(self) -> str:
         """sha256 hex of the content, without the book's name."""
-        return hashlib.sha256(_canonical(self._content()).encode()).hexdigest()
+        return FORMAT.sha256({"schema": SCHEMA, **self._content(), "book": {"hash": self.book_hash}})
 
     def tasks(self, partition: str) -> np.ndarray:
         """(n,) int64 indices of the tasks of a partition: "train", "test" or "all".
@@ -62,7 +62,11 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON, beside and then renamed."""
-        write_text(Path(path), self._text())
+        write_bytes(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The split file."""
+        return FORMAT.seal(self._content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], book: RecipeBook | None = None) -> "Split":
@@ -72,22 +76,14 @@ class Split:
         :raises InputError: missing file, no split, a changed byte, or a split of another book.
         """
         path = Path(path)
+        content = FORMAT.unseal(read_file(path), path)
         try:
-            text = path.read_text(encoding="utf-8")
-            content = json.loads(text)
-            content.pop("sha256")
             parts = {name: np.array(content[name], dtype=np.int64) for name in ("train_tasks", "test_tasks")}
             for name in ("train_recipes", "test_recipes"):
                 parts[name] = np.array(content[name], dtype=np.int64).reshape(-1, 3)
             split = cls(content["book"]["name"], content["book"]["hash"], content["parameters"], **parts)
-        except OSError as error:
-            raise InputError(f"{path}: cannot read the split ({error.strerror})") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not a split file ({error}); make it again") from None
-        if content.get("schema") != SCHEMA:
-            raise InputError(f"{path}: schema is {content.get('schema')!r}, expected {SCHEMA!r}; make the split again")
-        if split._text() != text:
-            raise InputError(f"{path}: its content does not match its sha256; it was changed, make the split again")
         if book is not None:
             split.check_book(book, str(path))
         return split
@@ -102,23 +98,13 @@ class Split:
 
     def _content(self) -> dict[str, Any]:
         return {
-            "schema": SCHEMA,
-            "book": {"hash": self.book_hash},
+            "book": {"hash": self.book_hash, "name": self.book_name},
             "parameters": self.parameters,
             "train_recipes": self.train_recipes.tolist(),
             "test_recipes": self.test_recipes.tolist(),
             "train_tasks": self.train_tasks.tolist(),
             "test_tasks": self.test_tasks.tolist(),
         }
-
-    def _text(self) -> str:
-        content = self._content()
-        content["book"]["name"] = self.book_name
-        return _canonical(content | {"sha256": hashlib.sha256(_canonical(content).encode()).hexdigest()})
-
-
-def _canonical(content: dict[str, Any]) -> str:
-    return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n"
 
 
 def make_split(

@@ -72,7 +72,7 @@ def failures(
     from gumption.agents.halma.runs import load_run
     from gumption.data import InputError
     from gumption.envs.halma.split_files import load_splits, read_run
-    from gumption.scripts.evaluate import picture_stem, splits_of
+    from gumption.scripts.halma.evaluate import picture_stem, splits_of
     from gumption.scripts.kg.output import working
 
     stem = None if plot is None else picture_stem(plot)

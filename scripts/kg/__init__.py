@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, build, external, fit, infer, predict, pykeen_bridge, store
+from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -17,3 +17,4 @@ app.add_typer(pykeen_bridge.app)
 app.add_typer(external.app)
 app.add_typer(analysis.app)
 app.add_typer(infer.app)
+app.add_typer(leaks.app)

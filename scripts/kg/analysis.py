@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .output import Json, print_json, print_table, working
-from .sources import Source, binary_graphs, open_graph
+from .sources import Source, binary_graphs, nary_relations, node_endings, open_graph
 
 if TYPE_CHECKING:
     import numpy as np
 
     from gumption.kg import Vocabulary
-    from gumption.kg.analysis import GraphStatistics
-    from gumption.kg.derivations import Derivation, Recipes
+    from gumption.kg.views.analysis import GraphStatistics
+    from gumption.kg.views.derivations import Derivation, Recipes
 
     Arrays = tuple[Vocabulary, np.ndarray]
 
@@ -37,16 +37,15 @@ def stats(
 
     Without #NAME all graphs together, recipe nodes apart.
     """
-    from gumption.kg import analysis
-    from gumption.kg.pictures import check_ending, draw_statistics
+    from gumption.kg.views import analysis
+    from gumption.kg.views.pictures import check_ending, draw_statistics
 
     if plot is not None:
         check_ending(plot, (".svg", ".png"))
-    (vocabulary, ids), everything = _read(source)
+    (vocabulary, ids), everything, _ = _read(source)
     statistics = analysis.graph_statistics(vocabulary, ids)
     most = analysis.top_entities(vocabulary, ids, top)
-    recipes = _recipes(everything, wanted=basic is not None)
-    depths = None if recipes is None else _depths(recipes, basic)
+    depths = _depths(everything, basic)
     if plot is not None:
         draw_statistics(statistics, plot)
     if as_json:
@@ -70,17 +69,23 @@ def draw(
         typer.Option(max=300, help="At most so many entities: the nearest, then those with most facts, then by label."),
     ] = 60,
 ) -> None:
-    """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart."""
-    from gumption.kg.analysis import neighbourhood
-    from gumption.kg.pictures import ENDINGS, check_ending, draw_neighbourhood
+    """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.
+
+    In a graph of recipe nodes each one is a dot that its ingredients and products are joined to.
+    """
+    from gumption.kg.views.analysis import neighbourhood
+    from gumption.kg.views.pictures import ENDINGS, check_ending, draw_neighbourhood
 
     check_ending(out, ENDINGS)
-    arrays, _ = _read(source)
-    part = neighbourhood(*arrays, around, hops, max_nodes)
+    arrays, _, nodes = _read(source)
+    part = neighbourhood(*arrays, around, hops, max_nodes, nodes)
     with working("drawing"):
         draw_neighbourhood(part, out)
     left_out = f", {part.left_out} more entities left out (--max-nodes)" if part.left_out else ""
-    print(f"{len(part.entities)} entities and {len(part.facts)} facts drawn to {out}{left_out}")
+    n_ary = f" with {len(part.nodes)} n-ary facts" if part.nodes else ""
+    print(
+        f"{len(part.entities) - len(part.nodes)} entities and {len(part.facts)} facts{n_ary} drawn to {out}{left_out}"
+    )
 
 
 @app.command(epilog="Example: gumption kg path runs/kg.nq --goal train")
@@ -100,16 +105,15 @@ def path(
     Recipes are read from all graphs or the one that #NAME picks; a path from all but recipe nodes.
     """
     from gumption.data import InputError
-    from gumption.kg.analysis import shortest_path
-    from gumption.kg.derivations import Recipes
+    from gumption.kg.views.analysis import shortest_path
 
     if (goal is None) == (start is None) or (start is None) != (end is None):
         raise InputError("give either --goal, or --from and --to")
     if goal is None and (basic or quick):
         raise InputError("--basic and --quick go with --goal: they are about recipes")
-    arrays, everything = _read(source)
+    arrays, everything, _ = _read(source)
     if goal is not None:
-        recipes = Recipes(*everything)
+        recipes = _recipes(everything)
         with working("looking for the fewest combinations"):
             found = recipes.derive(goal, basic, prove=not quick)
         _answer_derivation(found, as_json)
@@ -125,10 +129,13 @@ def path(
         _print_path(start, steps)
 
 
-def _read(source: str) -> "tuple[Arrays, Arrays]":
-    """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME."""
+def _read(source: str) -> "tuple[Arrays, Arrays, set[str]]":
+    """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME.
+
+    Third the entities among the first that stand for an n-ary fact: the subjects in graphs of recipe nodes.
+    """
     from gumption.data import InputError
-    from gumption.kg.analysis import merged
+    from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source, read_only=True)
     with graph:
@@ -138,25 +145,33 @@ def _read(source: str) -> "tuple[Arrays, Arrays]":
         names = list(graph.graphs())
         chosen = binary_graphs(graph)
         if name is not None or len(chosen) in (0, len(names)):
-            return everything, everything
-        return merged([graph.arrays(each) for each in chosen]), everything
+            drawn = names if name is None else [name]
+            nodes = {fact[0] for each in drawn if each.endswith(node_endings()) for fact in graph.triples(graph=each)}
+            return everything, everything, nodes
+        return merged([graph.arrays(each) for each in chosen]), everything, set()
 
 
-def _recipes(arrays: "Arrays", wanted: bool) -> "Recipes | None":
-    from gumption.data import InputError
-    from gumption.kg.derivations import Recipes
+def _recipes(arrays: "Arrays") -> "Recipes":
+    """The recipes of a graph: the n-ary facts of a world, of whose roles it has some."""
+    from gumption.kg.views.derivations import Recipes
 
-    try:
-        return Recipes(*arrays)
-    except InputError:
-        if wanted:
-            raise
-        return None
+    known = nary_relations()
+    here = [relation for relation in known if set(relation.roles) <= set(arrays[0].relations)]
+    return Recipes(*arrays, (here or known)[0])
 
 
-def _depths(recipes: "Recipes", basic: list[str] | None) -> dict[str, Any]:
+def _depths(arrays: "Arrays", basic: list[str] | None) -> dict[str, Any] | None:
+    """How deep things lie in the recipes of a graph; None where it has none and nobody asks for them."""
     import numpy as np
 
+    from gumption.data import InputError
+
+    try:
+        recipes = _recipes(arrays)
+    except InputError:
+        if basic is not None:
+            raise
+        return None
     depth = recipes.depths(basic)
     values, counts = np.unique(depth[np.isfinite(depth)], return_counts=True)
     never = np.flatnonzero(~np.isfinite(depth)).tolist()

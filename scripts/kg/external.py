@@ -12,8 +12,8 @@ from .sources import FILES, Update, binary_graphs, changed_graph, is_address, op
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.external import Imported
-    from gumption.kg.linking import Link
+    from gumption.kg.sources.external import Imported
+    from gumption.kg.sources.linking import Link
 
 app = typer.Typer()
 importers = typer.Typer(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
@@ -48,7 +48,7 @@ def conceptnet(
     as_json: Json = False,
 ) -> None:
     """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default."""
-    from gumption.kg.conceptnet import import_conceptnet
+    from gumption.kg.sources.conceptnet import import_conceptnet
 
     with changed_graph(out, update) as into, _progress([file]) as progress:
         done = import_conceptnet(
@@ -76,7 +76,7 @@ def atomic2020(
     as_json: Json = False,
 ) -> None:
     """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out."""
-    from gumption.kg.atomic import import_atomic2020
+    from gumption.kg.sources.atomic import import_atomic2020
 
     with changed_graph(out, update) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
@@ -92,7 +92,7 @@ def wordnet(
     as_json: Json = False,
 ) -> None:
     """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma)."""
-    from gumption.kg.wordnet import import_wordnet
+    from gumption.kg.sources.wordnet import import_wordnet
 
     with changed_graph(out, update) as into, working(f"reading {folder}, then storing"):
         done = import_wordnet(into, folder, name=graph)
@@ -110,7 +110,6 @@ def link(
     graph: Annotated[
         str | None, typer.Option(help="Name of the links' graph; links/LABELS/TARGETS if not given.")
     ] = None,
-    recipe_book: Annotated[str, typer.Option(help="What wordcraft means: a shipped book, or a file.")] = "commonsense",
     methods: Annotated[
         list[str] | None, typer.Option(help="exact, lemma, compound or nearest; may be repeated. All if not given.")
     ] = None,
@@ -122,22 +121,24 @@ def link(
     """How many entities of one graph have a partner in another, by exact spelling, lemma, compound and word vectors.
 
     LABELS and TARGETS are each the first of these that fits: a named graph of --out; a file of ConceptNet, assertions
-    or tab form; a file, folder or http address of a graph, with #NAME for one of its graphs; the name wordcraft, which
-    is the recipe book; the name conceptnet, which is the file that gumption data fetch conceptnet has put into the
-    cache folder (GUMPTION_DATA_DIR moves that).
+    or tab form; a file, folder or http address of a graph, with #NAME for one of its graphs; a world, whose facts are
+    read; the name conceptnet, which is the file that gumption data fetch conceptnet has put into the cache folder
+    (GUMPTION_DATA_DIR moves that).
     """
     from gumption.data import InputError
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.linking import METHODS, add_links, coverage
-    from gumption.kg.linking import link as make_links
+    from gumption.kg.sources.linking import METHODS, add_links, coverage
+    from gumption.kg.sources.linking import link as make_links
 
     chosen = methods or list(METHODS)
+    if unknown := [method for method in chosen if method not in METHODS]:
+        raise InputError(f"--methods {unknown[0]!r} is not one of {', '.join(METHODS)}")
     if vectors is not None and "nearest" not in chosen:
         raise InputError("--vectors are for the method nearest: leave them out, or add --methods nearest")
     if out is None and (update or graph):
         raise InputError("--update and --graph say where links are written: add --out, or leave them out")
     with KnowledgeGraph() if out is None else changed_graph(out, update) as store:
-        (names, _), (others, said) = (_entities(each, store, recipe_book, skip_bad) for each in (labels, targets))
+        (names, _), (others, said) = (_entities(each, store, skip_bad) for each in (labels, targets))
         loaded = None
         if "nearest" in chosen:
             from gumption.kg import WordVectors
@@ -181,30 +182,28 @@ def _examples(links: "Sequence[Link]", method: str) -> str:
     )  # fmt: skip
 
 
-def _entities(
-    source: str, store: "KnowledgeGraph", recipe_book: str, skip_bad: int
-) -> tuple[list[str], dict[str, str]]:
+def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list[str], dict[str, str]]:
     """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
     from gumption.data import InputError
+    from gumption.envs import worlds
 
     if source in store.graphs():
         return list(store.arrays(source)[0].entities), store.annotations(source)
     path = Path(source)
-    if source == "wordcraft" and not path.exists():
-        from gumption.envs.wordcraft import RecipeBook
-
-        return sorted(RecipeBook.load(recipe_book).entities), {}
+    if source in worlds.known() and not path.exists():
+        stated = worlds.find(source).get("facts")(split="all")
+        return sorted({label for subject, _, object_ in stated for label in (subject, object_)}), {}
     if source == "conceptnet" and not path.exists():
         path = _fetched_conceptnet()
     if path.is_file() and _is_conceptnet(path):
-        from gumption.kg.conceptnet import ABOUT, conceptnet_entities
+        from gumption.kg.sources.conceptnet import ABOUT, conceptnet_entities
 
         with _progress([path]) as progress:
             return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), ABOUT
     if not (path.exists() or is_address(source) or "#" in source):
         raise InputError(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
-            "names wordcraft and conceptnet"
+            f"names {', '.join(worlds.known())} and conceptnet"
         )
     graph, name = open_graph(source, read_only=True)
     with graph:
@@ -218,7 +217,7 @@ def _entities(
 def _is_conceptnet(path: Path) -> bool:
     """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
     from gumption.data import InputError
-    from gumption.kg.conceptnet import conceptnet_form
+    from gumption.kg.sources.conceptnet import conceptnet_form
 
     if path.name.removesuffix(".gz").endswith((".nq", ".nt", ".trig", ".ttl")):
         return False

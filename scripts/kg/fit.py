@@ -49,7 +49,14 @@ def fit(
     the same command with --resume goes on from there. torchrun spreads the entities over processes and machines.
     """
     from gumption.data import InputError
+    from gumption.kg.links.training_settings import TrainingSettings
 
+    settings: dict[str, Any] = {
+        "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
+        "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting,
+        "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision, "seed": seed,
+    }  # fmt: skip
+    TrainingSettings(**settings)  # refuses bad values before anything is read
     state = out.with_name(f"{out.name}.training")
     new_folder(out)
     if state.exists() and not resume:
@@ -64,19 +71,14 @@ def fit(
     vocabulary = vocabulary.extended([*(held_out or ()), *others])
 
     from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
-    from gumption.kg.entity_slice import processes
+    from gumption.kg.links.entity_slice import processes
 
     vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
-    settings: dict[str, Any] = {
-        "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-        "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting, "valid": held_out,
-        "valid_every": valid_every, "patience": patience, "words": vectors, "word_mode": word_mode,
-        "precision": precision, "seed": seed,
-    }  # fmt: skip
     started = perf_counter()
     with processes(device) as (where, first):
         model = ComplEx.fit(
-            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, **settings
+            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, valid=held_out, words=vectors,
+            **settings,
         )  # fmt: skip
     if not first:
         return

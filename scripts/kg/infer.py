@@ -35,16 +35,16 @@ def infer(
     facts are followed; facts that no longer follow are removed.
     """
     from gumption.data import InputError
-    from gumption.kg.inference import infer as inferred
-    from gumption.kg.proof import explain as explained
-    from gumption.kg.rules import read_rules
+    from gumption.kg.rules.horn import read_rules
+    from gumption.kg.rules.inference import infer as inferred
+    from gumption.kg.rules.proof import explain as explained
 
     place = source if Path(source).exists() else source.partition("#")[0]
     is_file = Path(place).is_file()
     if is_file and explain is None and out is None:
         raise InputError(f"{place} is a file: say with --out which file to write, which may be the same one")
     if out is not None:
-        from gumption.kg.files import file_format
+        from gumption.kg.store.files import file_format
 
         if not is_file:
             raise InputError(f"{place} is changed in place: leave out --out")
@@ -93,7 +93,7 @@ def mine(
     as_json: Json = False,
 ) -> None:
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
-    from gumption.kg.rule_mining import mine_rules, write_mined
+    from gumption.kg.rules.mining import mine_rules, write_mined
 
     graph, name = open_graph(source, read_only=True)
     with graph:

@@ -9,8 +9,8 @@ from .output import Json, count, print_json, print_table
 from .sources import read_facts
 
 if TYPE_CHECKING:
-    from gumption.kg.fact_ids import Facts
-    from gumption.kg.predictor import LinkPredictor
+    from gumption.kg.links.fact_ids import Facts
+    from gumption.kg.links.predictor import LinkPredictor
 
 app = typer.Typer()
 
@@ -133,8 +133,8 @@ def evaluate(
 
 
 @app.command(
-    epilog="Example: gumption kg calibrate runs/complex --held-out runs/kg.nq#wordcraft/test --known runs/kg.nq "
-    "--skip-unknown"
+    epilog="Example: gumption kg calibrate runs/complex --held-out runs/kg.nq#wordcraft/valid "
+    "--known runs/kg.nq#wordcraft/train --skip-unknown"
 )
 def calibrate(
     model: Model,
@@ -143,7 +143,10 @@ def calibrate(
     skip_unknown: Skip = False,
     as_json: Json = False,
 ) -> None:
-    """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model."""
+    """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model.
+
+    Take a validation part (`gumption kg build wordcraft --valid-ratio 0.1`), not the facts that the model is tested on.
+    """
     predictor, facts, others, skipped = _held_out(model, held_out, known, skip_unknown)
 
     from dataclasses import asdict
@@ -172,7 +175,7 @@ def _held_out(
     others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
 
     from gumption.kg import load_predictor
-    from gumption.kg.fact_ids import to_ids
+    from gumption.kg.links.fact_ids import to_ids
 
     predictor = load_predictor(model)
     if not skip_unknown:

@@ -10,15 +10,14 @@ import typer
 from .output import working
 
 if TYPE_CHECKING:
-    from gumption.kg import KnowledgeGraph
+    from gumption.kg import KnowledgeGraph, NaryRelation
 
-RECIPES = "/recipes"  # ends the name of a graph that holds recipes as nodes
-
-FILES = ".nt, .nq, .ttl, .trig, .tsv or .txt file, also with .gz"
+FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz"
 Source = Annotated[
     str,
     typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; #NAME picks one graph."),
 ]
+PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds after which it is stopped.")]
 
@@ -51,8 +50,8 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     A file is read first, unless it is made `anew`, and written when the block ends well.
     """
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.files import file_format
-    from gumption.kg.stores import undone_if_new
+    from gumption.kg.store.files import file_format
+    from gumption.kg.store.stores import undone_if_new
 
     file = Path(place)
     if is_address(place) or file.is_dir() or not file.suffix:
@@ -83,11 +82,29 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """Those that link predictors are trained on: not those that say something about the facts of another."""
-    from gumption.envs.halma.facts import EVIDENCE
-    from gumption.kg.fact_arrays import PROVENANCE
-    from gumption.kg.weights import WEIGHTS
+    from gumption.kg.rules.fact_arrays import PROVENANCE
+    from gumption.kg.sources.weights import WEIGHTS
 
-    return [name for name in graph.graphs() if not name.endswith((RECIPES, WEIGHTS, PROVENANCE, EVIDENCE))]
+    return [name for name in graph.graphs() if not name.endswith((WEIGHTS, PROVENANCE, *node_endings()))]
+
+
+def node_endings() -> tuple[str, ...]:
+    """What the names of graphs end in that hold the nodes of n-ary facts, by the worlds' own account."""
+    from gumption.envs import worlds
+
+    return tuple(ending for world in worlds.known().values() for ending in world.nodes)
+
+
+def nary_relations() -> "list[NaryRelation]":
+    """The n-ary relations that the worlds state facts of."""
+    from inspect import getmodule
+
+    from gumption.envs import worlds
+    from gumption.kg import NaryRelation
+
+    modules = [getmodule(world.get("facts")) for world in worlds.known().values()]
+    stated = [relation for module in modules for relation in getattr(module, "RELATIONS", ())]
+    return [relation for relation in stated if isinstance(relation, NaryRelation)]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
@@ -107,6 +124,14 @@ def new_folder(out: Path) -> None:
 
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder for the model")
+
+
+def check_place(place: str) -> None:
+    """InputError, before anything is worked out, for a file of a kind that no graph is written to."""
+    from gumption.kg.store.files import file_format
+
+    if Path(place).suffix and not Path(place).is_dir() and not is_address(place):
+        file_format(Path(place))
 
 
 def is_address(place: str) -> bool:

@@ -12,13 +12,21 @@ from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph
 app = typer.Typer()
 
 
-@app.command(epilog="Example: gumption kg load runs/kg train.tsv.gz --graph train --skip-bad 10")
+@app.command(epilog="Example: gumption kg load runs/kg facts.csv --columns thing,relation,other --graph household")
 def load(
     place: Annotated[
         str, typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; made if not there.")
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {FILES}, or several.")],
     graph: Annotated[str | None, typer.Option(help="Where facts go that a file puts in no named graph.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Of .csv and .tsv: SUBJECT,RELATION,OBJECT[,GRAPH], names in the header or numbers from 1."),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether their first line names the columns.", show_default=False),
+    ] = None,
     skip_bad: Annotated[int, typer.Option(min=0, help="How many bad lines of a file are left out.")] = 0,
     update: Update = None,
     as_json: Json = False,
@@ -29,14 +37,14 @@ def load(
     """
     import warnings
 
-    from gumption.kg.reading import SkippedLines
+    from gumption.kg.store.reading import SkippedLines
 
     new = {}
     with changed_graph(place, update) as into:
         for file in files:
             with warnings.catch_warnings(record=True) as told, working(f"loading {file}"):
                 warnings.simplefilter("always", SkippedLines)
-                new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad)
+                new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad, columns=columns, header=header)
             for warning in told:
                 print(f"note: {warning.message}", file=sys.stderr)
         counts = into.graphs()
@@ -112,7 +120,7 @@ def validate(
     """Check a graph's facts against SHACL shapes; the exit code is 1 where they do not conform."""
     from dataclasses import asdict
 
-    from gumption.kg.shapes import validate as validated
+    from gumption.kg.store.shapes import validate as validated
 
     file = _shapes_file(shapes)
     graph, name = open_graph(source, read_only=True)

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents import TrainConfig, impala, train_impala
-from gumption.agents.baselines import random_success
-from gumption.agents.config import PRESETS, Learner
-from gumption.agents.impala import vtrace
-from gumption.agents.runs import RunResult
+from gumption.agents import Advice, TrainConfig, impala, train_impala
+from gumption.agents.impala import RunResult, vtrace
+from gumption.agents.readout import MASKED, Readout
+from gumption.agents.run_folder import load_policy
+from gumption.agents.wordcraft.baselines import random_success
+from gumption.agents.wordcraft.config import PRESETS, Learner
 from gumption.data import InputError
-from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, recipe_facts
+from gumption.kg import KnowledgeGraph
+from gumption.kg.sources.words import GuessedVectors
 
 METRICS = {
     "step", "wall_s", "steps_per_s", "train_success", "test_success", "train_success_eval", "same_slot_twice", "loss",
@@ -61,7 +64,7 @@ def test_the_paper_preset_learns(configure) -> None:
 
 
 def test_full_knowledge_helps_from_the_start(configure) -> None:
-    scores = ("combinesWith", "componentOf", "recipe")
+    scores = ("combinesWith", "componentOf", "makes")
     result = train(configure(kg="full", kg_scores=scores, total_steps=1024, eval_interval=256))
     assert result.curve[0]["step"] == 256
     assert result.curve[0]["test_success"] > 0.9
@@ -139,7 +142,7 @@ def test_the_callers_random_numbers_are_left_alone(configure) -> None:
 
 
 def test_kg_only_learns_nothing_and_is_its_baseline(configure) -> None:
-    result = train(configure(kg="full", kg_only=True, kg_scores=("recipe",)))
+    result = train(configure(kg="full", kg_only=True, kg_scores=("makes",)))
     assert result.curve == []
     assert result.final["test_success"] > 0.9
     assert result.final["steps_per_s"] == 0.0
@@ -161,7 +164,7 @@ LEARNER_CHANGES: dict[str, Any] = {
 CHANGES: dict[str, Any] = {
     "depth": 2, "num_distractors": 1, "split": "by_goal", "train_ratio": 0.5, "split_seed": 1, "features": "random",
     "agent": "mlp", "kg": "full", "weights": "logits", "total_steps": 1024, "eval_interval": 128, "final_draws": 5,
-    "seed": 1,
+    "seed": 1, "alternatives": True, "uniform_distractors": True, "max_mix_steps": 2, "reward": "sparse",
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
     "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_only": True, "cross_fit": True,
@@ -178,7 +181,7 @@ def plain(configure) -> dict[str, Any]:
 def guided(configure, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GUMPTION_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        return figures(train(configure(**SMALL, kg="train", kg_scores=("componentOf", "recipe"))))
+        return figures(train(configure(**SMALL, kg="train", kg_scores=("componentOf", "makes"))))
 
 
 @pytest.mark.parametrize("name", LEARNER_CHANGES)
@@ -197,7 +200,7 @@ def test_every_setting_has_an_effect(configure, plain: dict[str, Any], name: str
 
 @pytest.mark.parametrize("name", KG_CHANGES)
 def test_every_setting_of_knowledge_has_an_effect(configure, guided: dict[str, Any], name: str) -> None:
-    base = {**SMALL, "kg": "train", "kg_scores": ("componentOf", "recipe")}
+    base = {**SMALL, "kg": "train", "kg_scores": ("componentOf", "makes")}
     assert figures(train(configure(**{**base, name: KG_CHANGES[name]}))) != guided
 
 
@@ -209,20 +212,67 @@ def test_the_hidden_size_of_the_mlp_has_an_effect(configure) -> None:
     assert figures(small)["curve"] != figures(large)["curve"]
 
 
+def test_intermediates_are_rewarded_where_there_are_some(configure) -> None:
+    with_rewards, without = (train(configure(**SMALL, depth=2, subgoal_rewards=on)) for on in (True, False))
+    assert with_rewards.curve[-1]["reward"] > without.curve[-1]["reward"]
+    assert figures(with_rewards)["weights"] != figures(without)["weights"]
+
+
 def test_no_option_is_left_out_above() -> None:
     learner = {*LEARNER_CHANGES, "hidden_size"}
     assert learner == {field.name for field in fields(Learner)}
-    told = {"recipe_book", "word_vectors", "preset", "overrides", "device"}  # by other tests
-    assert {*CHANGES, *KG_CHANGES} | told == {field.name for field in fields(TrainConfig)}
+    elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards"}
+    assert {*CHANGES, *KG_CHANGES} | elsewhere == {field.name for field in fields(TrainConfig)}
 
 
 def test_word_vectors_are_read(configure, words_file: Path, tmp_path: Path) -> None:
     shuffled = tmp_path / "other.bin"
     header, content = words_file.read_bytes().split(b"\n", 1)
     shuffled.write_bytes(header + b"\n" + content.replace(b"mud ", b"mad ").replace(b"sky ", b"mud "))
-    with pytest.raises(InputError, match=r"other\.bin has no word vector for 1 of 33 labels: 'sky'"):
-        train(configure(features="glove", word_vectors=str(shuffled)))
+    with pytest.warns(GuessedVectors, match=r"^1 of 33 words have no vector of their own: 1 .*\(sky"):
+        train(configure(features="glove", word_vectors=str(shuffled), **SMALL))
     assert train(configure(features="glove", **SMALL)).policy is not None
+
+
+# ---- a network and knowledge of one's own
+
+
+class Blind(torch.nn.Module):
+    """Prefers earlier slots, by one number that is learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = torch.nn.Parameter(torch.tensor(1.0))
+
+    def forward(
+        self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
+    ) -> Readout:
+        place = torch.arange(table.shape[1])
+        logits = (scores.sum(2) - self.slope * place).masked_fill(table == 0, MASKED)
+        return Readout(logits, logits.mean(1) * 0, logits)
+
+
+def test_a_network_of_ones_own_is_trained(configure, book_file: Path, tmp_path: Path) -> None:
+    network = Blind()
+    result = train(configure(**SMALL), network=network, run_dir=tmp_path / "run")
+    with pytest.raises(InputError, match="run: trained with a network that its config does not name"):
+        load_policy(tmp_path / "run", recipe_book=str(book_file))
+    assert result.policy.network is network
+    assert network.slope != 1.0
+    assert set(result.curve[0]) == METRICS
+
+
+def test_advice_of_ones_own_is_followed(configure, book: RecipeBook) -> None:
+    env = WordCraftVectorEnv(1, recipe_book=book)
+    graph = KnowledgeGraph()
+    graph.add(recipe_facts(book, split="all"))
+    advice = Advice(graph, env.vocabulary, env.relations)
+    assert advice.relations == ("makes",)
+    alone, guided = (train(configure(**SMALL), advice=mine) for mine in (None, advice))
+    assert guided.policy.advice is advice
+    assert guided.final["test_success"] > alone.final["test_success"] + 0.1
+    both = train(configure(**SMALL), advice=advice, network=Blind())
+    assert both.final["test_success"] > train(configure(**SMALL), network=Blind()).final["test_success"]
 
 
 # ---- errors while it runs

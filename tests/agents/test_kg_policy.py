@@ -6,13 +6,16 @@ import pytest
 import torch
 
 from gumption.agents import KGPolicy, SelfAttentionActorCritic
-from gumption.agents.networks import MASKED, EntityEncoder, Readout
+from gumption.agents.readout import MASKED, Readout
+from gumption.agents.wordcraft.networks import EntityEncoder
 from gumption.data import InputError
+from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.wordcraft import RecipeBook, facts
 from gumption.kg import ComplEx, RelationScores
+from gumption.kg.scores import binary_scorer
 
 ENTITIES, WIDTH, SLOTS, BATCH = 12, 7, 5, 8
-CHANNELS = ("combinesWith", "componentOf", "recipe")
+CHANNELS = ("combinesWith", "componentOf", "makes")
 States = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -153,20 +156,26 @@ def test_the_gradient_of_a_choice_reaches_mixture_and_attention(mixing: str) -> 
         assert bool(reached) != read_by_value_only, name
 
 
+def asked(goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> ActionFacts:
+    """What would speak for each slot: (candidate, combinesWith, selection) and (candidate, componentOf, goal)."""
+    g, t, s = (part.numpy() for part in (goal[:, None], table, selection[:, None]))
+    return action_facts(CHANNELS[:2], t.shape, [(t, s, 0), (t, g, 0)])
+
+
 def test_a_row_of_a_batch_with_its_scores_is_what_it_is_alone(book: RecipeBook) -> None:
     """B15 of the 2020 code: in batches, rows were scored against the selections of other rows."""
     fitted = ComplEx.fit(facts(book, split="all"), rank=4, epochs=5, device="cpu")
-    scores = RelationScores(book.entities, fitted, channels=CHANNELS[:2])
+    scores = RelationScores(book.entities, {name: binary_scorer(fitted, name, book.entities) for name in CHANNELS[:2]})
     goal, table, selection, _ = states(entities=len(book.entities))
     policy = learned(KGPolicy(attention(len(book.entities)), CHANNELS[:2])).requires_grad_(False)
-    together = policy(goal, table, selection, scores.action_scores(goal, table, selection))
+    together = policy(goal, table, selection, scores.action_scores(asked(goal, table, selection)))
     for row in range(BATCH):
         one = goal[[row]], table[[row]], selection[[row]]
-        alone = policy(*one, scores.action_scores(*one))
+        alone = policy(*one, scores.action_scores(asked(*one)))
         for part, whole in zip(alone, together, strict=True):
             torch.testing.assert_close(part[0], whole[row], atol=1e-5, rtol=1e-5)
     # The check can fail: the selections of other rows do make other logits.
-    wrong = policy(goal, table, selection, scores.action_scores(goal, table, selection.roll(1)))
+    wrong = policy(goal, table, selection, scores.action_scores(asked(goal, table, selection.roll(1))))
     assert not torch.allclose(wrong.logits, together.logits, atol=1e-2)
 
 

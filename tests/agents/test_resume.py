@@ -16,11 +16,11 @@ import torch
 from safetensors.torch import load_file
 
 from gumption.agents import TrainConfig, train_impala
-from gumption.agents.runs import RunResult
+from gumption.agents.impala import RunResult
 from gumption.data import InputError
 
 CLOCK = ("wall_s", "steps_per_s")
-ALL_SCORES = ("combinesWith", "componentOf", "recipe")
+ALL_SCORES = ("combinesWith", "componentOf", "makes")
 
 
 def train(config: TrainConfig, run_dir: Path, **arguments: Any) -> RunResult:
@@ -78,7 +78,7 @@ def test_the_same_config_gives_the_same_bits_and_resumes_exactly(
 IN_ANOTHER_PROCESS = """
 import json, sys, torch
 torch.set_num_threads(1)
-from gumption.agents.config import TrainConfig
+from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.impala import train_impala
 config = TrainConfig(**json.loads(sys.argv[1]))
 train_impala(config, run_dir=sys.argv[2], progress=False)
@@ -86,7 +86,7 @@ train_impala(config, run_dir=sys.argv[2], progress=False)
 
 
 def test_other_processes_and_hash_seeds_give_the_same_bits(configure, tmp_path: Path) -> None:
-    scores = ("componentOf", "recipe")
+    scores = ("componentOf", "makes")
     config = configure(kg="train", kg_scores=scores, cross_fit=True, total_steps=1024, eval_interval=512)
     settings = json.dumps({name: getattr(config, name) for name in config.to_json()})
     for seed in ("0", "1"):

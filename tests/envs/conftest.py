@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from gumption.envs.halma import Maze
@@ -66,3 +67,24 @@ def golden() -> Maze:
     branches = [((0, 0), (0, 1)), ((2, 0), (2, 1)), ((3, 0), (3, -1)), ((4, 0), (4, 1))]
     branches += [((5, -1), (5, -2)), ((7, -1), (7, 0)), ((7, -2), (7, -3))]
     return Maze((0, 0), (7, -2), [*pairwise(path), *branches])
+
+
+class LookUp:
+    """1 for a known fact of two parties, 0 for any other, in the form that `KGScores` asks of advice."""
+
+    def __init__(self, triples, vocabulary, relations):
+        self.relations, self.vocabulary = tuple(relations), tuple(vocabulary)
+        ids = {label: i for i, label in enumerate(vocabulary)}
+        self.tables = np.zeros((len(self.relations), len(ids), len(ids)), dtype=np.float32)
+        for subject, relation, target in triples:
+            if relation in self.relations:
+                self.tables[self.relations.index(relation), ids[subject], ids[target]] = 1.0
+
+    def score(self, facts):
+        columns = [facts.relations.index(relation) for relation in self.relations]
+        return self.tables[np.arange(len(columns)), facts.subject[:, :, columns], facts.object[:, :, columns]]
+
+
+@pytest.fixture
+def look_up():
+    return LookUp

@@ -1,48 +1,59 @@
-"""What every registered world keeps to."""
+"""What every registered world keeps to: the list of worlds is read, and none is named here."""
 
+import json
 import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 
 import gumption.envs  # noqa: F401  (registers)
+from gumption.agents import Advice
+from gumption.data import InputError
+from gumption.envs import worlds
 from gumption.envs.native import NativeEnv
+from gumption.envs.worlds import Environment, World
+from gumption.kg import KnowledgeGraph
+from gumption.kg.nary import relation_name
 
-WORLDS = sorted(name for name in gym.registry if name.startswith("gumption/"))
-HALMA = "gumption/HALMA-v0"
-LOOKS = [(name, look) for name in WORLDS for look in (("symbolic", "visual") if name == HALMA else (None,))]
+ENVIRONMENTS = list(worlds.environments())
+LOOKS = [
+    pytest.param(environment, {**environment.small, **look}, id=f"{environment.id} {look or ''}".strip())
+    for _, environment in ENVIRONMENTS
+    for look in ({}, *environment.variants)
+]
+WITH_FACTS = [pytest.param(world, id=world.name) for world in worlds.known().values() if "facts" in world.offers]
 PLAY = """
-import hashlib, sys
+import hashlib, json, sys
 import gymnasium as gym, numpy as np
 import gumption.envs
-look = sys.argv[1]
-envs = gym.make_vec("gumption/HALMA-v0", num_envs=4, num_mazes=6, max_steps=20, observation=look)
-told = hashlib.sha256(envs.reset(seed=5)[0].tobytes())
-for _ in range(50):
-    observation, reward, *_ = envs.step(envs.random_actions())
-    told.update(observation.tobytes() + reward.tobytes())
-told.update(repr(sorted(gym.make("gumption/HALMA-v0", num_mazes=2).reset(seed=1)[1].items(), key=str)).encode())
-print(told.hexdigest(), envs.unwrapped.mazes.fingerprint)
+name, settings = sys.argv[1], json.loads(sys.argv[2])
+envs = gym.make_vec(name, num_envs=4, **settings)
+told = hashlib.sha256()
+def take(part):
+    for array in part.values() if isinstance(part, dict) else [part]:
+        told.update(np.ascontiguousarray(array).tobytes())
+take(envs.reset(seed=5)[0])
+for _ in range(40):
+    observation, reward, *_ = envs.step(envs.unwrapped.random_actions() if hasattr(envs.unwrapped, "random_actions")
+                                        else envs.action_space.sample())
+    take(observation)
+    take(reward)
+told.update(repr(sorted(gym.make(name, **settings).reset(seed=1)[1].items(), key=str)).encode())
+facts = envs.unwrapped.action_facts()
+told.update(repr((facts.labels(envs.unwrapped.vocabulary), envs.unwrapped.vocabulary[:50])).encode())
+print(told.hexdigest())
 """
 
 
-@pytest.fixture
-def make(book):
-    """Make a world of a small size, as it looks."""
-
-    def world(name, look=None, **more):
-        small = {"num_mazes": 5} | ({"observation": look} if look else {}) if name == HALMA else {"recipe_book": book}
-        return gym.make(name, **small, **more).unwrapped
-
-    return world
-
-
-def choose(env, mask, rng):
+def choose(env: Any, mask: np.ndarray, rng: np.random.Generator) -> Any:
     """A random action that the mask allows: a choice, or one for each part of it."""
     if isinstance(env.action_space, gym.spaces.Discrete):
         return int(rng.choice(np.flatnonzero(mask)))
@@ -50,7 +61,7 @@ def choose(env, mask, rng):
     return np.array([rng.choice(np.flatnonzero(part)) for part in parts])
 
 
-def trace(env, seed, steps=60):
+def trace(env: Any, seed: int, steps: int = 60) -> list[Any]:
     """Masks, rewards and ends of random valid play."""
     rng = np.random.default_rng(0)
     _, info = env.reset(seed=seed)
@@ -64,49 +75,81 @@ def trace(env, seed, steps=60):
     return seen
 
 
-@pytest.mark.parametrize(("name", "look"), LOOKS)
-def test_worlds(name, look, make):
-    env = make(name, look)
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_environments(environment: Environment, settings: Mapping[str, Any]) -> None:
+    env: Any = gym.make(environment.id, **settings).unwrapped
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env)
     assert isinstance(env, NativeEnv)
-    assert trace(env, 3) == trace(make(name, look), 3)
+    assert trace(env, 3) == trace(gym.make(environment.id, **settings).unwrapped, 3)
     observation, info = env.reset(seed=0)
     assert observation in env.observation_space
     assert info["action_mask"].dtype == np.int8
     assert np.array_equal(info["action_mask"], env.action_masks())
     assert env.action_masks().dtype == bool
-    text = type(env).__doc__
+    text = type(env).__doc__ or ""
     assert all(part in text for part in ("Description:", "Observation", "Actions:", "Reward", "Termination:", "Info:"))
 
 
-@pytest.mark.parametrize("name", [name for name in WORLDS if name != HALMA])
-def test_worlds_whose_actions_are_slots(name, make):
-    env = make(name)
-    env.reset(seed=0)
-    assert len(env.action_facts()) == env.action_space.n == env.kg_query()[1].shape[1]
-    assert env.step(env.action_space.n)[4]["invalid_action"]
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_stable_baselines3_takes_them(environment: Environment, settings: Mapping[str, Any]) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checker.check_env(gym.make(environment.id, **settings).unwrapped, warn=False)
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_autoreset(environment: Environment, settings: Mapping[str, Any], mode: AutoresetMode) -> None:
+    """The modes differ in when the next episode begins, and in what is told of the one that ended."""
+    envs = gym.make_vec(environment.id, num_envs=3, autoreset_mode=mode, **settings)
+    envs.reset(seed=2)
+    rng = np.random.default_rng(1)
+    ended = False
+    for _ in range(700):
+        mask = envs.unwrapped.info_arrays()["action_mask"]
+        actions = np.stack([choose(_Single(envs), row, rng) for row in mask])
+        _, _, terminated, truncated, infos = envs.step(actions)
+        over = terminated | truncated
+        if over.any():
+            ended = True
+            if mode == AutoresetMode.SAME_STEP:
+                assert np.array_equal(infos["_final_obs"], over)
+                assert all((infos["final_obs"][i] is not None) == over[i] for i in range(3))
+            elif mode == AutoresetMode.DISABLED:
+                with pytest.raises(gym.error.ResetNeeded):
+                    envs.step(actions)
+                envs.reset(options={"reset_mask": over})
+            break
+    assert ended
+
+
+class _Single:
+    """The action space of one of a batch, for `choose`."""
+
+    def __init__(self, envs: Any) -> None:
+        self.action_space = envs.single_action_space
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
-def test_frames(name, mode, make, book):
-    env = make(name, render_mode=mode)
+def test_frames(environment: Environment, settings: Mapping[str, Any], mode: str) -> None:
+    env = gym.make(environment.id, render_mode=mode, **settings).unwrapped
     env.reset(seed=0)
-    frame = env.render()
+    frame: Any = env.render()
     assert isinstance(frame, str) if mode == "ansi" else frame.dtype == np.uint8
-    settings = {"num_mazes": 5} if name == HALMA else {"recipe_book": book}
-    envs = gym.make_vec(name, num_envs=3, render_mode=mode, **settings)
+    envs = gym.make_vec(environment.id, num_envs=3, render_mode=mode, **settings)
     envs.reset(seed=0)
-    assert len(envs.render()) == 3
+    assert len(envs.render() or ()) == 3
 
 
-@pytest.mark.parametrize("look", ["symbolic", "visual"])
-def test_the_order_of_hashes_does_not_matter(look):
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_the_order_of_hashes_does_not_matter(environment: Environment, settings: Mapping[str, Any]) -> None:
     told = [
         subprocess.run(
-            [sys.executable, "-c", PLAY, look],
+            [sys.executable, "-c", PLAY, environment.id, json.dumps(dict(settings))],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
@@ -115,3 +158,112 @@ def test_the_order_of_hashes_does_not_matter(look):
         for seed in ("1", "2")
     ]
     assert told[0] == told[1]
+
+
+# ---- knowledge
+
+
+def parts_of_choices(env: Any) -> list[np.ndarray | None]:
+    """For worlds that choose in steps a part of an action of each length, else None alone."""
+    if isinstance(env.single_action_space, gym.spaces.Discrete):
+        return [None]
+    actions = env.single_action_space.nvec
+    rng = np.random.default_rng(0)
+    whole = rng.integers(actions, size=(env.num_envs, len(actions)))
+    return [whole[:, :t] for t in range(len(actions))]
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_action_facts_are_ids_of_the_vocabulary(environment: Environment, settings: Mapping[str, Any]) -> None:
+    envs = gym.make_vec(environment.id, num_envs=5, **settings).unwrapped
+    envs.reset(seed=0)
+    single = gym.make(environment.id, **settings).unwrapped
+    vocabulary, names = envs.vocabulary, [relation_name(relation) for relation in envs.relations]
+    assert vocabulary[0] == ""
+    assert len(set(vocabulary)) == len(vocabulary)
+    single.reset(seed=0)
+    assert single.vocabulary == vocabulary
+    assert len(single.action_facts().subject) == 1
+    stated = 0
+    for chosen in parts_of_choices(envs):
+        facts = envs.action_facts(chosen)
+        assert facts.relations == tuple(names)
+        shape = facts.subject.shape
+        assert shape[0] == 5
+        assert shape[2] == len(names)
+        for ids in (facts.subject, facts.object, facts.given):
+            assert ids.shape == shape
+            assert ids.dtype == np.int64
+            assert 0 <= ids.min() <= ids.max() < len(vocabulary)
+        for b in range(5):  # the label form says the same, one label at a time
+            labels = facts.labels(vocabulary, b)
+            assert len(labels) == shape[1]
+            for a, named in enumerate(labels):
+                pairs = [(facts.subject[b, a, k], names[k], facts.object[b, a, k]) for k in range(shape[2])]
+                expected = [(vocabulary[s], name, vocabulary[o]) for s, name, o in pairs if s and o]
+                assert [fact[:3] for fact in named] == expected
+                stated += len(named)
+    after = envs.unwrapped
+    if stated == 0:  # nothing speaks for the first choice of an episode: the second has facts
+        after.step(np.stack([choose(_Single(envs), row, np.random.default_rng(0)) for row in mask_of(after)]))
+        stated = sum(map(len, after.action_facts().labels(vocabulary, 0)))
+    assert stated
+
+
+def mask_of(envs: Any) -> np.ndarray:
+    return envs.info_arrays()["action_mask"]
+
+
+@pytest.mark.parametrize("world", WITH_FACTS)
+def test_training_facts_hold_nothing_of_the_test(world: World) -> None:
+    facts = world.get("facts")
+    parts = {part: set(facts(split=part)) for part in ("train", "test", "all")}
+    assert parts["train"]
+    assert parts["test"]
+    assert not parts["train"] & parts["test"]
+    assert parts["train"] | parts["test"] <= parts["all"]
+    assert list(facts(split="train")) == sorted(parts["train"])
+    with pytest.raises(TypeError):
+        facts()
+    with pytest.raises(InputError):
+        facts(split="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("world", "environment"),
+    [
+        pytest.param(world, environment, id=environment.id)
+        for world, environment in ENVIRONMENTS
+        if environment.margin is not None
+    ],
+)
+def test_an_agent_that_follows_all_facts_alone_is_better_than_a_random_one(
+    world: World, environment: Environment
+) -> None:
+    graph = KnowledgeGraph()
+    graph.add(world.get("facts")(split="all"))
+    envs = gym.make_vec(environment.id, num_envs=64, **environment.small).unwrapped
+    advice = Advice(graph, envs.vocabulary, envs.relations)
+    guided, random = (mean_reward(envs, given) for given in (advice, None))
+    assert environment.margin is not None
+    assert guided > random + environment.margin, (guided, random)
+
+
+def mean_reward(envs: Any, advice: Advice | None, steps: int = 200) -> float:
+    """Reward a step of choices that the facts speak most for, ties broken at random, or of random open ones."""
+    envs.reset(seed=3)
+    rng, total = np.random.default_rng(0), 0.0
+    for _ in range(steps):
+        parts = 1 if isinstance(envs.single_action_space, gym.spaces.Discrete) else len(envs.single_action_space.nvec)
+        chosen = np.zeros((envs.num_envs, 0), dtype=np.int64)
+        for _ in range(parts):
+            given = chosen if parts > 1 else None
+            shape = envs.action_facts(given).subject.shape[:2]
+            scores = np.zeros(shape) if advice is None else advice(envs, given).sum(2).numpy()
+            noise = rng.random(shape) * 0.01
+            if parts == 1:
+                noise = np.where(mask_of(envs).astype(bool), noise, -np.inf)
+            chosen = np.concatenate([chosen, (scores + noise).argmax(1)[:, None]], axis=1)
+        reward, *_ = envs.step_arrays(chosen if parts > 1 else chosen[:, 0])
+        total += float(reward.mean())
+    return total / steps

@@ -1,11 +1,9 @@
-"""The three homes of a graph, the third a real SPARQL server on the loopback interface."""
+"""Some facts, and the three homes of a graph, the third a real SPARQL server on the loopback interface."""
 
-import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,50 +11,19 @@ import pytest
 
 from gumption.kg import KnowledgeGraph
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+STEAM = [
+    ("fire", "combinesWith", "water"),
+    ("fire", "componentOf", "steam"),
+    ("water", "combinesWith", "fire"),
+    ("water", "componentOf", "steam"),
+]
+RAIN = [("cloud", "componentOf", "acid rain"), ("smog", "componentOf", "acid rain")]
 
 
 @pytest.fixture
-def silent_address() -> str:
+def silent_address(free_port: Callable[[], int]) -> str:
     """An address where nobody listens."""
     return f"http://127.0.0.1:{free_port()}/query"
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a running Oxigraph server, from the package `oxigraph` of the dev extra."""
-    binary = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
-    assert binary, "the tests of the remote graph need the package oxigraph (pip install gumption[dev])"
-    folder = tmp_path_factory.mktemp("oxigraph")
-    address = f"127.0.0.1:{free_port()}"
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([binary, "serve", "--location", folder / "db", "--bind", address], stderr=log)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"http://{address}/", timeout=5).close()
-                break
-            except OSError:
-                assert process.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < deadline, "the SPARQL server did not start in a minute"
-                time.sleep(0.05)
-        yield f"http://{address}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def endpoint(server: str) -> str:
-    """The server, emptied."""
-    request = urllib.request.Request(f"{server}/update", b"DROP ALL", {"Content-Type": "application/sparql-update"})
-    urllib.request.urlopen(request, timeout=30).close()
-    return server
 
 
 RDFLIB_SERVER = """
@@ -69,7 +36,7 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
 
 
 @pytest.fixture(scope="module")
-def rdflib_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def rdflib_server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a running SPARQL server of another make, rdflib's, for queries and updates."""
     port = free_port()
     log_file = tmp_path_factory.mktemp("rdflib") / "log"

@@ -1,14 +1,18 @@
 """What relation scores refuse: predictors that give no numbers, tables too large for memory, names nobody knows."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
 
 from gumption.data import InputError
-from gumption.kg import ComplEx, RecipePredictor, RelationScores, Vocabulary
-from gumption.kg.predictor import LinkPredictor
-from gumption.kg.recipe_predictor import RecipeSettings
-from gumption.kg.scores import CHANNELS, FLOOR
+from gumption.envs.action_facts import action_facts
+from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
+from gumption.kg.links.nary_predictor import NarySettings
+from gumption.kg.links.predictor import LinkPredictor
+from gumption.kg.scorers import FLOOR, PairProducts, PairTable
+from gumption.kg.scores import binary_scorer, pair_scorer
 
 ENTITIES = ("earth", "fire", "lava", "mud", "water")
 FACTS = [("earth", "combinesWith", "fire"), ("earth", "componentOf", "lava"), ("water", "componentOf", "mud")]
@@ -20,9 +24,10 @@ def model() -> ComplEx:
 
 
 @pytest.fixture(scope="module")
-def recipes() -> RecipePredictor:
-    settings = RecipeSettings(width=2, hidden=2, epochs=1)
-    return RecipePredictor.fit([("earth", "fire", "lava")], np.eye(5), ENTITIES, settings=settings, device="cpu")
+def recipes() -> NaryPredictor:
+    settings = NarySettings(width=2, hidden=2, epochs=1)
+    vocabulary = Vocabulary(ENTITIES, ("combinesWith", "componentOf"))
+    return NaryPredictor.fit(np.array([[0, 1, 2]]), np.eye(5), vocabulary, settings=settings, device="cpu")
 
 
 class Extreme(LinkPredictor):
@@ -39,35 +44,56 @@ class Extreme(LinkPredictor):
 
 
 def test_scores_have_a_floor_and_are_numbers(model: ComplEx) -> None:
-    scores = RelationScores(["fire", "mud"], Extreme(model.vocabulary, 1e6), channels=("combinesWith",))
-    assert scores.action_scores(np.array([1]), np.array([[1, 2]]), np.array([1])).tolist() == [[[FLOOR], [FLOOR]]]
+    entities = ["fire", "mud"]
+    scorer = binary_scorer(Extreme(model.vocabulary, 1e6), "combinesWith", entities)
+    asked = action_facts(("combinesWith",), (1, 2), [(np.array([[1, 2]]), np.array([[1, 1]]), 0)])
+    scores = RelationScores(entities, {"combinesWith": scorer})
+    assert scores.action_scores(asked).tolist() == [[[FLOOR], [FLOOR]]]
     for value in (float("nan"), float("inf")):
-        with pytest.raises(InputError, match="scores for combinesWith that are NaN or infinite"):
-            RelationScores(["fire"], Extreme(model.vocabulary, value), channels=("combinesWith",))
+        for calibrated in (True, False):
+            with pytest.raises(InputError, match="scores for combinesWith that are NaN or infinite; train it again"):
+                binary_scorer(Extreme(model.vocabulary, value), "combinesWith", ENTITIES, calibrated=calibrated)
 
 
-def test_a_table_too_large_for_memory_is_refused(
-    model: ComplEx, recipes: RecipePredictor, monkeypatch: pytest.MonkeyPatch
+def test_a_predictor_of_pairs_that_gives_no_numbers_is_told(recipes: NaryPredictor) -> None:
+    spoiled = deepcopy(recipes)
+    spoiled.networks.product_bias[0, 0, 3] = float("nan")
+    with pytest.raises(InputError, match="scores for the objects of pairs that are NaN or infinite"):
+        pair_scorer(spoiled, ENTITIES)
+
+
+def test_a_table_of_pairs_too_large_for_memory_is_not_made(
+    recipes: NaryPredictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = len(ENTITIES)
     needed = size * (size + 1) // 2 * size * 2
     monkeypatch.setattr("gumption.kg.scores.TABLE_BYTES", needed)
-    assert RelationScores(ENTITIES, model, recipes).get_buffer("recipe").nbytes == needed
+    table = pair_scorer(recipes, ENTITIES)
+    assert isinstance(table, PairTable)
+    assert table.table.nbytes == needed
     monkeypatch.setattr("gumption.kg.scores.TABLE_BYTES", needed - 1)
-    with pytest.raises(InputError, match=rf"recipes over {size} entities .*; take a smaller book or leave out"):
-        RelationScores(ENTITIES, model, recipes)
-    RelationScores(ENTITIES, model, channels=CHANNELS[:2])
+    assert isinstance(pair_scorer(recipes, ENTITIES), PairProducts)
 
 
-def test_bad_input(model: ComplEx, recipes: RecipePredictor) -> None:
-    with pytest.raises(InputError, match="no score is called 'combines'; there are combinesWith, componentOf, recipe"):
-        RelationScores(ENTITIES, model, recipes, channels=("combines",))
-    with pytest.raises(InputError, match="the score 'recipe' needs a predictor that was not given"):
-        RelationScores(ENTITIES, model)
-    with pytest.raises(InputError, match="the score 'combinesWith' needs a predictor"):
-        RelationScores(ENTITIES, recipe=recipes)
-    with pytest.raises(InputError, match="unknown entity 'fier': did you mean 'fire'"):
-        RelationScores(["fier"], model, recipes)
+def test_a_table_of_two_parties_too_large_for_memory_is_refused(
+    model: ComplEx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(ENTITIES)
+    monkeypatch.setattr("gumption.kg.scores.TABLE_BYTES", size**2)
+    assert binary_scorer(model, "componentOf", ENTITIES).table.nbytes == 4 * size**2
+    monkeypatch.setattr("gumption.kg.scores.TABLE_BYTES", size**2 - 1)
+    with pytest.raises(
+        InputError,
+        match=r"componentOf over 5 entities takes 0 MiB, more than 0: leave this relation out",
+    ):
+        binary_scorer(model, "componentOf", ENTITIES)
+
+
+def test_bad_input(model: ComplEx, recipes: NaryPredictor) -> None:
+    known = "does not know 1 of the world's 2 entities: unknown entity 'fier': did you mean 'fire'"
+    for make in (lambda names: binary_scorer(model, "combinesWith", names), lambda names: pair_scorer(recipes, names)):
+        with pytest.raises(InputError, match=known):
+            make(["fier", "mud"])
     other = ComplEx.fit([("fire", "combinesWith", "mud")], rank=2, epochs=1, device="cpu")
     with pytest.raises(InputError, match="unknown relation 'componentOf'"):
-        RelationScores(["fire"], other, channels=("componentOf",))
+        binary_scorer(other, "componentOf", ["fire"])

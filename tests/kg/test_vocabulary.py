@@ -1,5 +1,6 @@
 import json
 import re
+import time
 
 import numpy as np
 import pyoxigraph as ox
@@ -16,6 +17,7 @@ from gumption.kg.vocabulary import (
     RELATION,
     iri_to_label,
     label_to_iri,
+    nearest_labels,
     object_to_term,
     term_to_label,
 )
@@ -155,3 +157,15 @@ def test_labels_that_name_nothing():
         label_to_iri("")
     with pytest.raises(InputError, match="not valid Unicode text"):
         label_to_iri("\ud800")
+
+
+def test_the_nearest_of_a_million_labels_are_found_quickly():
+    words = ("stone", "water", "fire", "cloud", "engine", "acid rain", "steam engine")
+    known = [f"{words[i % 7]} {i:06}" for i in range(1_000_000)] + ["steam turbine"]
+    started = time.perf_counter()
+    assert nearest_labels("steam tubrine", known)[0] == "steam turbine"
+    assert nearest_labels("tseam turbine", known)[0] == "steam turbine"
+    assert nearest_labels("qqqq", known) == []
+    with pytest.raises(InputError, match="unknown entity 'steam turbin': did you mean 'steam turbine'"):
+        Vocabulary(known, ()).entity_id("steam turbin")
+    assert time.perf_counter() - started < 30

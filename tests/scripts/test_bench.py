@@ -6,16 +6,21 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
+from gumption.envs.worlds import Environment, World
 from gumption.scripts import bench as command
-from gumption.scripts.experiments import bench as cases
-from gumption.scripts.experiments.bench import find_cases
-from gumption.scripts.experiments.measurement import BenchSettings, Measurement, markdown_tables
+from gumption.scripts import bench_cases as cases
+from gumption.scripts.bench_cases import find_cases
+from gumption.scripts.halma.bench import Settings as OfHALMA
+from gumption.scripts.kg.bench import Settings as OfGraphs
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, markdown_tables
+from gumption.scripts.wordcraft import bench as wordcraft
+from gumption.scripts.wordcraft.bench import Settings as OfWordCraft
 
 
 @pytest.fixture
-def settings(small_book) -> BenchSettings:
+def settings(small_book) -> OfWordCraft:
     """Every case small and once."""
-    return BenchSettings(str(small_book), repeats=1, total_steps=4096, num_envs=64)
+    return OfWordCraft(repeats=1, recipe_book=str(small_book), total_steps=4096, num_envs=64)
 
 
 def check(measured: list[Measurement]) -> None:
@@ -29,7 +34,7 @@ def check(measured: list[Measurement]) -> None:
 
 
 def test_env_case(settings):
-    batch, single = cases.env_case(settings)
+    batch, single = wordcraft.env_case(settings)
     check([batch, single])
     assert "batch of 64" in batch.what
     assert batch.details["episodes_per_step"] == pytest.approx(0.5, abs=0.01)  # at depth 1 every second step mixes
@@ -39,7 +44,7 @@ def test_env_case(settings):
 
 
 def test_train_case(settings, one_thread):
-    (one,) = cases.train_case(settings)
+    (one,) = wordcraft.train_case(settings)
     check([one])
     assert one.met is None  # too few steps to hold against the target
     assert one.median == pytest.approx(4096 / one.details["seconds"])
@@ -47,10 +52,19 @@ def test_train_case(settings, one_thread):
 
 
 def test_complex_case(settings, one_thread):
-    (one,) = cases.complex_case(settings)
+    (one,) = wordcraft.complex_case(settings)
     check([one])
     assert 0.5 < one.details["mrr_training_facts"] <= 1
     assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
+
+
+def test_kg_scores_case(settings, one_thread):
+    one, batch, adapter = wordcraft.kg_scores_case(settings)
+    check([one, batch, adapter])
+    assert one.ratio < 1
+    assert batch.median > one.median
+    assert adapter.ratio > 1
+    assert one.details["times_cartpole"] == pytest.approx(one.median / one.details["cartpole"])
 
 
 def test_help_case(settings):
@@ -59,38 +73,90 @@ def test_help_case(settings):
     assert one.details["seconds_beyond_python"] == pytest.approx(one.median - one.yardstick_median)
 
 
+def test_recipes_case(settings, monkeypatch, one_thread):
+    from gumption.scripts.kg import bench_training
+
+    learned = []
+    monkeypatch.setattr(bench_training, "training_rows", lambda settings, sets: learned.append(sets) or iter(()))
+    assert list(wordcraft.recipes_case(settings)) == []
+    [sets] = learned
+    assert (sets.name, sets.valid) == ("Recipe graph", [])
+    assert sets.train
+    assert not set(sets.train) & set(sets.test)
+
+
 def test_names():
-    assert find_cases(None) == list(cases.CASES) == ["env", "train", "complex", "kg", "halma", "help"]
-    assert find_cases("help") == ["help"]
-    with pytest.raises(InputError, match="called 'enf'; known are: env, train, complex, kg, halma, help"):
+    assert list(find_cases(None)) == ["env", "train", "complex", "kg-scores", "recipes", "halma", "kg", "help"]
+    assert list(find_cases("help")) == ["help"]
+    assert list(find_cases("wordcraft")) == ["env", "train", "complex", "kg-scores", "recipes"]
+    assert list(find_cases("kg")) == ["recipes", "kg"], "the recipe graph is one of its graphs"
+    with pytest.raises(InputError, match="called 'enf'; known are: env, train, complex, kg-scores, recipes, halma"):
         find_cases("enf")
 
 
-def measurement(settings: BenchSettings):
-    """A case that measures nothing and tells its settings."""
-    yield Measurement(
-        "something fast",
-        "steps/s",
-        1234567.8,
-        2e6,
-        "a snail",
-        1000.0,
-        1234.5678,
-        "a lot",
-        True,
-        {"settings": str(settings)},
+PLACE = "gumption.envs.wordcraft.env"
+OTHER = World(
+    "other",
+    "Other",
+    "Nothing of its own.",
+    "nowhere",
+    (Environment("gumption/WordCraft-v0", f"{PLACE}:WordCraftEnv", f"{PLACE}:WordCraftVectorEnv"),),
+)
+
+
+def test_a_world_without_cases_is_measured_with_random_steps(monkeypatch):
+    monkeypatch.setattr(cases, "known", lambda: {"other": OTHER})
+    monkeypatch.setattr(cases, "SECONDS", 0.05)
+    found = find_cases("other")
+    assert list(found) == ["other"]
+    single, batch = found["other"].measure(BenchSettings(repeats=2))
+    check([single, batch])
+    assert single.what == "gumption/WordCraft-v0 random steps, one environment by gym.make"
+    assert batch.what == f"gumption/WordCraft-v0 random steps, batch of {cases.BATCH}"
+    assert single.yardstick_median == batch.yardstick_median
+
+
+def test_a_world_without_masks_is_played_all_the_same():
+    play = (
+        cases._RandomBatch(Environment("CartPole-v1", "", "")),
+        cases._RandomSteps(Environment("CartPole-v1", "", "")),
     )
+    assert all(one(0.05) > 0 for one in play)
 
 
-def in_sections(settings: BenchSettings):
+def test_two_cases_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setattr(wordcraft, "CASES", {"kg": Case(wordcraft.env_case)})
+    with pytest.raises(InputError, match="two bench cases are called 'kg'"):
+        find_cases(None)
+
+
+def measurement(settings: OfWordCraft | OfHALMA | OfGraphs):
+    """A case that measures nothing and tells its settings."""
+    details = {"settings": str(settings)}
+    yield Measurement("something fast", "steps/s", 1234567.8, 2e6, "a snail", 1000.0, 1234.5678, "a lot", True, details)
+
+
+def in_sections(settings: OfGraphs):
     """A case with two tables, which tells what it does."""
     settings.tell("the second thing")
     for section in ("one store", "another store"):
-        yield Measurement("look-ups", "s", 1.0, 1.0, "a peer", 4.0, 0.25, section=section)
+        details = {"settings": str(settings)}
+        yield Measurement("look-ups", "s", 1.0, 1.0, "a peer", 4.0, 0.25, details=details, section=section)
 
 
-def test_command_prints_and_writes(monkeypatch, tmp_path):
-    monkeypatch.setattr(cases, "CASES", {"env": measurement, "help": measurement, "kg": in_sections})
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """Cases that measure nothing, with the options of the real ones."""
+    found = {
+        "env": Case(measurement, OfWordCraft, "WordCraft"),
+        "halma": Case(measurement, OfHALMA, "HALMA"),
+        "kg": Case(in_sections, OfGraphs, "The case kg"),
+        "help": Case(measurement),
+    }
+    monkeypatch.setattr(cases, "all_cases", lambda: found)
+
+
+def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
     out, table = tmp_path / "deep" / "bench.json", tmp_path / "bench.md"
     arguments = ["--recipe-book", "some/where/book.json", "--repeats", "3", "--device", "cpu", "--total-steps", "7"]
     arguments += ["--wn18rr", "some/where/wn18rr", "--triples", "700", "--halma-agent", "mlp", "--halma-agent", "lstm"]
@@ -99,23 +165,21 @@ def test_command_prints_and_writes(monkeypatch, tmp_path):
     result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     written = json.loads(out.read_text())
-    assert list(written["cases"]) == ["env", "help", "kg"]
-    assert written["recipe_book"] == "book.json"
-    assert written["command"].startswith("gumption bench --recipe-book book.json --repeats 3")
-    assert str(tmp_path) not in json.dumps(written)
-    assert set(written) >= {"versions", "hardware", "repeats"}
-    told = written["cases"]["env"][0]["details"]["settings"]
-    expected = BenchSettings(
-        "some/where/book.json",
-        "vectors.bin",
-        "cpu",
-        3,
-        7,
-        wn18rr="some/where/wn18rr",
-        triples=700,
-        halma_agents=("mlp", "lstm"),
+    assert list(written["cases"]) == ["env", "halma", "kg", "help"]
+    assert (written["recipe_book"], written["wn18rr"], written["halma_agent"]) == (
+        "book.json",
+        "wn18rr",
+        ["mlp", "lstm"],
     )
-    assert told == str(expected)
+    assert written["command"].startswith("gumption bench --recipe-book book.json --repeats 3")
+    assert set(written) >= {"versions", "hardware", "repeats"}
+    told = {case: ones[0]["details"]["settings"] for case, ones in written["cases"].items()}
+    assert told["env"] == str(
+        OfWordCraft(repeats=3, recipe_book="some/where/book.json", word_vectors="vectors.bin", total_steps=7)
+    )
+    assert told["halma"] == str(OfHALMA(repeats=3, halma_agent=["mlp", "lstm"]))
+    assert told["kg"] == str(OfGraphs(repeats=3, wn18rr="some/where/wn18rr", triples=700))
+    assert told["help"] == str(BenchSettings(repeats=3))
     assert [one["section"] for one in written["cases"]["kg"]] == ["one store", "another store"]
     assert {"pykeen", "rdflib", "pyoxigraph"} <= set(written["versions"])
     row = "| something fast | 1,234,568 steps/s | 2,000,000 steps/s | a snail: 1,000 steps/s | 1.23e+03 | a lot | yes |"
@@ -128,6 +192,19 @@ def test_command_prints_and_writes(monkeypatch, tmp_path):
     only = CliRunner().invoke(command.app, ["help", "--out", str(out)], catch_exceptions=False)
     assert only.exit_code == 0
     assert list(json.loads(out.read_text())["cases"]) == ["help"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("help", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft; help has no use for it"),
+        (("env", "--halma-agent", "mlp"), "--halma-agent is for HALMA; env has no use for it"),
+        (("halma", "--triples", "700"), "--triples is for The case kg; halma has no use for it"),
+    ],
+)
+def test_options_of_other_cases_are_refused(stand_ins, arguments, message):
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
 
 
 def test_a_missed_and_an_unjudged_target_are_told_apart():

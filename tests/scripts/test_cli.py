@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,13 +45,14 @@ def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, command
 
 
-def test_help_takes_less_than_half_a_second() -> None:
+def test_help_takes_less_than_three_tenths_of_a_second() -> None:
     seconds = []
-    for _ in range(3):  # the fastest, so that a busy machine does not fail it
-        start = time.perf_counter()
+    for _ in range(3):  # the fastest, and of the processor's time, so that a busy machine does not fail it
+        before = os.times()
         assert run("--help").returncode == 0
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.5
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert min(seconds) < 0.3
 
 
 def test_help_lists_every_command_and_imports_none() -> None:
@@ -61,9 +62,14 @@ def test_help_lists_every_command_and_imports_none() -> None:
     assert not imported.intersection(HEAVY)
 
 
+# Commands over the list of worlds read gumption.envs, which registers them with Gymnasium.
+LIST_WORLDS = {"data", "train", "splits", "evaluate", "watch", "play", "experiment", "bench"}
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_help_of_a_command_imports_nothing_heavy(name: str) -> None:
-    assert not imported_by(name, "--help").intersection(HEAVY)
+    heavy = set(HEAVY) - ({"numpy", "gymnasium"} if name in LIST_WORLDS else set())
+    assert not imported_by(name, "--help").intersection(heavy)
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -109,3 +115,37 @@ def test_an_interrupt_is_exit_code_130() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+
+
+def completed(line: str, home: Path) -> list[str]:
+    """What bash offers for the last word of a line, with what `--install-completion` set up in `home`."""
+    words = line.split(" ")
+    script = (
+        f"source {home}/.bashrc; COMP_WORDS=({' '.join(words[:-1])} {words[-1]!r}); COMP_CWORD={len(words) - 1}; "
+        "function=$(complete -p gumption | sed 's/.*-F \\([^ ]*\\) .*/\\1/'); $function gumption; "
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", script], env=at_home(home), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def at_home(home: Path) -> dict[str, str]:
+    return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_the_installed_completion_knows_commands_and_options(tmp_path: Path) -> None:
+    install = ["gumption", "--install-completion", "bash"]
+    done = subprocess.run(install, env=at_home(tmp_path), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert completed("gumption ex", tmp_path) == ["experiment"]
+    assert completed("gumption kg pr", tmp_path) == ["predict"]
+    assert completed("gumption kg fit --ra", tmp_path) == ["--rank"]
+    assert set(cli.COMMANDS) <= set(completed("gumption ", tmp_path))
+
+
+def test_completion_imports_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"_GUMPTION_COMPLETE": "complete_bash", "COMP_WORDS": "gumption kg fit --ra", "COMP_CWORD": "3"}
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    assert not imported_by().intersection(HEAVY)

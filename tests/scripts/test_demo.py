@@ -35,7 +35,7 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
         assert f"{number}. {title}" in first
     assert "The answer:" in first
     assert len(re.findall(r"MRR \d\.\d{3}", first)) == 4
-    assert "14/14" in first
+    assert "22/22" in first
     assert re.search(r"(\w+) \+ (\w+) (makes|does not make)", first)
     assert f"Plot of success over steps: {tmp_path / 'out' / 'curves.png'}" in first
     assert (tmp_path / "out" / "curves.png").stat().st_size < 150_000
@@ -45,13 +45,19 @@ def test_every_stage_then_again_from_its_runs(run, tmp_path):
     assert rows["oracle"] == 1.0
     assert rows["random policy"] < 0.2
     assert rows["full KG"] > rows["random policy"]
-    assert len(results["rows"]) == 7
+    assert len(results["rows"]) == 11
     assert str(tmp_path) not in json.dumps(results)
+    for label in ("training-facts KG", "full KG"):
+        alone, whole = f"{rows[f'{label}, KG only']:.1%}", f"{rows[label]:.1%}"
+        said = f"What learning adds to the {label}: its knowledge alone, with nothing learned, solves {alone}, the "
+        assert f"{said}trained agent solves {whole}" in first
+        svg = (tmp_path / "out" / "curves.svg").read_text(encoding="utf-8")
+        assert f"{label} {rows[label]:.0%}" in svg, "the plot tells the figure of the table"
 
     again = run("--seeds", "2", "--out", str(tmp_path / "out"))
-    assert "14 of 14 runs are complete" in again
+    assert "22 of 22 runs are complete" in again
     assert "remove that folder to start again" in again
-    assert " 1/14" not in again
+    assert " 1/22" not in again
     assert (
         first[first.index("5. Result") : first.index("Done in")]
         == again[again.index("5. Result") : again.index("Done in")]
@@ -66,9 +72,9 @@ def test_a_folder_of_other_runs_is_refused(run, tmp_path):
 
 
 def test_quick_and_full_differ_in_steps_alone():
-    quick, common = settings("commonsense", True)
+    quick, _ = settings("commonsense", True)
     full, full_common = settings("commonsense", False)
-    assert (common["total_steps"], full_common["total_steps"]) == (QUICK_STEPS, STEPS)
+    assert (quick.base["total_steps"], full.base["total_steps"]) == (QUICK_STEPS, STEPS)
     assert quick.conditions == full.conditions
     assert full_common["eval_interval"] * 20 == STEPS
 
@@ -85,11 +91,13 @@ def test_product_ranks_leave_other_products_out():
     class Scores:
         """Entity i is the product of any pair with a score of i."""
 
-        entities = ("a", "b", "c", "d")
+        entities, relations = ("a", "b", "c", "d"), ("makes",)
 
-        def action_scores(self, goal, table, selection):
-            assert (table.shape, selection.shape) == ((4, 1), (4,))
-            return goal[:, None, None].float()
+        def action_scores(self, facts):
+            assert facts.subject.shape == (4, 1, 1)
+            assert (facts.subject > 0).all()
+            assert (facts.given > 0).all()
+            return torch.from_numpy(facts.object).float()
 
     recipes = np.array([[0, 1, 1], [0, 1, 3], [0, 0, 2]])
     assert product_ranks(Scores(), recipes).tolist() == [2, 1, 2]

@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 from gumption.data import InputError
 from gumption.data.provenance import command_line
 from gumption.scripts import experiment as command
-from gumption.scripts.experiments import wordcraft_runs
-from gumption.scripts.experiments.jobs import Job, make_jobs, run_jobs, slug
-from gumption.scripts.experiments.report import gather, markdown, write_report
-from gumption.scripts.experiments.wordcraft import EXPERIMENTS
-from gumption.scripts.experiments.wordcraft_runs import find_experiment
+from gumption.scripts.experiment import find_experiment
+from gumption.scripts.jobs import Job, make_jobs, run_jobs, slug
+from gumption.scripts.report import gather, write_report
+from gumption.scripts.wordcraft import experiments as of_wordcraft
+from gumption.scripts.wordcraft import runs as wordcraft_runs
+from gumption.scripts.wordcraft.experiments import EXPERIMENTS
+from gumption.scripts.wordcraft.report import markdown, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
@@ -25,7 +27,9 @@ LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
 
 def stand_in(job: Job, progress: bool) -> None:
     """A run whose success depends on its condition and seed in a known way."""
-    level = {"random": 0.02, "oracle": 1.0, "kg_only": 0.5}.get(
+    if job.source is not None:
+        assert (job.source / "final.json").is_file(), f"{job.label} came before what it looks into"
+    level = {"random": 0.02, "oracle": 1.0, "kg_only": 0.5, "untrained": 0.45, "without_kg": 0.1}.get(
         job.method, LEVELS.get(job.settings.get("kg", "none"), 0)
     )
     success = min(1.0, level + 0.01 * job.seed)
@@ -64,7 +68,7 @@ def run(monkeypatch, tmp_path, book):
 def test_experiments_are_well_formed(experiment):
     assert len({slug(label) for label in experiment.conditions}) == len(experiment.conditions)
     assert experiment.seeds >= 5
-    assert experiment.total_steps == 3_000_000
+    assert experiment.base["total_steps"] == 3_000_000
     panels = {panel for condition in experiment.conditions.values() for panel in condition.panels}
     for panel in panels:
         methods = {c.method for c in experiment.conditions.values() if panel in c.panels}
@@ -72,13 +76,13 @@ def test_experiments_are_well_formed(experiment):
         counts = {c.settings["num_distractors"] for c in experiment.conditions.values() if panel in c.panels}
         assert len(counts) == 1
     for condition in experiment.conditions.values():
-        for figure in (condition.measured_2020, condition.target):
+        for figure in (condition.known, condition.target):
             assert figure is None or 0 < figure <= 1
 
 
 def test_every_figure_of_the_paper_is_there():
     assert set(EXPERIMENTS) == {f"wordcraft-fig{number}" for number in (2, 3, 5, 6, 7)} | {"wordcraft-ablation"}
-    with pytest.raises(InputError, match="no experiment is called 'fig2'; known are: wordcraft-fig2"):
+    with pytest.raises(InputError, match=r"no experiment is called 'fig2'; known are: wordcraft-fig2.*kg-scale"):
         find_experiment("fig2")
 
 
@@ -203,6 +207,99 @@ def test_jobs_carry_the_settings_of_their_condition(tmp_path):
     assert job.directory == tmp_path / "full-kg-both-scores" / "seed-4"
 
 
+@pytest.mark.parametrize("name", ["wordcraft-fig3", "wordcraft-fig6", "wordcraft-fig7", "wordcraft-ablation"])
+def test_beside_each_guided_agent_is_what_its_knowledge_does_alone(name):
+    """Knowledge only, the network before training, the trained network without knowledge: of the same settings."""
+    conditions = EXPERIMENTS[name].conditions
+    guided = {label: one for label, one in conditions.items() if one.method == "train" and one.settings["kg"] != "none"}
+    assert guided
+    for label, one in guided.items():
+        beside = {other.method: other.settings for other in conditions.values() if other.of == label}
+        assert beside["untrained"] == beside["without_kg"] == one.settings
+        assert "kg_only" in beside or "cross-fitted" in label, "while it learns alone are scores held out"
+        assert beside.get("kg_only", {}).items() <= one.settings.items()
+
+
+def test_jobs_that_look_into_a_run_are_given_it_and_come_last(tmp_path):
+    jobs = make_jobs(EXPERIMENTS["wordcraft-fig3"], {"total_steps": 100}, [0, 1], tmp_path)
+    one = next(job for job in jobs if job.method == "without_kg" and job.seed == 1)
+    assert one.label == "training-facts KG, both scores, KG taken away, 8 distractors"
+    assert one.source == tmp_path / "training-facts-kg-both-scores-8-distractors" / "seed-1"
+    ran = [job for job, _ in run_jobs(list(reversed(jobs)), 1, stand_in)]
+    assert [job.source is None for job in ran] == sorted((job.source is None for job in jobs), reverse=True)
+
+
+def test_a_trained_network_is_needed_to_take_its_knowledge_away(tmp_path):
+    jobs = make_jobs(EXPERIMENTS["wordcraft-fig3"], {"total_steps": 100}, [0], tmp_path)
+    job = next(job for job in jobs if job.method == "without_kg")
+    with pytest.raises(InputError, match="which is not complete: run that condition first"):
+        wordcraft_runs.run_job(job, False)
+
+
+def test_conditions_that_are_new_join_a_folder(run, monkeypatch, tmp_path, book):
+    """The experiment has grown since: what was run stays, bit for bit, and the new rows are run."""
+    before = EXPERIMENTS["wordcraft-fig3"]
+    old = {label: one for label, one in before.conditions.items() if one.of is None}
+    arguments = ("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
+    with monkeypatch.context() as patch:
+        patch.setattr(of_wordcraft, "EXPERIMENTS", {before.name: replace(before, conditions=old)})
+        assert f"{len(old)} runs, 0 complete" in run(*arguments)
+    kept = {path: path.read_bytes() for path in (tmp_path / "there").glob("*/seed-0/*")}
+    assert len(gather(tmp_path / "there", before)["rows"]) == len(old)
+    assert f"{len(before.conditions)} runs, {len(old)} complete" in run(*arguments)
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    rows = json.loads((tmp_path / "there" / "results.json").read_text())["rows"]
+    assert [row["condition"] for row in rows] == list(before.conditions)
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert "KG taken away: the trained network with every score set to 0." in told
+
+
+def test_some_conditions_alone_and_saved_together(run, tmp_path, book):
+    common = ("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--save", "kept")
+    run(*common, "--out", "one", "--setting", "GloVe, 1 distractor")
+    run(*common, "--out", "two", "--setting", "oracle, 1 distractor")
+    rows = json.loads((tmp_path / "kept" / "results.json").read_text())["rows"]
+    assert [row["condition"] for row in rows] == ["GloVe, 1 distractor", "oracle, 1 distractor"]
+    assert rows[0]["made"]["command"].endswith("--setting 'GloVe, 1 distractor'")
+    with pytest.raises(InputError, match="wordcraft-fig2 has no 'GloVe'; it has random features, 1 distractor"):
+        run(*common, "--out", "one", "--setting", "GloVe")
+    book.write_text(json.dumps({"entities": ENTITIES | {"other": {"id": 99, "recipes": [["thing1", "thing1"]]}}}))
+    with pytest.raises(InputError, match=r"kept/results\.json: its recipe_book_hash is another one"):
+        run(*common, "--out", "three", "--setting", "GloVe, 1 distractor")
+    (tmp_path / "kept" / "results.json").write_text('{"experiment": "wordcraft-fig2", "rows": [{"label": "x"}]}')
+    with pytest.raises(InputError, match="written by an older version"):
+        run(*common, "--out", "four", "--setting", "GloVe, 1 distractor")
+
+
+@pytest.mark.parametrize(
+    ("trained", "said"),
+    [
+        (0.6164, "solves 61.6%, the trained agent solves 61.6%, just as many"),
+        (0.64, "solves 61.6%, the trained agent solves 64.0%, 2.4 points more than that"),
+        (0.5, "solves 61.6%, the trained agent solves 50.0%, 11.6 points fewer than that"),
+    ],
+)
+def test_what_learning_adds_is_said_as_it_is(trained, said):
+    rows = [
+        {"condition": label, "method": method, "of": of, "success": {"mean": mean}}
+        for label, method, of, mean in (
+            ("KG", "train", None, trained),
+            ("KG, KG only", "kg_only", "KG", 0.616),
+            ("KG, untrained", "untrained", "KG", 0.61),
+            ("KG, KG taken away", "without_kg", "KG", 0.1),
+        )
+    ]
+    rest = "before training it solves 61.0%; trained and with its knowledge taken away 10.0%."
+    assert what_learning_adds(rows[0], rows) == f"its knowledge alone, with nothing learned, {said}; {rest}"
+    assert what_learning_adds(rows[0], rows[:1]) == ""
+
+
+def test_two_experiments_of_one_name_are_refused(monkeypatch):
+    monkeypatch.setattr(of_wordcraft, "EXPERIMENTS", {"kg-scale": EXPERIMENTS["wordcraft-fig2"]})
+    with pytest.raises(InputError, match="two experiments are called 'kg-scale'"):
+        find_experiment("kg-scale")
+
+
 def test_command_line_keeps_no_folder():
     line = command_line(
         ["experiment", "x", "--out", "/somewhere/deep/out", "--recipe-book=../data/a.json", "--seeds", "5"]
@@ -215,19 +312,19 @@ def test_broken_files_of_a_run_are_named(run, tmp_path, book):
     metrics = next((tmp_path / "there").glob("glove-1*/seed-0/metrics.jsonl"))
     metrics.write_text(metrics.read_text() + "{half a li")
     with pytest.raises(InputError, match=r"metrics\.jsonl:4: not valid JSON"):
-        gather(tmp_path / "there")
+        gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
     metrics.unlink()
     (metrics.parent / "final.json").write_text("{}")
     with pytest.raises(InputError, match="no test_success"):
-        gather(tmp_path / "there")
+        gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
 
 
 def test_report_of_one_seed_has_no_interval(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
-    results = gather(tmp_path / "there")
+    results = gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
     assert "NaN" not in json.dumps(results)
     assert "| GloVe, 1 distractor | 1 | 0.400 | 0.400 |" in markdown(results)
-    write_report(results, tmp_path / "again")
+    write_report(results, EXPERIMENTS["wordcraft-fig2"], tmp_path / "again")
 
 
 def game(split_hash: str, distractors: int, won: int) -> dict:
@@ -278,7 +375,7 @@ def test_a_small_experiment_for_real(tmp_path, monkeypatch, book, one_thread):
     """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
     arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(wordcraft_runs, "EXPERIMENTS", {"wordcraft-fig5": without_glove(EXPERIMENTS["wordcraft-fig5"])})
+    monkeypatch.setattr(of_wordcraft, "EXPERIMENTS", {"wordcraft-fig5": without_glove(EXPERIMENTS["wordcraft-fig5"])})
     result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     rows = {row["condition"]: row for row in json.loads((tmp_path / "real" / "results.json").read_text())["rows"]}

@@ -59,7 +59,7 @@ def test_train_keeps_a_run_that_evaluate_reads(gumption, tmp_path: Path) -> None
     run = tmp_path / "runs" / "mine"
     final = json.loads((run / "final.json").read_text())
     assert f"success on unseen recipes {final['test_success']:.1%}" in done.out
-    assert f"training recipes {final['train_success']:.1%}" in done.out
+    assert f"training tasks {final['train_success']:.1%}" in done.out
     assert done.out.rstrip().endswith("the run is in runs/mine")
     assert [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()] == [512, 1024]
 
@@ -120,7 +120,8 @@ def test_a_run_is_not_overwritten_and_can_be_asked_for_again(gumption, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*TRAIN, "--scores", "recipe,", "--kg", "full"), "kg_scores names ''"),
+        ((*TRAIN, "--scores", "makes,likes", "--kg", "full"), "kg_scores names 'likes'"),
+        ((*TRAIN, "--kg", "none.nq"), "there is no graph at none.nq: make one with `gumption kg build`"),
         ((*TRAIN, "--scores", "componentOf"), "need knowledge"),
         ((*TRAIN, "--raw"), "need knowledge"),
         ((*TRAIN, "--cross-fit"), "cross_fit is for an agent that learns with kg='train'"),

@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gumption.agents.halma.acting import Actor, first_percept, next_percept
+from gumption.agents.halma.acting import Actor, first_percept, next_percept, random_options
 from gumption.agents.halma.guidance import KnowledgeActor
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.envs.halma import Maze
@@ -21,13 +22,15 @@ def live(actor: Actor, env: HALMAVectorEnv, steps: int, seed: int, explore: floa
     """The memory of so many steps of an actor that draws a share of its options at random."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
-    percept, episode, records = first_percept(env), np.arange(env.num_envs), []
+    percept, episode, records = first_percept(env), 100_000 * seed + np.arange(env.num_envs), []
     for _ in range(steps):
         options = actor.act(percept, rng)
         at_random = rng.random(env.num_envs) < explore
-        options = np.where(at_random[:, None], rng.integers(4, size=options.shape), options)
+        drawn = random_options(rng, env.num_envs, env.max_opt_len)
+        options = np.where(at_random[:, None], drawn, options)
         outcome = env.move(options)
-        flags = outcome.valid * VALID + outcome.reached * REACHED + outcome.trial_over * TRIAL_OVER
+        over = outcome.trial_over | outcome.done
+        flags = outcome.valid * VALID + outcome.reached * REACHED + over * TRIAL_OVER
         records.append((outcome.before, options, outcome.after, outcome.maze, outcome.trial, episode.copy(), flags))
         episode[outcome.done] = episode.max() + 1 + np.arange(outcome.done.sum())
         percept = next_percept(env, options, outcome)
@@ -68,16 +71,17 @@ def nothing(max_opt_len: int) -> Memory:
 
 @pytest.fixture(scope="session")
 def experienced() -> Callable[[int], Memory]:
-    """max_opt_len -> the memory of an agent that began knowing nothing, and acted by what it had learned halfway."""
+    """max_opt_len -> the memory of an agent that began knowing nothing, and twice took in what it had lived through."""
     memories: dict[int, Memory] = {}
 
     def of(max_opt_len: int) -> Memory:
         if max_opt_len not in memories:
-            env = HALMAVectorEnv(64, max_opt_len=max_opt_len, maze_seed=1)
-            actor = KnowledgeActor(HALMAKnowledge.of_memory(nothing(max_opt_len)), max_opt_len)
-            young = live(actor, env, 150, 0, explore=0.1)
-            actor = KnowledgeActor(HALMAKnowledge.of_memory(young), max_opt_len)
-            memories[max_opt_len] = live(actor, env, 150, 1, explore=0.1)
+            env, memory = HALMAVectorEnv(64, max_opt_len=max_opt_len, maze_seed=1), nothing(max_opt_len)
+            for stage, steps in enumerate((150, 100, 100)):
+                actor = KnowledgeActor(HALMAKnowledge.of_memory(memory), max_opt_len)
+                new = live(actor, env, steps, stage, explore=0.1)
+                memory = replace(new, records=np.concatenate([memory.records, new.records]))
+            memories[max_opt_len] = memory
         return memories[max_opt_len]
 
     return of

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from gumption.agents.halma.acting import Actor, RandomActor, primitives
+from gumption.agents.halma.acting import Actor, OracleActor, RandomActor, primitives
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import (
     DYNAMIC,
     MEASURES,
     ROWS,
+    agents_of,
     columns,
     evaluate_splits,
     images,
@@ -22,7 +23,7 @@ from gumption.agents.halma.evaluation import (
 )
 from gumption.agents.halma.guidance import panel_rows
 from gumption.data import InputError
-from gumption.envs.halma import Mazes, sample_mazes
+from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.oracle import justified_moves
 from gumption.envs.halma.segment_mazes import SPLITS, Record
 from gumption.envs.halma.split_files import Splits
@@ -144,6 +145,23 @@ def test_visual_agents_see_handwriting_that_was_kept_for_tests():
     assert (first["T"] != first["RT"]).any(), "the same cells, drawn with other images"
 
 
+def test_an_agent_of_fixed_panels_is_tested_with_them():
+    class Sees(RandomActor):
+        def act(self, percept, rng):
+            seen.append(percept.observation)
+            return super().act(percept, rng)
+
+    mazes = Mazes(sample_mazes(2, 0))
+    config = HALMAConfig(agent="cnn+mlp", max_opt_len=1, panels="fixed")
+    trained_on = HALMAVectorEnv(2, mazes=mazes, observation="visual", panels="fixed", order="sequential").reset()[0]
+    for test in ("T", "RT"):
+        seen: list[np.ndarray] = []
+        play_test(Run(Sees(1), config), mazes, test, [0, 1])
+        begun = [pictures for pictures in seen if np.array_equal(pictures, seen[0])]
+        assert len(begun) > 2, "with each seed, and wherever nobody moved"
+        assert np.array_equal(seen[0], trained_on) == (test == "T"), "the training's own pictures, or other handwriting"
+
+
 @pytest.mark.parametrize(
     ("seeds", "max_opt_len", "message"),
     [
@@ -209,8 +227,39 @@ def test_agents_are_told_apart_by_what_they_differ_in():
         evaluation(0.5, guided=True),
         evaluation(0.6, agent="tran+lstm"),
     ]
-    assert list(columns(runs)) == ["LSTM", "MLP, num_mazes 300", "MLP, num_mazes 100", "MLP + KG", "TRAN+LSTM"]
+    assert list(columns(runs)) == [
+        "LSTM",
+        "MLP, num_mazes 300",
+        "MLP, num_mazes 100",
+        "written strategy + KG",
+        "TRAN+LSTM",
+    ]
     assert columns(runs)["MLP, num_mazes 100"]["runs"] == 2
+
+
+def test_who_played_beside_a_guided_agent_comes_after_it():
+    def guided(value: float, **settings):
+        found = evaluation(value, guided=True, **settings)
+        return {**found, "beside": {"random": evaluation(0.0)["tests"], "oracle": evaluation(1.0)["tests"]}}
+
+    found = columns([guided(0.8), guided(0.9, seed=1), evaluation(0.3)])
+    assert list(found) == ["written strategy + KG", "random", "oracle", "MLP"]
+    assert found["oracle"]["beside"] == "written strategy + KG"
+    assert (found["oracle"]["agent"], found["oracle"]["runs"]) == ("oracle", 2)
+    assert found["oracle"]["tests"]["T"]["rho_g"]["per_run"] == [1.0, 1.0]
+    assert list(agents_of(found)) == ["written strategy + KG", "MLP"]
+    apart = columns([guided(0.8), guided(0.9, num_mazes=300)])
+    assert list(apart)[3:] == [f"{name}, num_mazes 300" for name in ("written strategy + KG", "random", "oracle")]
+    assert list(columns([guided(0.8), evaluation(0.9, guided=True, seed=1)])) == ["written strategy + KG"]
+
+
+def test_others_play_the_same_tests(explored):
+    splits, alone = explored
+    found = evaluate_splits(Run(Explorer()), splits, beside={"random": lambda _: RandomActor(5), "oracle": OracleActor})
+    assert found["tests"] == alone["tests"]
+    assert found["beside"]["oracle"]["RT"]["rho_p"]["mean"] == 1
+    assert found["beside"]["random"]["RT"]["rho_g"]["mean"] < 0.5
+    assert found["beside"]["random"]["AfT-3"] == alone["tests"]["AfT-3"]
 
 
 # ---- files
@@ -219,6 +268,13 @@ def test_agents_are_told_apart_by_what_they_differ_in():
 def test_a_file_gives_the_evaluation_back(tmp_path, explored):
     save_evaluation(tmp_path / "evaluation.json", explored[1])
     assert load_evaluation(tmp_path / "evaluation.json") == explored[1]
+
+
+def test_an_evaluation_from_before_fixed_panels_stands_beside_newer_ones(tmp_path, explored):
+    older = json.loads(json.dumps(explored[1]))
+    del older["config"]["panels"]
+    save_evaluation(tmp_path / "evaluation.json", older)
+    assert len(columns([explored[1], load_evaluation(tmp_path / "evaluation.json")])) == 1
 
 
 @pytest.mark.parametrize(

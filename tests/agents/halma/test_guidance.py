@@ -124,7 +124,7 @@ def test_hints_and_goals_lead_only_who_understands_them(knowing: Callable[[int],
     guide.observe(at(row, 5))
     bias = guide.direction_bias()[0]
     assert bias[1] == bias[2] > bias[0] > 0 > bias[3]
-    guide = Guide(replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool), gone_at_goal=np.zeros(8, dtype=bool)), 1)
+    guide = Guide(replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool), reaches_goal=np.zeros(8, dtype=bool)), 1)
     guide.observe(at(row, 5))
     bias = guide.direction_bias()[0]
     assert bias[0] == bias[1] == bias[2] > 0 > bias[3]

@@ -26,7 +26,7 @@ def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:
     }
 
 
-COLUMNS = {"MLP": column(0.5, missing=("AfT-3",)), "LSTM": column(0.0), "MLP + KG": column(0.97, runs=1)}
+COLUMNS = {"MLP": column(0.5, missing=("AfT-3",)), "LSTM": column(0.0), "written strategy + KG": column(0.97, runs=1)}
 PAPER = {"MLP": {"T": {"rho_a": (94.8, 4.1), "rho_g": None}, "AnT": {"rho_g": (35.0, 7.0)}}}
 
 
@@ -37,7 +37,7 @@ def test_a_table_is_drawn_small_and_as_both_kinds(tmp_path):
     with Image.open(png) as image:
         assert image.width > 800
     text = svg.read_text(encoding="utf-8")
-    for word in ("MLP + KG", "AfT-3", "paper's", "A title"):
+    for word in ("written strategy + KG", "AfT-3", "paper's", "A title"):
         assert word in text
 
 

@@ -228,7 +228,7 @@ def test_a_folder_in_use_is_refused(run: Path, mazes: Mazes, painter: PanelPaint
         pretrain(mazes, painter, run, resume=True, batch_size=3, seed=9)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to.txt").write_text("dear")
-    with pytest.raises(InputError, match="not a pretraining of SPACE"):
+    with pytest.raises(InputError, match="letters exists and is not a run; choose another name"):
         pretrain(mazes, painter, tmp_path / "letters", resume=True)
 
 

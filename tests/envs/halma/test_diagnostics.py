@@ -1,5 +1,6 @@
 """What each test asks: the paper's examples as moves, the definitions over all knowledge bases, the reasons."""
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from gumption.envs.halma.diagnostics import TESTS, Pair, definitions, diagnose
 from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import DIRECTIONS
-from gumption.envs.halma.memory import Memory
+from gumption.envs.halma.memory import VALID, Memory
 from gumption.envs.halma.split_check import Facts
 
 PAIRS = [(d1, d2) for d1, d2 in product(range(1, 10), repeat=2) if d1 > d2]
@@ -26,11 +27,16 @@ def panel(**shown: int) -> list[int]:
     return row
 
 
-def asked_after(*moves: tuple[list[int], list[int], list[int]], times: int = 3) -> dict[str, set[Pair]]:
-    """What the tests ask an agent that made some valid moves (s, option, s'), each so many times."""
-    before, option, after = (list(parts) * times for parts in zip(*moves, strict=True))
+Move = tuple[list[int], list[int], list[int]]
+
+
+def asked_after(*moves: Move, times: int = 3, stopped: Sequence[Move] = ()) -> dict[str, set[Pair]]:
+    """What the tests ask an agent that made some valid moves (s, option, s'), each so many times, and tried others."""
+    made = [*moves] * times + [*stopped]
+    before, option, after = (list(parts) for parts in zip(*made, strict=True))
     padded = [[*o, *[0] * (6 - len(o))] for o in option]
-    diagnosis = diagnose(KnowledgeBases.of(Memory.of(5, before, padded, after)))
+    flags = [VALID] * (len(made) - len(stopped)) + [0] * len(stopped)
+    diagnosis = diagnose(KnowledgeBases.of(Memory.of(5, before, padded, after, flags=flags)))
     return {test: set(diagnosis.pairs(test)) for test in TESTS}
 
 
@@ -84,6 +90,42 @@ def test_an_affordance_pair_that_was_seen_is_not_asked_again() -> None:
     assert Pair(5, 3, "left") in asked["ST-2"]
 
 
+CHANGED = (panel(left_wall=5), [LEFT, 2], panel(left_wall=3))  # AfT-1 and AfT-3 ask for 5 > 3
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        (panel(up_crossing=3, up_wall=5), [RIGHT, 3], panel(up_crossing=3, up_wall=5)),
+        (panel(up_wall=9), [RIGHT, 3], panel(up_crossing=3, up_wall=5)),
+    ],
+    ids=["s", "s'"],
+)
+def test_what_panels_showed_at_invalid_moves_was_seen(shows: Move) -> None:
+    assert asked_after(CHANGED, stopped=[shows] * 2)["AfT-1"] == {Pair(5, 3, "left")}
+    assert not any(asked_after(CHANGED, stopped=[shows] * 3).values())
+
+
+def test_what_was_seen_in_any_colours_counts_together(make_knowledge) -> None:
+    """Two times in red and once in blue is three times; this holds for AfT and AnT, and ST-2 stays as it is."""
+    twice = {(5, 3, "left"): 2}
+    for evidence in ({"c": [(5, 3, "left")]}, {"a": [(5, "up"), (3, "up")]}):
+        assert {pair[:2] for pair in asked(make_knowledge(**evidence, shown=twice)).values()} == {(5, 3)}
+        assert not asked(make_knowledge(**evidence, shown=twice | {(5, 3, "up"): 1}))
+    follows = {"s": TEMPLATE + CHAIN}
+    assert diagnose(make_knowledge(**follows, shown={(8, 6, "up"): 2})).queries["AnT"][8, 6].all()
+    shown = diagnose(make_knowledge(**follows, shown={(8, 6, "up"): 2, (8, 6, "left"): 1}))
+    assert not shown.queries["AnT"].any()
+    assert shown.reasons["AnT"].endswith("of the other 31, 1 that two known ones entail were shown as often")
+    assert shown.queries["ST-2"].sum() == 3 * len(follows["s"])
+
+
+def asked(knowledge: KnowledgeBases) -> dict[str, Pair]:
+    """A pair of each test that asks for something."""
+    diagnosis = diagnose(knowledge)
+    return {test: diagnosis.pairs(test)[0] for test in TESTS if diagnosis.pairs(test)}
+
+
 def test_a_pair_and_type_belong_to_the_first_test_that_may_ask_for_them(make_knowledge) -> None:
     diagnosis = diagnose(make_knowledge(c=[(5, 3, "left")], a=[(5, "left"), (3, "left"), (5, "up"), (3, "up")]))
     asked = {test: set(diagnosis.pairs(test)) for test in TESTS}
@@ -126,6 +168,7 @@ known = st.fixed_dictionaries(
         "s": st.sets(pairs, max_size=40),
         "c": st.sets(pairs, max_size=25),
         "a": st.sets(st.tuples(st.integers(1, 9), types), max_size=8),
+        "shown": st.dictionaries(pairs, st.integers(1, 3), max_size=20),
     }
 )
 
@@ -188,6 +231,16 @@ REST = [pair for pair in ALL if pair[:2] not in ((9, 8), (9, 7))]  # leaves two 
             "AfT-4",
             "of 36 pairs 34 are in KB_S; of the other 2, 1 are in KB_A, each with both digits understood in all four "
             "types",
+        ),
+        (
+            {"s": REST, "shown": {(9, 8, "up"): 3}},
+            "AfT-1",
+            "of 36 pairs 34 are in KB_S and 1 more were shown as often; of the other 1, none is in KB_C",
+        ),
+        (
+            {"s": REST, "shown": {(9, 8, "up"): 3, (9, 7, "up"): 2, (9, 7, "left"): 1}},
+            "AfT-4",
+            "of 36 pairs 34 are in KB_S and 2 more were shown as often",
         ),
         ({"s": ALL}, "AnT", "all 36 pairs are known from KB_S, KB_C or KB_A"),
         (

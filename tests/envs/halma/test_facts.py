@@ -9,10 +9,10 @@ import pytest
 import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
-from gumption.envs.halma.facts import THROUGH_AFFORDANCE_ONLY, integer
+from gumption.envs.halma.kb_graph import THROUGH_AFFORDANCE_ONLY, integer
 from gumption.kg import KnowledgeGraph, infer
-from gumption.kg.rules import Atom, Rule, transitive
-from gumption.kg.shapes import validate
+from gumption.kg.rules.horn import Atom, Rule, transitive
+from gumption.kg.store.shapes import validate
 
 SHAPES = Path(gumption.envs.halma.__file__).with_name("shapes.ttl")
 LEFT, UP, RIGHT, DOWN = range(4)
@@ -205,7 +205,7 @@ def test_a_graph_without_what_is_said_about_it(graph, tmp_path):
 
 def questions() -> list[str]:
     """The queries that the module's docstring shows."""
-    module = __import__("sys").modules["gumption.envs.halma.facts"]
+    module = __import__("sys").modules["gumption.envs.halma.kb_graph"]
     return re.findall(r"^    (SELECT .*?)(?=\n\n|\Z)", module.__doc__, re.DOTALL | re.MULTILINE)
 
 
@@ -261,7 +261,7 @@ def test_without_a_run_nothing_is_known_but_what_is_plain_to_see():
 def test_parts_and_runs_that_are_none(tmp_path):
     with pytest.raises(InputError, match="split is 'dev'; name the part whose facts you want: train, test or all"):
         facts(split="dev")
-    with pytest.raises(InputError, match="no memory of a run's transitions there"):
+    with pytest.raises(InputError, match="no memory of transitions there"):
         facts(tmp_path, split="train")
 
 

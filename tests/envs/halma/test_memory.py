@@ -224,7 +224,7 @@ def test_going_on_before_a_torn_end(three):
     [
         ({"max_opt_len": 5}, "holds a memory already; go on with it"),
         ({"max_opt_len": 5, "keep": 4}, "the checkpoint goes on from record 4, and the memory has 3 whole ones"),
-        ({"max_opt_len": 3, "keep": 2}, "a memory of max_opt_len 5, not 3"),
+        ({"max_opt_len": 3, "keep": 2}, "a memory of max_opt_len 5, not max_opt_len 3; choose another folder"),
         ({"max_opt_len": 0}, "max_opt_len is 0; an option has at least one primitive"),
     ],
 )
@@ -236,7 +236,10 @@ def test_a_writer_that_does_not_fit_changes_nothing(three, settings, message):
 
 
 def test_a_run_without_memory_is_told_what_to_do(tmp_path):
-    with pytest.raises(InputError, match=r"no memory of a run's transitions there .* train the run again with `gumpti"):
+    with pytest.raises(
+        InputError,
+        match=r"no memory of transitions there \(header.json is missing\); RecordMemory\(env, folder\) writes",
+    ):
         Memory.load(tmp_path / "memory")
     with pytest.raises(InputError, match="no memory"):
         MemoryWriter(tmp_path / "memory", 5, keep=1)
@@ -246,12 +249,15 @@ def test_a_run_without_memory_is_told_what_to_do(tmp_path):
     ("header", "message"),
     [
         ("{", r"header.json: cannot be read \("),
-        ('{"schema": "gumption/halma-memory/2"}', "a memory of schema 'gumption/halma-memory/2', and this gumption"),
+        (
+            '{"schema": "gumption/halma-memory/2"}',
+            "a memory of schema 'gumption/halma-memory/2', and 'gumption/halma-memory/1' is read here",
+        ),
         ("[]", "a memory of schema None"),
-        ('{"schema": "gumption/halma-memory/1"}', "max_opt_len and record_bytes do not fit together"),
+        ('{"schema": "gumption/halma-memory/1"}', "its settings and record_bytes do not fit together"),
         (
             '{"schema": "gumption/halma-memory/1", "max_opt_len": 3, "record_bytes": 43}',
-            "max_opt_len and record_bytes do not fit together",
+            "its settings and record_bytes do not fit together",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from PIL import Image
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Move, oracle_trials, sample_mazes
 from gumption.envs.halma.render import draw, maze_picture, moved, panel_picture, trial_gif
+from gumption.envs.halma.visual import RGB
 
 # A crossing at (2, 5) on the way, a corridor (3, 4) that touches the start's, and the goal below it.
 MAZE = Maze(
@@ -46,17 +47,33 @@ def test_text_shows_the_hint_and_the_way_walked() -> None:
 def test_an_array_has_the_given_panel_at_its_left() -> None:
     seen = np.zeros((128, 128, 3), dtype=np.uint8)
     seen[:64] = 200, 0, 0
-    frame = draw(MAZE, (2, 5), "rgb_array", picture=seen)
-    assert (frame.shape, frame.dtype) == ((256, 520, 3), np.uint8)
-    assert (frame[:120, :256] == (200, 0, 0)).all()
-    assert not frame[136:, :256].any()
-    assert np.array_equal(frame[:, 264:], maze_picture(MAZE, (2, 5)))
+    frame = draw(MAZE, (2, 5), "rgb_array", picture=seen, size=200)
+    assert (frame.shape, frame.dtype) == ((260, 410, 3), np.uint8)
+    below = 14  # the line that says what is shown
+    assert (frame[below : below + 90, :200] == (200, 0, 0)).all()
+    assert not frame[below + 110 : below + 200, :200].any()
+    assert np.array_equal(frame[below : below + 200, 210:], maze_picture(MAZE, (2, 5), size=200))
+
+
+def test_a_picture_is_large_enough_for_a_slide_and_has_a_legend() -> None:
+    frame = draw(MAZE, (2, 5), "rgb_array")
+    assert frame.shape == (780, 1230, 3)
+    legend = frame[650:]
+    colours = {*RGB.values()} - {RGB["grey"]}
+    marks = {(30, 84, 172), (86, 140, 216), (208, 60, 52), (46, 148, 84), (172, 172, 168)}
+    missing = [colour for colour in sorted(colours | marks) if (legend == colour).all(2).sum() < 20]
+    assert not missing, "every colour of the panel and every mark of the maze"
+
+
+def test_a_picture_too_small_for_its_legend_is_refused() -> None:
+    with pytest.raises(InputError, match="size is 60; below 100 pixels"):
+        draw(MAZE, (0, 5), "rgb_array", size=60)
 
 
 def test_without_a_picture_the_panel_depends_on_what_it_shows_alone() -> None:
     first = draw(MAZE, (2, 5), "rgb_array")
     assert np.array_equal(first, draw(MAZE, (2, 5), "rgb_array"))
-    assert not np.array_equal(first[:, :256], draw(MAZE, (1, 5), "rgb_array")[:, :256])
+    assert not np.array_equal(first[:, :600], draw(MAZE, (1, 5), "rgb_array")[:, :600])
     row = np.array([0, 0, 2, 0, 0, 0, 4, 0, 2, -2, 0], dtype=np.int8)
     assert not np.array_equal(panel_picture(row, 0), panel_picture(row, 1))
 
@@ -112,8 +129,8 @@ def test_an_oracle_trial_as_gif(tmp_path: Path, seed: int) -> None:
     trial_gif(tmp_path / "trials" / "oracle.gif", maze, trial)
     found = frames(tmp_path / "trials" / "oracle.gif")
     assert len(found) == len(trial) + 1
-    assert found[0].shape == (280, 520, 3)
-    assert all(not np.array_equal(a[:, 264:], b[:, 264:]) for a, b in pairwise(found))
+    assert found[0].shape == (520, 820, 3)
+    assert all(not np.array_equal(a[28:428, 420:], b[28:428, 420:]) for a, b in pairwise(found))
     assert [file.name for file in (tmp_path / "trials").iterdir()] == ["oracle.gif"]
     before = (tmp_path / "trials" / "oracle.gif").read_bytes()
     trial_gif(tmp_path / "trials" / "oracle.gif", maze, trial)
@@ -125,8 +142,8 @@ def test_an_oracle_trial_as_gif(tmp_path: Path, seed: int) -> None:
 def test_a_refused_move_stays_where_it_was(tmp_path: Path) -> None:
     trial_gif(tmp_path / "a.gif", MAZE, [Move("right", 2), Move("left", 9), Move("down", 2)], milliseconds=100)
     _, two, three, _ = frames(tmp_path / "a.gif")
-    assert np.abs(two[:256, 264:].astype(int) - three[:256, 264:]).mean() < 1, "the same up to the palette"
-    assert not np.array_equal(two[256:], three[256:]), "the line below tells"
+    assert np.abs(two[28:428, 420:].astype(int) - three[28:428, 420:]).mean() < 1, "the same up to the palette"
+    assert not np.array_equal(two[:28, 420:], three[:28, 420:]), "the line above tells"
     with Image.open(tmp_path / "a.gif") as image:
         assert image.info["duration"] == 100
         image.seek(3)

@@ -205,7 +205,7 @@ def with_right_hashes(folder: Path, test: str, content: str) -> None:
 
 
 def test_a_folder_without_splits_is_refused(tmp_path) -> None:
-    refused(tmp_path / "nowhere", "manifest.json: cannot be read (No such file or directory); make the splits again")
+    refused(tmp_path / "nowhere", "manifest.json: cannot be read (No such file or directory); make it again")
 
 
 def test_a_manifest_that_is_no_json_is_refused(folder) -> None:
@@ -216,13 +216,13 @@ def test_a_manifest_that_is_no_json_is_refused(folder) -> None:
 @pytest.mark.parametrize("content", ['{"schema": "gumption/halma-splits/0"}', "[]"])
 def test_another_schema_version_is_refused(folder, content) -> None:
     (folder / "manifest.json").write_text(content)
-    refused(folder, "expected 'gumption/halma-splits/1'; make the splits again")
+    refused(folder, "expected 'gumption/halma-splits/1'; make it again")
 
 
 def test_a_changed_manifest_is_refused(folder) -> None:
     path = folder / "manifest.json"
     path.write_text(path.read_text().replace('"mazes": 4', '"mazes": 5', 1))
-    refused(folder, "manifest.json: its content does not match its sha256; it was changed, make the splits again")
+    refused(folder, "manifest.json: its content does not match its sha256; it was changed, make it again")
 
 
 def test_a_changed_byte_is_refused(folder) -> None:
@@ -235,7 +235,7 @@ def test_a_changed_byte_is_refused(folder) -> None:
 
 def test_a_missing_file_is_refused(folder) -> None:
     (folder / "ST-1.jsonl").unlink()
-    refused(folder, "ST-1.jsonl: cannot be read (No such file or directory); make the splits again")
+    refused(folder, "ST-1.jsonl: cannot be read (No such file or directory); make it again")
 
 
 @pytest.mark.parametrize(
@@ -267,5 +267,5 @@ def test_a_run_that_is_not_there_is_refused(tmp_path) -> None:
 
 def test_a_run_without_memory_is_refused(tmp_path) -> None:
     Mazes(TRAINING).save(tmp_path / "mazes.jsonl")
-    with pytest.raises(InputError, match="no memory of a run's transitions there"):
+    with pytest.raises(InputError, match="no memory of transitions there"):
         read_run(tmp_path)

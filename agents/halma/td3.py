@@ -1,0 +1,278 @@
+"""TD3 (Fujimoto et al., 2018) for agents that choose options in HALMA (Xie et al., 2021, E.1 and Table S1).
+
+A critic with twin values learns from replayed moves towards
+
+    y = scale * r + discount * min(Q1'(s', o'), Q2'(s', o')),   o' drawn from the target actor
+
+where Q' and the target actor follow the trained ones slowly; where the move reached the goal, y = scale * r (decision:
+a trial's value ends with the trial. What later trials bring is the same whatever the agent does in this one, as long as
+it gets there). Drawing o' instead of taking the best one is TD3's smoothing of the target policy, for choices.
+
+Options are discrete, so that dQ/do, along which TD3 moves its actor, does not exist: relaxed one-hot options follow the
+critic's slope between options that nobody can take. Instead, every `policy_delay` updates, the actor is fitted to
+candidates in the measure of what the critic says of them, as in maximum a posteriori policy optimisation (Abdolmaleki
+et al., 2018):
+
+    L(actor) = - sum_k w_k log pi(o_k | s),   w = softmax(min(Q1, Q2)(s, o_k) / temperature)
+
+With the probability of the greedy option the agent follows its actor, drawing choices as likely as they are, also when
+it is tested (decision: which of the options that seem alike is best, such as one step or two, only trying them tells;
+and where a panel is new, the most probable option, taken each time, may lead back to the same panel for ever).
+
+Metrics, a line per `log_interval` episodes: step (environment steps), episode, finished_trials and valid_moves (moving
+averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid moves), return
+(undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option), wall_s.
+"""
+
+import copy
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gumption.envs.halma import HALMAVectorEnv
+from gumption.envs.halma.env import Outcome
+from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, MemoryWriter
+from gumption.kg.checkpoint import pick_device
+
+from .acting import first_percept, next_percept, other_options
+from .actor_critic import Actor, Critic
+from .album import Album
+from .config import HALMAConfig
+from .player import NetworkActor, knowledge_of, make_perception
+from .replay import Moves, Replay
+
+
+class Learner:
+    """Actor, critic, their targets and their optimisers.
+
+    :ivar critic_loss, value: of the latest update, tensors on the device.
+    """
+
+    def __init__(self, config: HALMAConfig, device: torch.device, album: Album | None = None) -> None:
+        """:param album: of fixed panels, where the replay buffer keeps places instead of pictures."""
+        self.config, self.settings, self.album = config, config.learner, album
+        self.actor, self.critic = Actor(config).to(device), Critic(config).to(device)
+        self.target_actor, self.target_critic = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
+        self.trained: list[torch.Tensor] = [*self.actor.parameters(), *self.critic.parameters()]
+        self.targets: list[torch.Tensor] = [*self.target_actor.parameters(), *self.target_critic.parameters()]
+        rates = (self.actor, self.settings.learning_rate), (self.critic, self.settings.critic_learning_rate)
+        self.optimisers = [
+            torch.optim.Adam(part.parameters(), lr=rate, eps=self.settings.adam_epsilon, fused=True)
+            for part, rate in rates
+        ]
+        self.updates = 0
+        self.critic_loss = self.value = torch.zeros((), device=device)
+        self.moves, self.burn_in = (
+            (self.settings.sequence, self.settings.burn_in) if config.recurrent else (1, 0)
+        )  # of a sequence: so many that are learned from, after so many that are not
+        self.sequences = self.settings.batch_size // self.moves
+
+    def update(self, replay: Replay, rng: np.random.Generator) -> None:
+        """One update of the critic, of the targets, and each `policy_delay` times of the actor."""
+        moves = replay.sample(self.sequences, self.burn_in + self.moves, rng)
+        if self.album is not None:
+            moves = moves._replace(features=self.album.open(moves.features))
+        self._update_critic(moves)
+        self.updates += 1
+        if self.updates % self.settings.policy_delay == 0:
+            self._update_actor(moves, rng)
+        with torch.no_grad():
+            for target, trained in zip(self.targets, self.trained, strict=True):
+                target.lerp_(trained, 1 - self.settings.target_rate)
+
+    def _update_critic(self, moves: Moves) -> None:
+        settings = self.settings
+        with torch.no_grad():
+            after = self._made(self.target_actor, moves, later=True, memo=True)
+            options = self.target_actor.decode(after)
+            values = self.target_critic(self._made(self.target_critic, moves, later=True), options)
+            follows = settings.discount * torch.minimum(*values) * ~self._learned(moves.ended)
+            target = settings.reward_scale * self._learned(moves.gain) + follows
+            counts = self._learned(moves.counts).to(target.dtype)
+        first, second = self.critic(self._made(self.critic, moves, later=False), self._learned(moves.option))
+        loss = (counts * ((first - target) ** 2 + (second - target) ** 2)).mean()
+        self._descend(1, loss, self.critic, settings.max_grad_norm)
+        self.critic_loss, self.value = loss.detach(), first.detach().mean()
+
+    def _update_actor(self, moves: Moves, rng: np.random.Generator) -> None:
+        settings = self.settings
+        made = self._made(self.actor, moves, later=False, memo=True)
+        with torch.no_grad():
+            drawn, size = settings.candidates - settings.random_candidates, len(made)
+            own = self.actor.decode(made.repeat_interleave(drawn, 0)).view(size, drawn, -1)
+            other = other_options(rng, own[:, : settings.random_candidates].flatten(0, 1).cpu().numpy())
+            options = torch.cat([own, torch.from_numpy(other).to(made.device).view(size, -1, own.shape[2])], 1)
+            values = self.critic(self._made(self.critic, moves, later=False)[:, None], options)
+            weight = (torch.minimum(*values) / settings.temperature).softmax(1)
+        loss = -(weight * self.actor.log_likelihood(made, options)).sum(1).mean()
+        self._descend(0, loss, self.actor, settings.max_grad_norm)
+
+    def _made(self, network: Actor | Critic, moves: Moves, *, later: bool, memo: bool = False) -> torch.Tensor:
+        """The body's vectors (n * K, size) at the panels before the moves that are learned from, or after (`later`).
+
+        An LSTM begins where the actor's memo was when the moves were made, or, the critic's, with nothing; it has the
+        burn-in to catch up.
+        """
+        start = moves.memo if memo else network.body.start(len(moves.first))
+        begin = 1 if later and not self.config.recurrent else 0
+        upto = moves.first.shape[1] - (0 if later else 1)
+        panels = slice(begin, upto)
+        if self.album is not None:  # agents that see have no LSTM: the encoder is their whole body
+            return self.album.encode(network.body.encoder, moves.features[:, panels]).flatten(0, 1)
+        made, _ = network.body(
+            moves.features[:, panels], moves.action[:, panels], moves.reward[:, panels], moves.first[:, panels], start
+        )
+        return made[:, -self.moves :].flatten(0, 1)
+
+    def _learned(self, part: torch.Tensor) -> torch.Tensor:
+        """What belongs to the moves that are learned from: (n, K, ...) -> (n * K', ...)."""
+        return part[:, self.burn_in :].flatten(0, 1)
+
+    def _descend(self, which: int, loss: torch.Tensor, network: torch.nn.Module, norm: float) -> None:
+        optimiser = self.optimisers[which]
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), norm)
+        optimiser.step()
+
+    def networks(self) -> dict[str, torch.nn.Module]:
+        """All networks by name, as they are saved."""
+        return {
+            "actor": self.actor,
+            "critic": self.critic,
+            "target_actor": self.target_actor,
+            "target_critic": self.target_critic,
+        }
+
+
+class Log:
+    """Finished trials and valid moves of each episode, and the line of metrics that they make."""
+
+    def __init__(self, num_envs: int, window: int) -> None:
+        self.counts = np.zeros((4, num_envs))  # of each running episode: trials finished, valid moves, moves, reward
+        self.recent: deque[list[float]] = deque(maxlen=window)
+        self.episodes = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a step of the batch."""
+        self.counts += [outcome.reached, outcome.valid, np.ones(len(outcome.valid)), outcome.reward]
+        for i in np.flatnonzero(outcome.done):
+            trials, valid, moves, reward = self.counts[:, i]
+            self.recent.append([float(trials), float(valid / moves), float(reward)])
+            self.episodes += 1
+        self.counts[:, outcome.done] = 0
+
+    def line(self) -> dict[str, float]:
+        """The moving averages."""
+        means = np.mean(self.recent, axis=0)
+        return dict(zip(("finished_trials", "valid_moves", "return"), (float(m) for m in means), strict=True))
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` takes."""
+        return {"counts": self.counts.tolist(), "recent": list(self.recent), "episodes": self.episodes}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.counts = np.array(state["counts"])
+        self.recent.extend(state["recent"])
+        self.episodes = state["episodes"]
+
+
+class Training:
+    """A run in the making: all that a checkpoint keeps."""
+
+    def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, memory: Path) -> None:
+        """:param memory: the folder of its memory, which `begin` opens."""
+        settings, device = config.learner, pick_device(config.device)
+        self.config, self.memory_folder = config, memory
+        torch.manual_seed(config.seed)
+        self.rng = np.random.default_rng(config.seed)
+        self.env = env
+        env.reset(seed=config.seed)
+        self.album = Album(env, device) if config.keeps_places else None
+        self.learner = Learner(config, device, self.album)
+        perception = make_perception(config, device)
+        self.player = NetworkActor(self.learner.actor, perception, settings.greedy_first)
+        self.replay = Replay(
+            settings.buffer_size // settings.num_envs,
+            settings.num_envs,
+            perception.shape if self.album is None else (),
+            perception.dtype if self.album is None else torch.int64,
+            1 + config.max_opt_len,
+            settings.hidden_size if config.recurrent else 0,
+            device,
+        )
+        self.log = Log(settings.num_envs, config.num_mazes)
+        self.episode = np.arange(settings.num_envs)  # the number of the episode that each environment is in
+        self.steps, self.begun, self.guided_until = 0, settings.num_envs, 0
+        self.lines: list[dict[str, float]] = []
+        self.seconds = 0.0
+        self.percept = first_percept(self.env)
+        self.memory: MemoryWriter
+        self.since = time.perf_counter()
+
+    def begin(self, kept: int | None) -> None:
+        """Open the memory; `kept` records of it belong to the state that was loaded, None for a new one."""
+        self.memory = MemoryWriter(self.memory_folder, self.config.max_opt_len, keep=kept)
+        self.since = time.perf_counter()
+
+    def step(self) -> None:
+        """One move of every environment, remembered, and one update."""
+        settings, percept = self.config.learner, self.percept
+        done = self.steps if settings.greedy_unit == "steps" else self.learner.updates
+        share = min(1.0, done / settings.greedy_steps)
+        self.player.greedy = settings.greedy_first + share * (settings.greedy_last - settings.greedy_first)
+        memo = self.player.memo_of(percept)
+        options = self.player.act(percept, self.rng)
+        features = self.player.features if self.album is None else self.album.places()
+        outcome = self.env.move(options)
+        self._remember(options, outcome)
+        ends = outcome.done | (outcome.trial_over & ~outcome.reached)  # what follows is somewhere else
+        self.replay.add(
+            features=features,
+            action=torch.from_numpy(percept.action),
+            reward=torch.from_numpy(percept.reward),
+            first=torch.from_numpy(percept.first),
+            option=torch.from_numpy(options),
+            gain=torch.from_numpy(outcome.reward),
+            ended=torch.from_numpy(outcome.reached),
+            counts=torch.from_numpy(outcome.reached | ~ends),
+            hidden=memo.hidden,
+            cell=memo.cell,
+        )
+        self.percept = next_percept(self.env, options, outcome)
+        self.log.add(outcome)
+        self.steps += settings.num_envs
+        if self.replay.ready(self.learner.burn_in + self.learner.moves) and self.steps >= settings.batch_size:
+            self.learner.update(self.replay, self.rng)
+
+    def _remember(self, options: np.ndarray, outcome: Outcome) -> None:
+        over = outcome.trial_over | outcome.done
+        flags = VALID * outcome.valid + REACHED * outcome.reached + TRIAL_OVER * over
+        self.memory.append(
+            outcome.before, options, outcome.after, outcome.maze, outcome.trial, self.episode, flags.astype(np.uint8)
+        )
+        ended = np.flatnonzero(outcome.done)
+        self.episode[ended] = self.begun + np.arange(len(ended))
+        self.begun += len(ended)
+
+    def learn_from_memory(self) -> None:
+        """Make the knowledge that guides the agent from all that it remembers by now."""
+        self.memory.flush()
+        self.guided_until = self.memory.count
+        self.player.consult(knowledge_of(self.memory_folder, self.guided_until), self.config.guide_weight)
+
+    def note(self) -> dict[str, float]:
+        """Add a line of metrics."""
+        learner = self.learner
+        self.seconds += time.perf_counter() - self.since
+        self.since = time.perf_counter()
+        line = {"step": self.steps, "episode": self.log.episodes, **self.log.line()}
+        line |= {"critic_loss": float(learner.critic_loss), "value": float(learner.value)}
+        line |= {"greedy": self.player.greedy, "wall_s": round(self.seconds, 3)}
+        self.lines.append(line)
+        return line

@@ -1,0 +1,146 @@
+"""A HALMA agent to look at: how likely it finds each direction and length, and what its knowledge says to them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from gumption.agents.watching import Candidate, Choice, Score, in_words
+from gumption.data import InputError
+from gumption.envs.halma import HALMAVectorEnv
+from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
+
+from .acting import Percept, first_percept
+from .experience import ALL_COLOURS, LEADS_TO
+from .guidance import Guide
+from .knowledge import HALMAKnowledge
+from .player import NetworkActor
+
+OWN = "network alone"
+RELATION = "own memory"
+MOST = 9  # cells: a longer option leads out of every maze
+
+
+class HALMAPlayer:
+    """Plays one maze by an actor's own options, none of them drawn at random in their place.
+
+    An option is a direction and primitives whose sum is its length; it is shown as these two, with the probabilities
+    of all options that come to them.
+    """
+
+    def __init__(self, actor: NetworkActor, env: HALMAVectorEnv, maze: int) -> None:
+        """:raises InputError: no such maze."""
+        if not 0 <= maze < len(env.mazes):
+            raise InputError(f"maze is {maze}; these are {len(env.mazes)}, from 0 to {len(env.mazes) - 1}")
+        self.actor, self.env, self.maze = actor, env, maze
+        actor.greedy = 1.0
+        self._rng = np.random.default_rng()
+        self._percept: Percept | None = None
+        self._options = np.zeros((1, 1 + env.max_opt_len), dtype=np.int64)
+
+    def begin(self, seed: int) -> None:
+        self.env.reset(seed=seed, options={"maze": self.maze})
+        self._rng = np.random.default_rng(seed)
+        self._percept = first_percept(self.env)
+
+    @torch.no_grad()
+    def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
+        assert self._percept is not None
+        made: list[torch.Tensor] = []
+        body = self.actor.network.body
+        handle = body.register_forward_hook(lambda _module, _given, result: made.append(result[0][:, 0]))
+        try:
+            self._options = self.actor.act(self._percept, self._rng)
+        finally:
+            handle.remove()
+        return self._options, self._explain(made[0])
+
+    def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
+        env = self.env
+        reached, over = bool(env.reached[0]), bool(env.trial_over[0])
+        self._percept = Percept(
+            env.observe(),
+            self._options,
+            env.results()[0].astype(np.float32),
+            env.reached.copy(),
+            env.trial_over.copy(),
+            np.zeros(1, dtype=bool),
+        )
+        if reached:
+            return f"the goal; trial {int(env.trial[0])} is over", True
+        told = "moved" if env.valid[0] else "refused: a wall is in the way or it is no move"
+        return f"{told}; trial {int(env.trial[0])} is over" if over else told, False
+
+    def _explain(self, made: torch.Tensor) -> tuple[Choice, ...]:
+        """The choices of a direction and of a length, for a vector (1, size) of the body."""
+        network, guide = self.actor.network, self.actor.guide
+        options, alone = (part.cpu().numpy() for part in network.distribution(made))
+        mixed = alone if guide is None else network.distribution(made, self._advice(guide))[1].cpu().numpy()
+        direction, length = int(self._options[0, 0]), int(self._options[0, 1:].sum())
+        directions = tuple(
+            Candidate(
+                DIRECTIONS[way],
+                float(mixed[options[:, 0] == way].sum()),
+                float(alone[options[:, 0] == way].sum()),
+                () if guide is None else self._about_direction(guide, way),
+            )
+            for way in range(len(DIRECTIONS))
+        )
+        there = options[:, 0] == direction
+        lengths = options[there, 1:].sum(1)
+        reachable = sorted({length, *range(1, min(MOST, int(lengths.max())) + 1)})
+        parts = []
+        for value in reachable:
+            have = lengths == value
+            likely, own = (float(p[there][have].sum() / max(p[there].sum(), 1e-30)) for p in (mixed, alone))
+            scores = () if guide is None else self._about_length(guide, direction, value)
+            parts.append(Candidate(f"{value} cell{'' if value == 1 else 's'}", likely, own, scores))
+        return (
+            Choice("direction", directions, direction, OWN),
+            Choice(f"how far {DIRECTIONS[direction]}", tuple(parts), reachable.index(length), OWN),
+        )
+
+    def _advice(self, guide: Guide) -> Any:
+        def advice(chosen: torch.Tensor) -> torch.Tensor:
+            done = chosen.cpu().numpy()
+            bias = guide.primitive_bias(done[:, 0], done[:, 1:]) if done.shape[1] else guide.direction_bias()
+            return self.actor.guide_weight * torch.from_numpy(bias).to(chosen.device)
+
+        return advice
+
+    def _about_direction(self, guide: Guide, way: int) -> tuple[Score, ...]:
+        facts = tuple(known_of_direction(guide.knowledge, self.env.rows[0], way))
+        return (Score(RELATION, float(guide.direction_bias()[0, way]), facts),)
+
+    def _about_length(self, guide: Guide, direction: int, length: int) -> tuple[Score, ...]:
+        if not 1 <= length <= MOST or not guide.attainable[length]:
+            return ()
+        facts = tuple(known_of_length(guide.knowledge, self.env.rows[0], direction, length))
+        return (Score(RELATION, float(guide.scores[0, direction, length]), facts),)
+
+
+def known_of_direction(knowledge: HALMAKnowledge, row: np.ndarray, way: int) -> Iterator[str]:
+    """What is known of a direction that bears on a panel row (11,), in words: on its hint, goal digits and others."""
+    shown = {digit.colour for digit in row_digits(row)}
+    direction = DIRECTIONS[way]
+    if row[10] and knowledge.leads_to[row[10] - 1, way]:
+        yield in_words((SHAPES[row[10] - 1], LEADS_TO, direction))
+    for c, colour in enumerate(ALL_COLOURS):
+        if colour in shown and knowledge.lowers[way, c] and knowledge.reaches_goal[c]:
+            yield f"{direction} lowers {colour}, which is used up at the goal"
+        if colour in COLOURS and colour not in shown and knowledge.stopped_without[way, c]:
+            yield f"{direction} is stopped where no {colour} is shown"
+
+
+def known_of_length(knowledge: HALMAKnowledge, row: np.ndarray, direction: int, length: int) -> Iterator[str]:
+    """What is known of a length, in words, by the digits that a panel row (11,) shows in the direction."""
+    colour = COLOURS[direction]
+    values = sorted({digit.value for digit in row_digits(row) if digit.colour == colour})
+    if len(values) == 2 and values[0] == length and knowledge.lesser_shows_hint:
+        yield "the lesser digit shows a hint"
+    for value in values:
+        if knowledge.greater[direction, length, value]:
+            yield f"{colour} {length} is greater than {colour} {value}"
+        elif knowledge.greater[direction, value, length]:
+            yield f"{colour} {value} is greater than {colour} {length}"

@@ -1,0 +1,73 @@
+"""The whole state of a learner and its environments as one checkpoint: tensors in safetensors, the rest in JSON."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
+
+from .run_folder import RunFolder
+
+KIND = "gumption/training/1"
+
+
+def save_training(
+    folder: RunFolder,
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    env: Any,
+    progress: dict[str, Any],
+) -> None:
+    """Write everything that the rest of the run depends on.
+
+    :param env: with `state_dict`.
+    :param progress: counters of the loop, what json.dump takes.
+    """
+    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+    tensors |= optimiser_tensors(optimiser, "optimiser")
+    world = env.state_dict()
+    tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
+    tensors["rng.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["rng.cuda"] = torch.cuda.get_rng_state()
+    meta = {
+        "kind": KIND,
+        "progress": progress,
+        "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
+    }
+    folder.save(tensors, meta)
+
+
+def load_training(
+    folder: RunFolder, network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any
+) -> dict[str, Any]:
+    """Put a saved state back in place; returns the progress.
+
+    :raises InputError: no checkpoint, a damaged one, or one of another env, network or batch size.
+    """
+    tensors, meta = folder.load(KIND)
+    env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
+    put_weights(network, under(tensors, "network"), folder.path)
+    restore_optimiser(optimiser, tensors, "optimiser")
+    torch.set_rng_state(tensors["rng.cpu"])
+    if "rng.cuda" in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors["rng.cuda"])
+    return meta["progress"]
+
+
+def saved_network(folder: RunFolder, **hashes: str) -> dict[str, torch.Tensor]:
+    """The saved weights of a network.
+
+    :param hashes: of what it has to have been trained on, as the env's state has them.
+    :raises InputError: as `load_training`; another of these.
+    """
+    tensors, meta = folder.load(KIND)
+    for name, mine in hashes.items():
+        if meta["env"][name] != mine:
+            raise InputError(
+                f"{folder.path}: trained on another {name} ({meta['env'][name][:12]}, here {mine[:12]}); "
+                "give the one that it was trained on"
+            )
+    return under(tensors, "network")

@@ -1,0 +1,198 @@
+"""A run's folder: what is in it, who may write there, and how a run is found again.
+
+config.json (with "world"), manifest.json (versions, hardware, hashes of all that the run depends on), metrics.jsonl (a
+line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), what else the world keeps there
+(knowledge/, memory/, split.json, mazes.jsonl), and, when the run is complete, final.json.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gumption.data import InputError
+from gumption.data.writing import write_json, write_text
+from gumption.envs import worlds
+from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+
+from .settings import CONFIG
+
+METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
+CHECKPOINT, KNOWLEDGE = "checkpoint", "knowledge"
+
+
+class RunFolder:
+    """The folder of a run; every world's runs are kept by this class.
+
+    :ivar path: where it is.
+    :ivar settings: the content of config.json.
+    """
+
+    def __init__(
+        self, path: str | Path, settings: Mapping[str, Any], read: Callable[[Any], Mapping[str, Any]] | None = None
+    ) -> None:
+        """:param read: settings as they were stored, perhaps by an older version -> as they are stored now."""
+        self.path, self.settings = Path(path), dict(settings)
+        self._read = read or (lambda stored: stored)
+
+    def check(self, resume: bool) -> None:
+        """Refuse a folder that is in use; to resume is to have these very settings. Nothing is written.
+
+        :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
+        """
+        path = self.path
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path} is a file; choose another name for the run")
+        if not path.exists() or not any(path.iterdir()):
+            return
+        if not (path / CONFIG).is_file():
+            raise InputError(f"{path} exists and is not a run; choose another name")
+        if not resume:
+            raise InputError(f"{path} holds a run already; go on with it (--resume), or choose another name")
+        try:
+            before = self._read(read_json(path / CONFIG))
+        except (InputError, TypeError, AttributeError) as error:
+            raise InputError(f"{path / CONFIG}: {error}") from None
+        now = json.loads(json.dumps(self.settings))
+        before = json.loads(json.dumps(dict(before)))
+        if changed := [name for name in {**now, **before} if before.get(name) != now.get(name)]:
+            raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Write what a folder has before the first metrics.
+
+        :raises InputError: a run that is resumed with other knowledge than it was begun with.
+        """
+        if (self.path / MANIFEST).is_file():
+            before, now = read_json(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
+            if before is not None and before != now:
+                changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+                raise InputError(f"{self.path} was begun with other knowledge (another {', '.join(changed)})")
+        write_json(self.path / CONFIG, self.settings)
+        write_json(self.path / MANIFEST, dict(manifest))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has ended."""
+        return (self.path / FINAL).is_file()
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is a state to go on from."""
+        return has_checkpoint(self.path / CHECKPOINT)
+
+    def save(self, tensors: Mapping[str, torch.Tensor], meta: Mapping[str, Any]) -> None:
+        """Replace the checkpoint; `meta` names its "kind"."""
+        save_checkpoint(self.path / CHECKPOINT, dict(tensors), dict(meta))
+
+    def load(self, kind: str) -> tuple[dict[str, torch.Tensor], Any]:
+        """The checkpoint; InputError where it is missing, damaged or of another kind."""
+        return load_checkpoint(self.path / CHECKPOINT, kind)
+
+    def write_metrics(self, lines: list[dict[str, float]]) -> None:
+        """Replace the metrics."""
+        write_text(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def add_metrics(self, line: dict[str, float]) -> None:
+        """Append a line to the metrics."""
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def finish(self, final: Mapping[str, Any]) -> None:
+        """The run is complete."""
+        write_json(self.path / FINAL, dict(final))
+
+
+def read_metrics(run_dir: Path) -> list[dict[str, float]]:
+    """The lines of metrics.jsonl; a last line cut short by a crash is left out."""
+    try:
+        lines = (run_dir / METRICS).read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return []
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def read_json(path: Path) -> Any:
+    """The content of one of a run's files; InputError where it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: not a complete run ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error})") from None
+
+
+def world_of(run_dir: str | Path) -> worlds.World:
+    """The world of a run; InputError where there is no run, or its world is not known here."""
+    config = read_json(Path(run_dir) / CONFIG)
+    if not isinstance(config, dict):
+        raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run")
+    return worlds.find(str(config.get("world", worlds.FIRST)))
+
+
+def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
+    """A run's config as an object of its class; `changes` replace fields, None leaves one as it is."""
+    stored = read_json(run_dir / CONFIG)
+    try:
+        return kind.from_json(stored, **changes)
+    except (InputError, TypeError) as error:
+        raise InputError(f"{run_dir / CONFIG}: {error}") from None
+
+
+def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
+    """The config and the policy of a run's last checkpoint, ready to act, of whatever world.
+
+    :param places: where things are that the run names by hash only, and the device; see the world's own function.
+    :raises InputError: no run there, or one that does not fit what is given.
+    """
+    return _offered(run_dir, "load")(run_dir, **places)
+
+
+def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
+    """How well a run's policy does in its world.
+
+    :param run: a run's folder, or the result of a training.
+    :param settings: those of the world's own function, such as `gumption.agents.wordcraft.runs.evaluate`.
+    :raises InputError: no run there, or settings that do not fit it.
+    """
+    where = getattr(run, "run_dir", run)
+    world = worlds.find(run.config.world) if hasattr(run, "config") else world_of(where)
+    measure = world.get("evaluate")
+    if measure is None:
+        raise InputError(f"the world {world.name!r} offers no evaluation of its runs")
+    return measure(run, **settings)
+
+
+def _offered(run_dir: str | Path, offer: str) -> Any:
+    world = world_of(run_dir)
+    found = world.get(offer)
+    if found is None:
+        raise InputError(f"{run_dir} is a run of {world.name!r}, a world that offers no {offer!r} of its runs")
+    return found
+
+
+class Board:
+    """The run's TensorBoard file; nothing without a run directory."""
+
+    def __init__(self, run_dir: Path | None, step: int) -> None:
+        self.writer = None
+        if run_dir is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(run_dir), purge_step=step or None)
+
+    def __enter__(self) -> "Board":
+        return self
+
+    def write(self, line: dict[str, float]) -> None:
+        """A line of metrics."""
+        if self.writer is not None:
+            for name, value in line.items():
+                if name != "step":
+                    self.writer.add_scalar(name, value, int(line["step"]))
+
+    def __exit__(self, *_: object) -> None:
+        if self.writer is not None:
+            self.writer.close()

@@ -1,0 +1,243 @@
+"""What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from gumption.agents.settings import MIXINGS, config_values
+from gumption.data import InputError
+from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
+
+WORLD = "wordcraft"
+WEIGHTS = ("softmax", "logits")
+AGENTS = ("attention", "mlp")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Parameters of the learner and its network.
+
+    :ivar batch_size: environments, all stepped at once.
+    :ivar unroll_length: steps between two updates.
+    :ivar optimiser: "rmsprop" or "adam"; the learning rate falls linearly to 0 at the end.
+    :ivar entropy_cost, baseline_cost: weights of the losses beside the policy gradient.
+    :ivar reduction: losses are summed or averaged over the batch.
+    :ivar key_size, value_size: of the attention (Table 2); `hidden_size` of the simple MLP.
+    :ivar encoder_size: width of the learned entity representations, 0 for frozen features.
+    :ivar dropout: of features and free embeddings in the encoder.
+    :ivar gated: see `SelfAttentionActorCritic`.
+    """
+
+    batch_size: int = 128
+    unroll_length: int = 2
+    optimiser: str = "rmsprop"
+    learning_rate: float = 1e-3
+    epsilon: float = 0.01
+    discount: float = 0.99
+    entropy_cost: float = 0.01
+    baseline_cost: float = 0.5
+    max_grad_norm: float = 40.0
+    reduction: str = "sum"
+    key_size: int = 300
+    value_size: int = 300
+    hidden_size: int = 300
+    encoder_size: int = 0
+    dropout: float = 0.0
+    gated: bool = False
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value that is unknown or out of range."""
+        for name, known in (("optimiser", ("rmsprop", "adam")), ("reduction", ("sum", "mean"))):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        for name, least in _LEAST.items():
+            value, whole = getattr(self, name), isinstance(least, int)
+            if not isinstance(value, int if whole else int | float) or not least <= value < inf:
+                raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
+        if self.discount > 1 or self.dropout >= 1:
+            raise InputError(f"discount is {self.discount} and dropout {self.dropout}; at most 1, and below 1")
+
+
+_LEAST: dict[str, float] = {
+    **dict.fromkeys(("batch_size", "unroll_length", "key_size", "value_size", "hidden_size"), 1),
+    "encoder_size": 0,
+    **dict.fromkeys(("learning_rate", "epsilon", "discount", "entropy_cost", "baseline_cost", "dropout"), 0.0),
+    "max_grad_norm": 0.0,
+}
+# What an agent has no use for.
+_UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
+
+PRESETS = {
+    # Tables 1 and 2 of the paper; what they leave open (baseline cost, gradient norm, sums) is TorchBeast's.
+    "paper": Learner(),
+    "fast": Learner(
+        batch_size=1024,
+        optimiser="adam",
+        learning_rate=3e-3,
+        epsilon=1e-8,
+        reduction="mean",
+        key_size=128,
+        value_size=64,
+        encoder_size=96,
+        dropout=0.2,
+        gated=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run.
+
+    :ivar recipe_book: name of a recipe book, or a file.
+    :ivar word_vectors: file with word vectors, for a book whose words the shipped one lacks.
+    :ivar depth: mixes that the goal needs, 1 to 3.
+    :ivar num_distractors: entities on the table that the task does not need.
+    :ivar uniform_distractors: draw them all alike instead of by how often recipes use them.
+    :ivar alternatives: tables may offer other ways to the goal.
+    :ivar max_mix_steps: mixes in an episode; the depth where it is not given.
+    :ivar reward: "shaped" or "sparse".
+    :ivar subgoal_rewards: +1 when an intermediate of the task is first made.
+    :ivar split: how the book is split: by_recipe, by_goal, by_task, ..., none, or a split file.
+    :ivar train_ratio, split_seed: the share of the training part, and the draw of the split.
+    :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
+    :ivar agent: "attention" or "mlp".
+    :ivar kg: knowledge in the policy: "none", the facts of "train"ing recipes, of all ("full"), a graph (a file, folder
+        or address, #NAME for one of its graphs) or the folder of a link predictor.
+    :ivar kg_scores: which of combinesWith, componentOf and makes; without any, makes where the knowledge has recipes,
+        else the others.
+    :ivar kg_calibrated: log-probabilities, or the raw scores of the link predictor.
+    :ivar kg_only: act by the scores alone; nothing is learned.
+    :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
+    :ivar mixing: "linear" (equation 5) or "softmax".
+    :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
+    :ivar preset: "paper" or "fast".
+    :ivar overrides: Learner parameters that differ from the preset's.
+    :ivar total_steps: environment steps.
+    :ivar eval_interval: steps between evaluations on the test tasks; also between checkpoints.
+    :ivar final_draws: tables per task in the last evaluation.
+    """
+
+    recipe_book: str = "commonsense"
+    word_vectors: str | None = None
+    depth: int = 1
+    num_distractors: int = 8
+    uniform_distractors: bool = False
+    alternatives: bool = False
+    max_mix_steps: int | None = None
+    reward: str = "shaped"
+    subgoal_rewards: bool = True
+    split: str = "by_recipe"
+    train_ratio: float = 0.8
+    split_seed: int = 0
+    features: str = "glove"
+    agent: str = "attention"
+    kg: str = "none"
+    kg_scores: tuple[str, ...] = ()
+    kg_calibrated: bool = True
+    kg_only: bool = False
+    cross_fit: bool = False
+    mixing: str = "linear"
+    weights: str = "softmax"
+    preset: str = "fast"
+    overrides: tuple[tuple[str, Any], ...] = ()
+    total_steps: int = 3_000_000
+    eval_interval: int = 100_000
+    final_draws: int = 10
+    seed: int = 0
+    device: str = "auto"
+    world: str = WORLD
+
+    def __post_init__(self) -> None:
+        """:raises InputError: a value that is not among the known ones, or out of range."""
+        if self.world != WORLD:
+            raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
+        # Runs that were saved before relations had the names of the world call this score "recipe".
+        scores = tuple(MAKES.name if score == "recipe" else score for score in self.kg_scores)
+        object.__setattr__(self, "kg_scores", scores)
+        object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
+        choices = {
+            "agent": AGENTS,
+            "reward": ("shaped", "sparse"),
+            "preset": tuple(PRESETS),
+            "mixing": MIXINGS,
+            "weights": WEIGHTS,
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        for score in self.kg_scores:
+            if score not in RELATION_NAMES or self.kg_scores.count(score) > 1:
+                raise InputError(
+                    f"kg_scores names {score!r}; it names each of {', '.join(RELATION_NAMES)} once at most"
+                )
+        for name in ("total_steps", "eval_interval", "final_draws", "seed", "split_seed"):
+            least = 0 if name.endswith("seed") else 1
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; it is at least {least}")
+        self._refuse_what_has_no_effect()
+        known = {field.name for field in fields(Learner)}
+        for name, _ in self.overrides:
+            if name not in known:
+                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        learner = self.learner
+        for name, _ in self.overrides:
+            if name in _UNREAD[self.agent] or (name == "dropout" and not learner.encoder_size):
+                raise InputError(f"overrides names {name!r}, which this agent does not have")
+
+    def _refuse_what_has_no_effect(self) -> None:
+        """Each setting that nothing would read is told, not passed over."""
+        if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
+            raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
+        if self.kg == "none" and (self.kg_only or self.mixing != "linear" or not self.kg_calibrated or self.kg_scores):
+            raise InputError(
+                "kg_only, kg_scores, kg_calibrated and mixing need knowledge: kg='train', 'full' or a graph"
+            )
+        own_facts = self.kg in ("train", "full")  # they have recipes: without kg_scores, makes is scored
+        if not self.kg_calibrated and (self.kg_scores == (MAKES.name,) or (own_facts and not self.kg_scores)):
+            raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-probability always")
+        if self.kg_only and self.mixing != "linear":
+            raise InputError("kg_only adds the scores up; it has no mixing")
+        if self.cross_fit and (self.kg in ("none", "full") or self.kg_only):
+            raise InputError(
+                "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
+            )
+
+    @property
+    def learner(self) -> Learner:
+        """The preset with the overrides."""
+        return replace(PRESETS[self.preset], **dict(self.overrides))
+
+    def env_settings(self, partition: str) -> dict[str, Any]:
+        """Keyword arguments of the environment that plays a partition."""
+        return {
+            "recipe_book": self.recipe_book,
+            "depth": self.depth,
+            "num_distractors": self.num_distractors,
+            "uniform_distractors": self.uniform_distractors,
+            "alternatives": self.alternatives,
+            "max_mix_steps": self.max_mix_steps,
+            "reward": self.reward,
+            "subgoal_rewards": self.subgoal_rewards,
+            "split": self.split,
+            "train_ratio": self.train_ratio,
+            "split_seed": self.split_seed,
+            "partition": partition,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump; files are reduced to their names, the hashes in the manifest tell which they were."""
+        value = asdict(self)
+        for name in ("recipe_book", "word_vectors", "split", "kg"):
+            value[name] = value[name] and Path(value[name]).name
+        return value
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any], **changes: Any) -> "TrainConfig":
+        """The config of such a dict.
+
+        :param changes: fields to replace, such as the place of the recipe book's file.
+        :raises InputError: unknown or missing fields.
+        """
+        return cls(**config_values(value, cls, changes))

@@ -1,0 +1,144 @@
+"""Actor-critic networks over tables of entities: self-attention (Jiang et al., 2020, 4.1) and a simple MLP (C.4).
+
+A network takes env ids (0 is nothing): goal (B,), table (B, S), selection (B,), all int64 on one device. It holds the
+feature vectors of all entities, so only ids travel.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from gumption.agents.readout import MASKED, Readout
+from gumption.data import InputError
+
+from .config import WEIGHTS
+
+
+class EntityEncoder(nn.Module):
+    """Representations of all entities, made once per update and gathered from.
+
+    With width 0 the frozen features themselves, as in the paper; else learned ones, P x + MLP(x) + a free embedding.
+
+    :ivar size: numbers in a representation.
+    """
+
+    features: torch.Tensor
+
+    def __init__(self, features: torch.Tensor, width: int = 0, dropout: float = 0.0) -> None:
+        """
+        :param features: (N + 1, F) float32, row 0 zero.
+        :param dropout: of features, and of whole free embeddings, so that the features carry what they can.
+        """
+        super().__init__()
+        self.register_buffer("features", features)
+        self.size = width or features.shape[1]
+        self.dropout = dropout
+        self.learned = width > 0
+        if self.learned:
+            self.project = nn.Linear(features.shape[1], width, bias=False)
+            # As large as the features themselves: torch's default starts several times smaller, and learns later.
+            nn.init.orthogonal_(self.project.weight, gain=1.5)
+            self.mlp = nn.Sequential(nn.Linear(features.shape[1], width), nn.ReLU(), nn.Linear(width, width))
+            self.free = nn.Embedding(len(features), width)
+            nn.init.normal_(self.free.weight, std=0.1)
+
+    def forward(self) -> torch.Tensor:
+        """(N + 1, size), row 0 zero."""
+        if not self.learned:
+            return self.features
+        rows = functional.dropout(self.features, self.dropout, self.training)
+        keep = functional.dropout(torch.ones_like(rows[:, :1]), self.dropout, self.training)
+        encoded = self.project(rows) + self.mlp(rows) + self.free.weight * keep
+        return torch.cat([torch.zeros_like(encoded[:1]), encoded[1:]])
+
+
+class SelfAttentionActorCritic(nn.Module):
+    """alpha_i = Q([x_g; x_s1; x_s2]) . K(x_i) / sqrt(d_k) are the logits; V = MLP(alpha^T W(x_table)).
+
+    The second selection is always empty when an action is chosen, so its part of Q is the bias.
+
+    :ivar size: numbers in a summary, the second thing that `read` gives.
+    """
+
+    def __init__(
+        self,
+        encoder: EntityEncoder,
+        key_size: int = 300,
+        value_size: int = 300,
+        weights: str = "softmax",
+        gated: bool = False,
+    ) -> None:
+        """
+        :param weights: how alpha^T W(x) is read: "softmax", an attention-weighted mean over the table, or "logits".
+        :param gated: add G(x_g) * H(x_s1) to the query, so that what is asked for after a selection can depend on goal
+            and selection together and not only on their sum.
+        """
+        super().__init__()
+        if weights not in WEIGHTS:
+            raise InputError(f"weights is {weights!r}; it can be {', '.join(WEIGHTS)}")
+        self.encoder = encoder
+        self.size = encoder.size
+        self.weights = weights
+        self.gated = gated
+        self.key_size, self.value_size = key_size, value_size
+        self.query_goal = nn.Linear(encoder.size, key_size)
+        self.query_selection = nn.Linear(encoder.size, key_size, bias=False)
+        if gated:
+            self.gate_goal = nn.Linear(encoder.size, key_size, bias=False)
+            self.gate_selection = nn.Linear(encoder.size, key_size, bias=False)
+        self.key = nn.Linear(encoder.size, key_size)
+        self.transform = nn.Linear(encoder.size, value_size)
+        self.value = nn.Sequential(nn.Linear(value_size, value_size), nn.ReLU(), nn.Linear(value_size, 1))
+
+    def forward(
+        self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
+    ) -> Readout:
+        """`scores` are not read: this is the agent without knowledge."""
+        return self.read(goal, table, selection)[0]
+
+    def read(self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> tuple[Readout, torch.Tensor]:
+        """The readout, and the (B, F) attention-weighted sum over the table, which W is applied to (W is linear: W of
+        the sum is the sum of W)."""
+        entities = self.encoder()
+        query = functional.embedding(goal, self.query_goal(entities))
+        query = query + functional.embedding(selection, self.query_selection(entities))
+        if self.gated:
+            gate = functional.embedding(goal, self.gate_goal(entities))
+            query = query + gate * functional.embedding(selection, self.gate_selection(entities))
+        # q . (K x + b) = (q K) . x + q . b: the query goes to the entities, which are gathered at their own width.
+        on_table = functional.embedding(table, entities)
+        there = (query @ self.key.weight)[:, None]
+        # A product and a sum: a batch of matrix-vector products has a gradient several times slower on the CPU.
+        attention = (on_table * there).sum(2) + query @ self.key.bias[:, None]
+        attention = (attention / self.key_size**0.5).masked_fill(table == 0, MASKED)
+        summary = self._summarise(attention, on_table)
+        value = self.value(self.transform(summary))[:, 0]
+        return Readout(attention, value, attention), summary
+
+    def _summarise(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
+        empty = attention == MASKED
+        weights = attention.softmax(1) if self.weights == "softmax" else attention.masked_fill(empty, 0.0)
+        return (weights[..., None] * on_table).sum(1)
+
+
+class MLPActorCritic(nn.Module):
+    """The comparison of C.4: one hidden layer over the concatenated features of goal, selection and table.
+
+    It sees positions, so what it learns of a slot it must learn again for the next.
+    """
+
+    def __init__(self, encoder: EntityEncoder, slots: int, hidden_size: int = 300) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.hidden = nn.Linear(encoder.size * (2 + slots), hidden_size)
+        self.policy = nn.Linear(hidden_size, slots)
+        self.value = nn.Linear(hidden_size, 1)
+
+    def forward(
+        self, goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor, scores: torch.Tensor
+    ) -> Readout:
+        """`scores` are not read: this is an agent without knowledge."""
+        ids = torch.cat([goal[:, None], selection[:, None], table], dim=1)
+        hidden = self.hidden(functional.embedding(ids, self.encoder()).flatten(1)).relu()
+        logits = self.policy(hidden).masked_fill(table == 0, MASKED)
+        return Readout(logits, self.value(hidden)[:, 0], logits)

@@ -1,0 +1,126 @@
+"""Runs of WordCraft: loaded to act again, and evaluated on the tasks of their split."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gumption.agents.advice import Advice
+from gumption.agents.impala import RunResult
+from gumption.agents.knowledge import has_knowledge, load_scores, vectors_hash
+from gumption.agents.learner_state import saved_network
+from gumption.agents.run_folder import FINAL, KNOWLEDGE, MANIFEST, RunFolder, read_config, read_json, read_metrics
+from gumption.data import InputError
+from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.kg import WordVectors
+from gumption.kg.checkpoint import pick_device, put_weights
+
+from .config import TrainConfig
+from .evaluation import evaluation_env, success_rate
+from .knowledge import advice as advice_of
+from .knowledge import make_knowledge
+from .policy import Policy, build_policy
+from .setup import SPLIT
+
+
+def load_result(run_dir: str | Path) -> RunResult:
+    """A complete run, without its policy; InputError where it is not complete."""
+    run_dir = Path(run_dir)
+    final = read_json(run_dir / FINAL)
+    return RunResult(read_config(run_dir, TrainConfig), final, read_metrics(run_dir), run_dir)
+
+
+def load_policy(
+    run_dir: str | Path, *, recipe_book: str | None = None, word_vectors: str | None = None, device: str | None = None
+) -> tuple[TrainConfig, Policy]:
+    """The policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
+
+    :param recipe_book: where this file is, if the run was not on what ships; config.json has its name.
+    :param word_vectors: likewise; read only for runs that were made before they kept their knowledge, and compared with
+        what the run was made with where that is known.
+    :raises InputError: no run there, another book, split or word vectors than it was trained with, or a damaged
+        checkpoint.
+    """
+    run_dir = Path(run_dir)
+    split = str(run_dir / SPLIT) if (run_dir / SPLIT).is_file() else None
+    changes = {"recipe_book": recipe_book, "word_vectors": word_vectors, "device": device, "split": split}
+    config = read_config(run_dir, TrainConfig, **changes)
+    env = WordCraftVectorEnv(1, **config.env_settings("train"))
+    weights = saved_network(RunFolder(run_dir, config.to_json()), book=env.book.hash, split=env.split.hash)
+    advice = None
+    if config.kg != "none":
+        _check_vectors(run_dir, env, word_vectors)
+        if has_knowledge(run_dir / KNOWLEDGE):
+            scores = load_scores(run_dir / KNOWLEDGE, env.book.entities, str(pick_device(config.device)))
+            advice = Advice(scores, env.vocabulary, env.relations)
+        else:
+            advice = advice_of(make_knowledge(replace(config, cross_fit=False), env), env)
+    features = next((tensor for name, tensor in weights.items() if name.endswith("encoder.features")), None)
+    if features is None:
+        raise InputError(
+            f"{run_dir}: trained with a network that its config does not name; load its checkpoint into that network"
+        )
+    policy = build_policy(config, env, features.numpy(), advice)
+    put_weights(policy.network, weights, run_dir)
+    return config, policy.eval()
+
+
+def evaluate(
+    run: "str | Path | RunResult",
+    *,
+    partition: str = "test",
+    draws: int = 10,
+    seed: int = 0,
+    num_distractors: int | None = None,
+    depth: int | None = None,
+    alternatives: bool = False,
+    recipe_book: str | None = None,
+    word_vectors: str | None = None,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Greedy success of a run's policy on the tasks of a partition of its own split.
+
+    :param run: a run directory, or the result of `train_impala`.
+    :param draws: tables per task.
+    :param num_distractors, depth: other tables than those it was trained on.
+    :param alternatives: let tables offer other ways to the goal.
+    :param recipe_book, word_vectors, device: see `load_policy`; for a run that is loaded.
+    :returns: "success", "same_slot_twice", "episodes", and the settings.
+    :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
+    """
+    if draws < 1 or seed < 0:
+        raise InputError(f"draws is {draws} and seed {seed}; they are at least 1 and 0")
+    if isinstance(run, RunResult) and run.policy is not None:
+        if recipe_book or word_vectors or device:
+            raise InputError("recipe_book, word_vectors and device are for a run directory: this policy is in memory")
+        config, policy = run.config, run.policy
+    else:
+        where = run.run_dir if isinstance(run, RunResult) else run
+        if where is None:
+            raise InputError("this result has neither a policy nor a run directory")
+        config, policy = load_policy(where, recipe_book=recipe_book, word_vectors=word_vectors, device=device)
+    changed = replace(
+        config,
+        num_distractors=config.num_distractors if num_distractors is None else num_distractors,
+        depth=config.depth if depth is None else depth,
+    )
+    if config.agent == "mlp" and (changed.num_distractors, changed.depth) != (config.num_distractors, config.depth):
+        raise InputError("the simple MLP plays only tables of the size it was trained on")
+    settings = changed.env_settings(partition)
+    tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+    found = success_rate(policy, evaluation_env(settings, len(tasks), alternatives=alternatives), tasks, draws, seed)
+    told = {"partition": partition, "num_distractors": changed.num_distractors, "depth": changed.depth}
+    return {**found, "episodes": len(tasks) * draws, **told, "alternatives": alternatives, "seed": seed}
+
+
+def _check_vectors(run_dir: Path, env: WordCraftVectorEnv, word_vectors: str | None) -> None:
+    """Refuse word vectors that differ from those that the run's knowledge was made with."""
+    known = json.loads((run_dir / MANIFEST).read_text(encoding="utf-8")) if (run_dir / MANIFEST).is_file() else {}
+    made_with = known.get("knowledge", {}).get("word_vectors")
+    if word_vectors is None or made_with is None:
+        return
+    here = vectors_hash(WordVectors.load(word_vectors).guessed_vectors(env.book.entities)[0])
+    if here != made_with:
+        raise InputError(
+            f"{word_vectors}: other word vectors than {run_dir} was made with ({here[:12]}, there {made_with[:12]})"
+        )

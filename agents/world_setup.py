@@ -1,0 +1,232 @@
+"""What the learner works with in any world whose choices are candidates, one for each action."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import nn
+
+from gumption.data import InputError
+from gumption.envs import worlds
+from gumption.kg import KnowledgeGraph, load_predictor
+from gumption.kg.checkpoint import has_checkpoint, pick_device, put_weights
+from gumption.kg.places import open_graph
+
+from .advice import Advice
+from .kg_policy import KGPolicy
+from .knowledge import OWN
+from .learner_state import saved_network
+from .readout import MASKED, Readout
+from .run_folder import KNOWLEDGE, RunFolder, read_config
+from .world_config import WorldConfig
+
+GRAPH = "graph.nq"
+PREDICTOR = "predictor"
+
+
+class State(NamedTuple):
+    """What a policy sees of B environments.
+
+    :ivar observation: (B, F) float32; `mask` (B, A) bool, the open choices.
+    :ivar scores: (B, A, K), or (B, A, 0) without knowledge.
+    """
+
+    observation: torch.Tensor
+    mask: torch.Tensor
+    scores: torch.Tensor
+
+
+class FlatActorCritic(nn.Module):
+    """One hidden layer over the flat observation; a logit for each action.
+
+    :ivar size: of the hidden layer, which is the summary for `KGPolicy`.
+    """
+
+    def __init__(self, features: int, actions: int, hidden_size: int) -> None:
+        super().__init__()
+        self.size = hidden_size
+        self.hidden = nn.Linear(features, hidden_size)
+        self.policy = nn.Linear(hidden_size, actions)
+        self.value = nn.Linear(hidden_size, 1)
+
+    def forward(self, observation: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> Readout:
+        """`scores` are not read: this is an agent without knowledge."""
+        return self.read(observation, mask)[0]
+
+    def read(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[Readout, torch.Tensor]:
+        """The readout, and the hidden layer (B, size)."""
+        hidden = self.hidden(observation).relu()
+        logits = self.policy(hidden).masked_fill(~mask, MASKED)
+        return Readout(logits, self.value(hidden)[:, 0], logits), hidden
+
+
+class WorldPolicy(nn.Module):
+    """A network and the advice that it mixes in, if any."""
+
+    def __init__(self, network: nn.Module, space: spaces.Space[Any], advice: Advice | None, device: str) -> None:
+        super().__init__()
+        self.network, self.space, self.advice, self.device = network.to(device), space, advice, device
+
+    def forward(self, state: State) -> Readout:
+        return self.network(*state)
+
+    def read(self, env: Any) -> State:
+        """The state of a native batch of environments as it is now."""
+        observation = torch.from_numpy(flat(self.space, env.observe())).to(self.device)
+        mask = torch.from_numpy(env.info_arrays()["action_mask"].astype(bool)).to(self.device)
+        if self.advice is None:
+            return State(observation, mask, torch.empty(*mask.shape, 0, device=self.device))
+        return State(observation, mask, self.advice(env))
+
+
+class WorldSetup:
+    """See `gumption.agents.impala.Setup`."""
+
+    headline = ("test_success", "held out")
+
+    def __init__(self, config: WorldConfig, *, network: nn.Module | None = None, advice: Advice | None = None) -> None:
+        self.config, self.network, self.device = config, network, str(pick_device(config.device))
+        world = worlds.find(config.world)
+        self.entry = world.environments[0]
+        self.env = self._make(config.learner.batch_size, {})
+        if not isinstance(self.env.single_action_space, spaces.Discrete):
+            raise InputError(
+                f"{self.entry.id} has actions {self.env.single_action_space}: the general learner chooses one of A "
+                f"candidates; the world {world.name!r} needs a learner of its own"
+            )
+        self.test_env = self._make(min(config.eval_episodes, 512), self.entry.held_out)
+        self.train_env = self._make(min(config.eval_episodes, 512), {})
+        self.graph: KnowledgeGraph | None = None
+        self.predictor: Any = None
+        self.advice = advice if advice is not None or config.kg == "none" else self._advice(world)
+
+    def _make(self, num_envs: int, more: Any) -> Any:
+        settings = {**dict(self.config.env), **more}
+        return gym.make_vec(self.entry.id, num_envs=num_envs, **settings).unwrapped
+
+    def _advice(self, world: worlds.World) -> Advice:
+        source = self.config.kg
+        if source not in OWN and has_checkpoint(Path(source)):
+            self.predictor = load_predictor(source, self.device)
+            return Advice(self.predictor, self.env.vocabulary, self.env.relations, device=self.device)
+        if source in OWN:
+            facts = world.get("facts")
+            if facts is None:
+                raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
+            graph, name = KnowledgeGraph(), None
+            graph.add(facts(split=OWN[source]), graph=f"{world.name}/{OWN[source]}")
+        else:
+            graph, name = open_graph(source)
+        self.graph = KnowledgeGraph()
+        for each in [name] if name is not None else graph.graphs():
+            self.graph.add(graph.triples(graph=each), graph=each)
+        return Advice(self.graph, self.env.vocabulary, self.env.relations, device=self.device)
+
+    def policy(self) -> WorldPolicy:
+        return make_policy(self.config, self.env, self.advice, self.network)
+
+    def measure(self, policy: WorldPolicy) -> dict[str, float]:
+        return {"test_success": success_rate(policy, self.test_env, self.config.eval_episodes, self.config.seed)}
+
+    def final(self, policy: WorldPolicy) -> dict[str, float]:
+        count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no evaluation has shown
+        return {
+            "test_success": success_rate(policy, self.test_env, count, seed),
+            "train_success": success_rate(policy, self.train_env, count, seed),
+            "random_success": success_rate(None, self.test_env, count, seed),
+        }
+
+    def manifest(self) -> dict[str, Any]:
+        if self.graph is not None:
+            return {"knowledge": {"source": Path(self.config.kg).name, "graph": self.graph.content_hash()}}
+        if self.predictor is not None:
+            return {"knowledge": {"source": Path(self.config.kg).name, "predictor": self.predictor.vocabulary.hash}}
+        return {}
+
+    def keep(self, path: Path) -> None:
+        if self.graph is not None:
+            (path / KNOWLEDGE).mkdir(exist_ok=True)
+            self.graph.save(path / KNOWLEDGE / GRAPH)
+        if self.predictor is not None:
+            self.predictor.save(path / KNOWLEDGE / PREDICTOR)
+
+
+def make_policy(config: WorldConfig, env: Any, advice: Advice | None, network: nn.Module | None = None) -> WorldPolicy:
+    """A fresh policy; a network of your own takes (observation, mask, scores)."""
+    space, device = env.single_observation_space, str(pick_device(config.device))
+    if network is None:
+        network = FlatActorCritic(
+            flat(space, env.observe()).shape[1], int(env.single_action_space.n), config.learner.hidden_size
+        )
+        if advice is not None:
+            network = KGPolicy(network, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
+    return WorldPolicy(network, space, advice, device)
+
+
+def load_policy(run_dir: str | Path, *, device: str | None = None) -> tuple[WorldConfig, WorldPolicy]:
+    """The config and the policy of a run's last checkpoint, with the knowledge that the run keeps.
+
+    :raises InputError: no run there, or a damaged one.
+    """
+    run_dir = Path(run_dir)
+    config = read_config(run_dir, WorldConfig, device=device)
+    entry = worlds.find(config.world).environments[0]
+    env: Any = gym.make_vec(entry.id, num_envs=1, **dict(config.env)).unwrapped
+    env.reset(seed=0)
+    advice = None
+    if config.kg != "none":
+        kept = run_dir / KNOWLEDGE
+        source = load_predictor(kept / PREDICTOR) if (kept / PREDICTOR).is_dir() else KnowledgeGraph.load(kept / GRAPH)
+        advice = Advice(source, env.vocabulary, env.relations, device=str(pick_device(config.device)))
+    policy = make_policy(config, env, advice)
+    put_weights(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
+    return config, policy.eval()
+
+
+def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
+    """(B, F) float32 of a batch of observations: numbers as they are, choices among n as one-hot vectors."""
+    if isinstance(space, spaces.Dict):
+        return np.concatenate([flat(part, observation[name]) for name, part in space.items()], axis=1)
+    array = np.asarray(observation)
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[array - int(space.start)]
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.ravel()
+        parts = array.reshape(len(array), -1)
+        return np.concatenate([np.eye(n, dtype=np.float32)[parts[:, i]] for i, n in enumerate(sizes)], axis=1)
+    return array.reshape(len(array), -1).astype(np.float32)
+
+
+@torch.no_grad()
+def success_rate(policy: WorldPolicy | None, env: Any, episodes: int, seed: int) -> float:
+    """Share of episodes in which the world's goal was reached: by a policy's most probable choices, or at random.
+
+    :param env: a native batch; each environment plays one episode at a time, `episodes` in all, each counted once.
+    """
+    was_training = policy is not None and policy.training
+    if policy is not None:
+        policy.eval()
+    env.reset(seed=seed)
+    won = counted = 0
+    share = np.zeros(env.num_envs, dtype=np.int64)
+    share[: episodes % env.num_envs] = 1
+    share += episodes // env.num_envs  # so many episodes of each environment count: short ones are not preferred
+    reached = np.zeros(env.num_envs, dtype=bool)
+    while counted < episodes:
+        if policy is None:
+            mask = env.info_arrays()["action_mask"].astype(bool)
+            action = np.where(mask, env.np_random.random(mask.shape), -1.0).argmax(1)
+        else:
+            action = policy(policy.read(env)).logits.argmax(1).cpu().numpy()
+        _, over, success = env.step_arrays(action)
+        reached |= success
+        counts = over & (share > 0)
+        won, counted = won + int((reached & counts).sum()), counted + int(counts.sum())
+        share -= counts
+        reached &= ~over
+    if policy is not None:
+        policy.train(was_training)
+    return won / episodes

@@ -1,0 +1,66 @@
+"""How knowledge reaches a choice: for each candidate of each environment, the facts that would speak for it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+Fact = tuple[str, ...]
+
+
+class ActionFacts(NamedTuple):
+    """K facts for each of A candidate choices in B environments, as ids of the world's vocabulary (0 is nothing).
+
+    The world only names the facts; whether they hold, knowledge says. A relation has two parties, subject and object,
+    or a third one, `given`: of the recipe "water and fire make steam" water is the subject, steam the object, and fire
+    is given. Where the third party is not chosen yet, `given` is 0 and `partners` says who it can be: the best counts.
+
+    :ivar relations: K names.
+    :ivar subject, object, given: (B, A, K) int64.
+    :ivar partners: (B, P) int64, or None where no relation has three parties.
+    """
+
+    relations: tuple[str, ...]
+    subject: np.ndarray
+    object: np.ndarray
+    given: np.ndarray
+    partners: np.ndarray | None = None
+
+    def labels(self, vocabulary: Sequence[str], b: int = 0) -> list[list[Fact]]:
+        """For each candidate of environment b its facts in words, those without subject or object left out.
+
+        A fact is (subject, relation, object), or (subject, relation, object, given) where something is given.
+        """
+        named: list[list[Fact]] = []
+        rows = zip(self.subject[b].tolist(), self.object[b].tolist(), self.given[b].tolist(), strict=True)
+        for subjects, objects, givens in rows:
+            facts = []
+            for relation, s, o, g in zip(self.relations, subjects, objects, givens, strict=True):
+                if s and o:
+                    third = (vocabulary[g],) if g else ()
+                    facts.append((vocabulary[s], relation, vocabulary[o], *third))
+            named.append(facts)
+        return named
+
+    def candidates(self, vocabulary: Sequence[str], b: int = 0) -> list[str]:
+        """Names of the A candidates of environment b: each the first subject of its facts, "" where it has none."""
+        found = self.subject[b]
+        first = found[np.arange(len(found)), (found > 0).argmax(1)] if found.size else np.zeros(len(found), dtype=int)
+        return [str(vocabulary[subject]) for subject in first.tolist()]
+
+
+def action_facts(
+    relations: Sequence[str],
+    shape: tuple[int, int],
+    parties: Sequence[tuple[np.ndarray | int, np.ndarray | int, np.ndarray | int]],
+    partners: np.ndarray | None = None,
+) -> ActionFacts:
+    """`ActionFacts` from K triples (subject, object, given), each broadcast to `shape`, which is (B, A)."""
+    arrays = np.zeros((3, *shape, len(relations)), dtype=np.int64)
+    subject, object_, given = arrays
+    for k, (s, o, g) in enumerate(parties):
+        subject[:, :, k] = s
+        object_[:, :, k] = o
+        if not isinstance(g, int) or g:
+            given[:, :, k] = g
+    return ActionFacts(tuple(relations), subject, object_, given, partners)

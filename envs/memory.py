@@ -1,0 +1,340 @@
+"""What an agent lived through: transitions as records of one size in a file that is only ever appended to.
+
+FOLDER/header.json says what a record is; FOLDER/records.bin is the records, one after another. Each ends with the
+CRC-32 (as zlib's) of its other bytes, so that what a crash has cut short or left unwritten is found: all records before
+it are loaded, and it is told how many were lost. What a record holds is a world's: its `Layout`.
+"""
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Self
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.writing import write_json
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: there it is left to the user that one program writes a memory
+    fcntl = None
+
+FOLDER = "memory"  # of a run
+HEADER, RECORDS = "header.json", "records.bin"
+CHECKSUM = "checksum"
+
+# Records that wait in memory until they are written together: each call of NumPy then serves thousands of them.
+BLOCK = 4096
+_SLICE = 16_384  # records whose checksums are worked out at once: they fit into the processor's cache
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the records of a memory are.
+
+    :ivar schema: names the world and the version, "gumption/halma-memory/1".
+    :ivar fields: of NumPy's structured types, little-endian, without gaps: [(name, type), (name, type, shape), ...].
+    :ivar settings: what the fields depend on, by name; in the header, beside schema, record_bytes and fields.
+    """
+
+    schema: str
+    fields: list[Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields, in order."""
+        return tuple(name for name, *_ in self.fields)
+
+    @property
+    def record_type(self) -> np.dtype[np.void]:
+        """The type of a record: the fields and a checksum."""
+        return np.dtype([*self.fields, (CHECKSUM, "<u4")])
+
+    def header(self) -> dict[str, Any]:
+        """What header.json holds."""
+        kind = self.record_type
+        fields = [[name, *rest] for name, *rest in kind.descr]
+        return {"schema": self.schema, **self.settings, "record_bytes": kind.itemsize, "fields": fields}
+
+    def records(self, count: int, **fields: Any) -> np.ndarray:
+        """So many records with the given fields, (count, ...) or one for all; zero where none is given."""
+        records = np.zeros(count, dtype=self.record_type)
+        for name, values in fields.items():
+            records[name] = values
+        records[CHECKSUM] = _checksums(records)
+        return records
+
+
+@dataclass(frozen=True, eq=False)
+class TransitionMemory:
+    """The transitions in a folder, or some in no file. A world's own memory derives from this and says what its
+    records are.
+
+    :cvar SCHEMA, LAYOUT: of the layout; the function that makes one of the settings in a header.
+    :ivar records: (n,) of `layout.record_type`, in the order in which they were written.
+    :ivar lost: records lost at a torn end, those included of which only a part is there.
+    :ivar lost_bytes: how many bytes of the file they are.
+    :ivar source: the file, "" for a memory that was not loaded.
+    """
+
+    SCHEMA: ClassVar[str]
+    LAYOUT: ClassVar[Callable[..., Layout]]
+
+    records: np.ndarray
+    layout: Layout
+    lost: int = 0
+    lost_bytes: int = 0
+    source: str = ""
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """The memory in a folder, up to its last whole record.
+
+        :raises InputError: no memory there, one of another schema, or a damaged record before whole ones.
+        """
+        folder = Path(folder)
+        header = _read_header(folder, cls.SCHEMA)
+        settings = _settings(header)
+        try:
+            layout = cls.LAYOUT(**settings)
+            fits = header["record_bytes"] == layout.record_type.itemsize
+        except (KeyError, TypeError, ValueError):
+            layout, fits = None, False
+        if layout is None or not fits:
+            raise InputError(
+                f"{folder / HEADER}: its settings and record_bytes do not fit together; restore it from a copy"
+            )
+        return cls.read(folder, layout)
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str], layout: Layout) -> Self:
+        """As `load`, where it is known what a record is.
+
+        :raises InputError: also for a memory whose records are of other settings.
+        """
+        folder = Path(folder)
+        found = _settings(_read_header(folder, layout.schema))
+        if found != layout.settings:
+            raise InputError(
+                f"{folder}: a memory of {_told(found)}, not {_told(layout.settings)}; choose another folder"
+            )
+        path, kind = folder / RECORDS, layout.record_type
+        records, size = _read(path, kind)
+        whole = _whole(path, records)
+        torn = size - whole * kind.itemsize
+        return cls(records[:whole], layout, -(-torn // kind.itemsize), torn, str(path))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 (hex) of the records."""
+        named = " ".join([self.layout.schema, *map(str, self.layout.settings.values())])
+        return hashlib.sha256(f"{named} ".encode() + self.records.tobytes()).hexdigest()
+
+    @property
+    def warning(self) -> str | None:
+        """What a command tells of a torn end; None where nothing was lost."""
+        if not self.lost:
+            return None
+        return (
+            f"{self.source}: the end was cut short, as by a crash; records lost: {self.lost} ({self.lost_bytes} bytes "
+            f"left of them), whole records kept: {len(self)}"
+        )
+
+
+class TransitionWriter:
+    """Appends transitions to a memory. What was appended is safe from a crash of the program once the next
+    `flush` is over (records go to the file in blocks, also before), and from one of the machine too.
+
+    :param folder: RUN/memory, or any; it is made.
+    :param layout: what a record is.
+    :param keep: go on after this many records of a memory that is there, and drop the rest: the number that a
+        checkpoint kept of `count`. None begins a new memory.
+    :raises InputError: without `keep` a memory that is there already; with it fewer whole records, or another
+        layout; a memory that another writer has open.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: int | None = None) -> None:
+        folder = Path(folder)
+        kind = layout.record_type
+        path = folder / RECORDS
+        if keep is None:
+            if path.exists():
+                raise InputError(f"{folder} holds a memory already; go on with it (keep=...), or choose another folder")
+        elif keep:
+            whole = len(TransitionMemory.read(folder, layout))
+            if keep > whole:
+                raise InputError(
+                    f"{folder}: the checkpoint goes on from record {keep}, and the memory has {whole} whole ones; "
+                    "train a new run"
+                )
+        write_json(folder / HEADER, layout.header())
+        self._path = path
+        self._block = np.zeros(BLOCK, dtype=kind)
+        self._fields = [self._block[name] for name in layout.names]  # views, made once: an append is an assignment each
+        self._waiting = 0
+        self._written = keep or 0
+        try:
+            self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+            _claim(self._file, folder)
+            self._file.truncate(self._written * kind.itemsize)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    @property
+    def count(self) -> int:
+        """Records of the memory, those included that wait to be written."""
+        return self._written + self._waiting
+
+    def append(self, *fields: np.ndarray) -> None:
+        """Add n transitions: the fields of the layout in its order, (n, ...) each."""
+        done, total = 0, len(fields[0])
+        while done < total:
+            taken = min(total - done, BLOCK - self._waiting)
+            place = slice(self._waiting, self._waiting + taken)
+            for into, values in zip(self._fields, fields, strict=True):
+                into[place] = values[done : done + taken]
+            self._waiting += taken
+            done += taken
+            if self._waiting == BLOCK:
+                self.write()
+
+    def write(self) -> None:
+        """Hand what waits to the system, so that a crash of the program does not cost it."""
+        records = self._block[: self._waiting]
+        records[CHECKSUM] = _checksums(records)
+        rest = memoryview(records.tobytes())
+        try:
+            self._file.seek(self._written * records.itemsize)  # over what a write that failed has left
+            while rest:  # a system may take a part at a time
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._written += self._waiting
+        self._waiting = 0
+
+    def flush(self) -> None:
+        """Write what waits, and wait until the disk has it."""
+        self.write()
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        """Flush and let go of the file; may be called again."""
+        if not self._file.closed:
+            try:
+                self.flush()
+            finally:
+                self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(f"cannot write {self._path}: {error.strerror or error}")
+
+
+def _claim(file: BinaryIO, folder: Path) -> None:
+    """InputError where another writer has the file open; the lock goes when that one closes it or its program ends."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise InputError(f"{folder}: another writer has this memory open; give each environment its own") from None
+
+
+def _read_header(folder: Path, schema: str) -> dict[str, Any]:
+    path = folder / HEADER
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: no memory of transitions there ({HEADER} is missing); "
+            "RecordMemory(env, folder) writes one while an agent acts"
+        )
+    try:
+        header = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); restore it from a copy, or make the memory anew") from None
+    found = header.get("schema") if isinstance(header, dict) else None
+    if found != schema:
+        raise InputError(f"{path}: a memory of schema {found!r}, and {schema!r} is read here")
+    return header
+
+
+def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in header.items() if name not in ("schema", "record_bytes", "fields")}
+
+
+def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
+    """The records of a file, whole or not, and its size in bytes."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:  # a crash right after the header was written
+        content = b""
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    return np.frombuffer(content, dtype=kind, count=len(content) // kind.itemsize), len(content)
+
+
+def _whole(path: Path, records: np.ndarray) -> int:
+    """How many whole records there are; what comes after the last of them is a torn end."""
+    good = records[CHECKSUM] == _checksums(records)
+    whole = len(good) - int(np.argmax(good[::-1])) if good.any() else 0
+    if not good[:whole].all():
+        number = int(np.argmin(good))
+        size = records.dtype.itemsize
+        raise InputError(
+            f"{path}: record {number} (bytes {number * size} to {(number + 1) * size - 1}) is damaged, and whole ones "
+            "follow, so no crash has cut the file short there; restore it from a copy, or make the memory anew"
+        )
+    return whole
+
+
+def _told(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
+def _checksums(records: np.ndarray) -> np.ndarray:
+    """(n,) uint32: zlib.crc32 of the bytes of each record before its checksum.
+
+    CRC is linear over bits: that of a message is that of zeros, xor what each byte changes by its value and place.
+    """
+    width = records.dtype.itemsize - 4
+    table = _crc_changes(width)
+    checksums = np.full(len(records), zlib.crc32(bytes(width)), dtype=np.uint32)
+    content = np.ascontiguousarray(records).view(np.uint8).reshape(len(records), records.dtype.itemsize)
+    for start in range(0, len(records), _SLICE):
+        part = content[start : start + _SLICE]
+        into = checksums[start : start + _SLICE]
+        for place in range(width):
+            into ^= table[place][part[:, place]]
+    return checksums
+
+
+@lru_cache
+def _crc_changes(width: int) -> np.ndarray:
+    """(width, 256) uint32: what a byte changes in the CRC-32 of `width` zeros, by its place and value."""
+    zeros = zlib.crc32(bytes(width))
+    single = bytearray(width)
+    table = np.empty((width, 256), dtype=np.uint32)
+    for place in range(width):
+        for value in range(256):
+            single[place] = value
+            table[place, value] = zlib.crc32(single) ^ zeros
+        single[place] = 0
+    return table

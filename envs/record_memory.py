@@ -1,0 +1,158 @@
+"""A wrapper that keeps what any agent of any library lives through, in the files of `gumption.envs.memory`."""
+
+import os
+import time
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from gumption.data import InputError
+from gumption.data.writing import write_text
+
+from .memory import HEADER, TransitionMemory, TransitionWriter
+from .native import NativeEnv, NativeVectorEnv
+
+WAIT_S = 1.0  # a crash costs what happened since: records are handed to the system at the first step after that
+
+
+class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment whose transitions are kept in a folder, whoever acts in it.
+
+    Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are none.
+    Other wrappers may stand inside and outside. A folder that holds a memory already is gone on with. A program that
+    is killed costs the last second at most; `close`, and the end of the program, write what is left.
+
+        env = RecordMemory(gym.make("gumption/HALMA-v0"), "memories/mine")
+
+    :param env: a single environment, or a batch (`gym.make_vec`): then this gives a `RecordVectorMemory`.
+    :param directory: made as needed; one for each environment.
+    :raises InputError: a world that keeps no memory, a folder with a memory of something else or one that is being
+        written, an environment that is recorded already.
+    """
+
+    def __new__(cls, env: Any, directory: str | os.PathLike[str]) -> Any:
+        if isinstance(env, VectorEnv):
+            return RecordVectorMemory(env, directory)
+        return super().__new__(cls)
+
+    def __init__(self, env: gym.Env[Any, Any], directory: str | os.PathLike[str]) -> None:
+        super().__init__(env)
+        self.recording = Recording(_batch_of(env), directory)
+        self._end = weakref.finalize(self, self.recording.close)
+
+    def close(self) -> None:
+        """Write what is left, and close the environment."""
+        self._end()
+        super().close()
+
+
+class RecordVectorMemory(VectorWrapper):
+    """As `RecordMemory`, for a batch of environments; autoreset works in all modes."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], directory: str | os.PathLike[str]) -> None:
+        super().__init__(env)
+        self.recording = Recording(_batch_of(env), directory)
+        self._end = weakref.finalize(self, self.recording.close)
+
+    def close(self, **kwargs: Any) -> None:
+        """Write what is left, and close the environments."""
+        self._end()
+        super().close(**kwargs)
+
+
+class Recording:
+    """Makes the steps of a batch and keeps them, until it is closed.
+
+    :ivar directory: where; `count` transitions are kept so far.
+    """
+
+    def __init__(self, batch: NativeVectorEnv, directory: str | os.PathLike[str]) -> None:
+        """:raises InputError: see `RecordMemory`."""
+        layout = batch.memory_layout
+        if layout is None:
+            raise InputError(
+                f"{type(batch).__name__} keeps no memory of transitions: it has no memory_layout (see NativeVectorEnv)"
+            )
+        if batch.recorder is not None:
+            raise InputError("the transitions of this environment are recorded already: wrap it once")
+        self.batch, self.directory = batch, Path(directory)
+        self._files: Any = None
+        self._begun = kept = 0
+        if (self.directory / HEADER).exists():
+            memory = TransitionMemory.read(self.directory, layout)
+            if memory.warning:
+                warnings.warn(memory.warning, stacklevel=3)
+            kept = len(memory)
+            self._begun = int(memory.records["episode"].max(initial=-1)) + 1
+        self._check_files(kept)
+        self._writer = TransitionWriter(self.directory, layout, keep=kept)
+        self._save_files()
+        self._episode = np.full(batch.num_envs, -1)
+        self._written = time.monotonic()
+        batch.recorder = self
+
+    @property
+    def count(self) -> int:
+        """Transitions in the memory."""
+        return self._writer.count
+
+    def step(self, actions: np.ndarray, idle: np.ndarray | None) -> None:
+        """As `NativeVectorEnv.advance`; a step that the world refuses is not kept."""
+        batch = self.batch
+        begins = (self._episode < 0) | batch.episode_begins()
+        if idle is not None:
+            begins &= ~idle
+        before = batch.memory_before()
+        batch.advance(actions, idle)
+        if begins.any():
+            self._episode[begins] = self._begun + np.arange(begins.sum())
+            self._begun += int(begins.sum())
+            self._save_files()
+        fields = batch.memory_fields(before, actions, self._episode)
+        self._writer.append(*(fields if idle is None else (field[~idle] for field in fields)))
+        if time.monotonic() - self._written > WAIT_S:
+            self._writer.write()
+            self._written = time.monotonic()
+
+    def flush(self) -> None:
+        """Write all of it, and wait until the disk has it."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what is left; the batch steps unrecorded from now on."""
+        if self.batch.recorder is self:
+            self.batch.recorder = None
+        self._writer.close()
+
+    def _check_files(self, kept: int) -> None:
+        """InputError where records are kept that refer to other files than this environment's."""
+        for name, text in self.batch.memory_files().items() if kept else ():
+            path = self.directory / name
+            there = path.read_text(encoding="utf-8") if path.is_file() else ""
+            if not text.startswith(there):
+                raise InputError(
+                    f"{path} is not what this environment plays with: go on with an environment made of this very "
+                    "file, or choose another folder"
+                )
+
+    def _save_files(self) -> None:
+        files = self.batch.memory_files()
+        if files is not self._files:
+            for name, text in files.items():
+                write_text(self.directory / name, text)
+            self._files = files
+
+
+def _batch_of(env: Any) -> NativeVectorEnv:
+    """The batch under all wrappers; a single environment is a batch of one."""
+    inner = env.unwrapped
+    batch = inner.batch if isinstance(inner, NativeEnv) else inner
+    if not isinstance(batch, NativeVectorEnv):
+        hint = "wrap each of its environments, with a folder each" if isinstance(env, VectorEnv) else "see NativeEnv"
+        raise InputError(f"{type(inner).__name__} is no environment whose transitions gumption can keep; {hint}")
+    return batch

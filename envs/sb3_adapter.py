@@ -1,0 +1,150 @@
+"""A vector env as a VecEnv of Stable-Baselines3: a batch of environments for its learners, without a process for each.
+
+Needs the extra `sb3`: pip install "gumption[sb3]".
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+
+from gumption.data import InputError
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'the adapter needs Stable-Baselines3, an extra: pip install "gumption[sb3]"', name=error.name
+    ) from None
+
+MASKS = "action_masks"
+
+
+class SB3VecEnv(VecEnv):
+    """`env`, a vector env whose autoreset is in the same step, for PPO, MaskablePPO and the others.
+
+        env = gym.make_vec("gumption/WordCraft-v0", num_envs=256, vector_kwargs={"autoreset_mode": "SameStep"})
+        model = PPO("MultiInputPolicy", SB3VecEnv(env))
+
+    The info of an environment whose episode ended has all that its last step told, with `terminal_observation`,
+    `TimeLimit.truncated`, and `is_success` where the world tells of `success`. The info of any other is empty: to make
+    thousands of them at each step would cost more than the step. What they tell now is in `infos`.
+
+    `action_masks` is what the env has of that name, or `info["action_mask"]`. Attributes and methods are those of the
+    vector env: an array with a row for each environment is dealt out, anything else is the same for all.
+
+    :ivar env: the vector env.
+    :ivar infos: of the latest reset or step, as arrays.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        """:raises InputError: an env that starts the next episode at another time."""
+        mode = env.metadata.get("autoreset_mode")
+        if mode != AutoresetMode.SAME_STEP:
+            raise InputError(
+                f"the autoreset_mode of {env} is {getattr(mode, 'name', mode)}; Stable-Baselines3 expects the next "
+                'episode in the same step: make the env with autoreset_mode="SameStep"'
+            )
+        self.env = env
+        self.infos: dict[str, Any] = {}
+        self._actions = np.zeros(0)
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+
+    def reset(self) -> Any:
+        """Observations (B, ...). The first of the seeds given by `seed` seeds the batch.
+
+        :raises InputError: reset options that differ between environments.
+        """
+        options = self._options[0]
+        if any(other != options for other in self._options):
+            raise InputError("the reset options differ between environments; a batch is reset with the same for all")
+        observation, self.infos = self.env.reset(seed=self._seeds[0], options=options or None)
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        return observation
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Observations (B, ...), rewards (B,) float32, dones (B,) bool, infos."""
+        observation, reward, terminated, truncated, self.infos = self.env.step(self._actions)
+        done = terminated | truncated
+        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if done.any():
+            cut_short = (truncated & ~terminated).tolist()
+            last = self.infos.get("final_info", {})
+            entries = [(name, values, last[f"_{name}"]) for name, values in last.items() if f"_{name}" in last]
+            for i in np.flatnonzero(done).tolist():
+                told[i] = {name: values[i] for name, values, there in entries if there[i]}
+                if "success" in told[i]:
+                    told[i]["is_success"] = bool(told[i]["success"])
+                told[i]["terminal_observation"] = self.infos["final_obs"][i]
+                told[i]["TimeLimit.truncated"] = cut_short[i]
+        return observation, reward.astype(np.float32), done, told
+
+    def close(self) -> None:
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute for each environment asked for; AttributeError where the vector env has none."""
+        if attr_name == MASKS and self._masks() is not None:
+            return [self._mask_of(i) for i in self._get_indices(indices)]
+        return self._dealt(self._found(attr_name), indices)
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the vector env below all wrappers.
+
+        :raises InputError: for some environments only.
+        """
+        if indices is not None and set(self._get_indices(indices)) != set(range(self.num_envs)):
+            raise InputError(f"{attr_name} cannot be set for some environments of a batch, only for all")
+        setattr(self.env.unwrapped, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Call the method once for the batch; its result for each environment asked for."""
+        masks = self._masks() if method_name == MASKS else None
+        if masks is None:
+            return self._dealt(self._found(method_name)(*method_args, **method_kwargs), indices)
+        return self._dealt(masks, indices)
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Whether a wrapper of that class is around the vector env."""
+        wrapped = any(isinstance(layer, wrapper_class) for layer in self._layers())
+        return [wrapped for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """A frame (H, W, 3) uint8 of each environment, None where the render mode is another."""
+        frames: Any = self.env.render() if self.render_mode == "rgb_array" else None
+        return [None] * self.num_envs if frames is None else list(frames)
+
+    def _masks(self) -> np.ndarray | None:
+        """(B, A) bool, or None where the env has none."""
+        if any(hasattr(layer, MASKS) for layer in self._layers()):
+            return self._found(MASKS)()
+        if "action_mask" in self.infos:
+            return self.infos["action_mask"].astype(bool)
+        return None
+
+    def _mask_of(self, i: int) -> Any:
+        return lambda: self.env_method(MASKS, indices=i)[0]
+
+    def _layers(self) -> Iterable[Any]:
+        layer: Any = self.env
+        yield layer
+        while isinstance(layer, VectorWrapper):
+            layer = layer.env
+            yield layer
+
+    def _found(self, name: str) -> Any:
+        for layer in self._layers():
+            if hasattr(layer, name):
+                return getattr(layer, name)
+        raise AttributeError(f"{self.env} has no attribute {name!r}")
+
+    def _dealt(self, value: Any, indices: Any) -> list[Any]:
+        chosen = self._get_indices(indices)
+        each = isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == self.num_envs
+        return [value[i] if each else value for i in chosen]

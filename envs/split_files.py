@@ -1,0 +1,121 @@
+"""The one writer of split and test files: schema version, sha256, whole files, the same bytes for the same content.
+
+A file or folder that holds what is to be written is left alone; one that holds something else is replaced only when
+that is asked for.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.data.writing import present_folder, whole_folder, write_bytes
+
+
+@dataclass(frozen=True)
+class SplitFormat:
+    """How a world's files are written: as its first ones were, so that they stay the same bytes.
+
+    :ivar schema: names the world, what the file is, and the version: "gumption/halma-splits/1".
+    :ivar sort_keys, ensure_ascii: of JSON.
+    :ivar indent: of a file that is sealed; its sha256 is that of one line in any case.
+    """
+
+    schema: str
+    sort_keys: bool = False
+    ensure_ascii: bool = True
+    indent: int | None = None
+
+    def line(self, content: Mapping[str, Any]) -> str:
+        """The content as one line of JSON."""
+        return self._text(content, None)
+
+    def sha256(self, content: Mapping[str, Any]) -> str:
+        """sha256 (hex) of the content as one line."""
+        return hashlib.sha256(self.line(content).encode()).hexdigest()
+
+    def seal(self, content: Mapping[str, Any]) -> bytes:
+        """A file of the content, with its schema, and its sha256 at the end (or in the order of the keys)."""
+        content = {"schema": self.schema, **content}
+        return self._text({**content, "sha256": self.sha256(content)}, self.indent).encode()
+
+    def unseal(self, sealed: bytes, path: Path) -> dict[str, Any]:
+        """The content of such a file, without schema and sha256.
+
+        :param path: for messages.
+        :raises InputError: no JSON, another schema, or a changed byte.
+        """
+        try:
+            content = json.loads(sealed)
+        except ValueError as error:
+            raise InputError(f"{path}: not valid JSON ({error}); make it again") from None
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if schema != self.schema:
+            raise InputError(f"{path}: schema is {schema!r}, expected {self.schema!r}; make it again")
+        content = {key: value for key, value in content.items() if key not in ("schema", "sha256")}
+        if self.seal(content) != sealed:
+            raise InputError(f"{path}: its content does not match its sha256; it was changed, make it again")
+        return content
+
+    def _text(self, content: Mapping[str, Any], indent: int | None) -> str:
+        separators = (",", ":") if indent is None else None
+        text = json.dumps(
+            content, indent=indent, separators=separators, sort_keys=self.sort_keys, ensure_ascii=self.ensure_ascii
+        )
+        return text + "\n"
+
+
+def write_file(path: Path, content: bytes, *, force: bool = False) -> bool:
+    """Write a file, whole; False where it is there already, byte for byte.
+
+    :param force: replace other content.
+    :raises InputError: other content is there; an error of the system.
+    """
+    try:
+        if path.exists():
+            if path.read_bytes() == content:
+                return False
+            if not force:
+                raise InputError(f"{path} holds something else; choose another name, or replace it with --force")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    write_bytes(path, content)
+    return True
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a split file; InputError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); make it again") from None
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes], possible: set[str], *, force: bool = False) -> bool:
+    """Write a folder of files, beside its place and then renamed; False where it is there already, byte for byte.
+
+    :param possible: the names that a folder of this kind can have; others belong to somebody else.
+    :param force: replace other splits.
+    :raises InputError: other splits are there, or something else than splits; an error of the system.
+    """
+    there = present_folder(folder)
+    try:
+        names = sorted(path.name for path in there.iterdir()) if there.is_dir() else []
+        present = possible.intersection(names)
+        if present == set(contents) and all((there / name).read_bytes() == contents[name] for name in present):
+            return False
+    except OSError as error:
+        raise InputError(f"{there}: cannot be read ({error.strerror or error})") from None
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} exists and is no folder; choose another name")
+    if foreign := [name for name in names if name not in possible]:
+        raise InputError(f"{folder} holds {foreign[0]}, which belongs to no splits; choose another folder")
+    if names and not force:
+        raise InputError(f"{folder} holds other splits; choose another folder, or replace them with --force")
+    with whole_folder(folder) as beside:
+        for name, content in contents.items():
+            (beside / name).write_bytes(content)
+    return True

@@ -1,0 +1,143 @@
+"""MEM of WordCraft: the steps of an agent, in the files that `gumption.envs.memory` describes, and the recipes it saw.
+
+Beside the records lies entities.json: the labels that their ids stand for, and the recipe book that these are of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.envs.memory import Layout, TransitionMemory
+
+from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
+
+    from .recipe_book import RecipeBook
+
+SCHEMA = "gumption/wordcraft-memory/1"
+ENTITIES = "entities.json"
+SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the episode ended; nothing could be selected
+
+
+def layout(slots: int, book: str) -> Layout:
+    """The record of a step: env ids (0 is nothing) before it, and what came of it.
+
+    :param slots: of the table; :param book: hash of the recipe book that the ids are of.
+    """
+    fields = [
+        ("goal", "<i2"),
+        ("table", "<i2", (slots,)),
+        ("selection", "<i2"),
+        ("action", "<i4"),
+        ("picked", "<i2"),
+        ("product", "<i2"),
+        ("reward", "<f4"),
+        ("task", "<i4"),
+        ("episode", "<i4"),
+        ("flags", "u1"),
+    ]
+    return Layout(SCHEMA, fields, {"slots": slots, "book": book})
+
+
+@dataclass(frozen=True, eq=False)
+class Memory(TransitionMemory):
+    """The steps of an agent; `records` has the fields of `layout`: `table` and `selection` before the step, `action`
+    the slot and `picked` what lay in it, `product` what the mix made, `task` an index into the tasks, or -1.
+
+    :ivar entities: labels; those of the env ids 1, 2, ...
+    """
+
+    SCHEMA = SCHEMA
+    LAYOUT = staticmethod(layout)
+
+    entities: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Memory:
+        """The memory in a folder.
+
+        :raises InputError: as `TransitionMemory.load`, and for an entities.json that does not fit the records.
+        """
+        memory = super().load(folder)
+        path = Path(folder) / ENTITIES
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            entities, book = tuple(map(str, told["entities"])), told["book"]["hash"]
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); restore it from a copy") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: no list of entities ({error}); restore it from a copy") from None
+        ids = (memory.records[name].max(initial=0) for name in ("goal", "table", "selection", "picked", "product"))
+        if book != memory.layout.settings["book"] or max(ids) > len(entities):
+            raise InputError(f"{path}: not the entities of these records' recipe book; restore it from a copy")
+        return replace(memory, entities=entities)
+
+    @property
+    def recipes(self) -> np.ndarray:
+        """(k, 4) int64 distinct rows a, b, product, how often: ids into `entities` with a <= b, sorted."""
+        made = self.records[self.records["product"] > 0]
+        pair = np.sort(np.stack([made["selection"], made["picked"]], axis=1), axis=1)
+        rows = np.column_stack([pair, made["product"]]).astype(np.int64) - 1
+        distinct, times = np.unique(rows, axis=0, return_counts=True)
+        return np.column_stack([distinct, times]).reshape(-1, 4)
+
+
+def entity_file(book: RecipeBook) -> dict[str, str]:
+    """What a memory keeps of the book that its ids are of."""
+    told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}
+    return {ENTITIES: json.dumps(told, ensure_ascii=False, indent=0) + "\n"}
+
+
+def memory_facts(memory: Memory) -> list[Triple]:
+    """The binary facts of the recipes that an agent saw, sorted: combinesWith and componentOf, as `facts` has them."""
+    return sorted(binary_facts(memory, memory.recipes[:, :3]))
+
+
+def memory_evidence(memory: Memory, run: str) -> list[Triple]:
+    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that the graphs of several
+    agents can be asked together:
+
+        sighting:RUN:fire+water>steam    ofRun RUN, hasRecipe recipe:fire+water, hasOutcome steam, hasVisits 7
+    """
+    triples: list[Triple] = []
+    for *row, times in memory.recipes.tolist():
+        a, b, product = (memory.entities[i] for i in row)
+        node = f"sighting:{run}:{a}+{b}>{product}"
+        triples += [
+            (node, OF_RUN, run),
+            (node, HAS_RECIPE, f"recipe:{a}+{b}"),
+            (node, HAS_OUTCOME, product),
+            (node, HAS_VISITS, f'"{times}"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+        ]
+    return sorted(triples)
+
+
+def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
+    """Put what an agent saw into a graph, in place of what was there: wordcraft/RUN, wordcraft/RUN/recipes (the nodes)
+    and wordcraft/RUN/evidence.
+
+    :returns: name of each graph -> number of facts.
+    """
+    name = f"wordcraft/{run}"
+    stated: dict[str, Any] = {
+        name: memory_facts(memory),
+        f"{name}/recipes": sorted(node_facts(memory, memory.recipes[:, :3])),
+        f"{name}/evidence": memory_evidence(memory, run),
+    }
+    old = {each: list(graph.triples(graph=each)) for each in stated}
+    about = {"source": f"the memory of {run}", "memory": memory.fingerprint, "records": str(len(memory))}
+    with graph.transaction():
+        for each, triples in stated.items():
+            graph.remove(old[each], graph=each)
+            graph.add(triples, graph=each)
+            graph.annotate(each, {**about, "run": run, "book": memory.layout.settings["book"]})
+    return {each: len(triples) for each, triples in stated.items()}

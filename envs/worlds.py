@@ -1,0 +1,269 @@
+"""The worlds, as data: what serves all of them reads this list and names none of them.
+
+A world is a folder of the same name in each room that it needs, and one entry here. The entry says where its parts are,
+as "module:name", and they are imported when they are asked for. Its folder in envs has the environments and the facts;
+what it does not offer, a general command does: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build`
+work for a world that has nothing but its environments and `facts`.
+
+A person's own world is added by `add(World(...))` in a module that GUMPTION_WORLDS names (commas between several).
+"""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from gumption.data import InputError
+
+#: What an entry may offer, and what it is.
+OFFERS = {
+    "facts": "facts(split=...) -> triples of labels; split is train, test or all",
+    "build": "the command `gumption kg build WORLD`",
+    "config": "the config class of a run, with `from_json`",
+    "setup": "setup(config, network=, advice=): what the learner works with; see gumption.agents.impala.Setup",
+    "load": "load(run, **places) -> (config, policy), a trained run ready to act",
+    "evaluate": "evaluate(run, ...) -> figures, for Python",
+    "train_command": "the command `gumption train WORLD`",
+    "evaluate_command": "the command `gumption evaluate RUN`",
+    "splits": "the command `gumption splits WORLD`",
+    "evaluate_policy": "the command `gumption evaluate --policy MODULE:NAME`, for agents that are not ours",
+    "play": "the command `gumption play WORLD`",
+    "watch": "what `gumption watch RUN` takes: an app whose command gives a gumption.agents.watching.Player",
+    "experiments": "experiments as data: name -> experiment",
+    "bench": "cases of `gumption bench WORLD`",
+    "data": "further commands of `gumption data`, to make data of one's own for the world",
+    "tools": "further commands of its own: `gumption WORLD ...`",
+}
+
+#: The world of runs whose config names none: they were made when there was one.
+FIRST = "wordcraft"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment that Gymnasium makes by its id.
+
+    :ivar id: "gumption/WordCraft-v0".
+    :ivar single, vector: "module:class" of one environment and of a batch.
+    :ivar small: keyword arguments that make it small, for tests.
+    :ivar variants: more keyword arguments to test it with, one after the other.
+    :ivar held_out: keyword arguments under which it plays what training does not show.
+    :ivar margin: by so much reward a step an agent that follows all of the world's facts alone, looked up, is better
+        than a random one (tested); None where this is not claimed.
+    """
+
+    id: str
+    single: str
+    vector: str
+    small: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[Mapping[str, Any], ...] = ()
+    held_out: Mapping[str, Any] = field(default_factory=dict)
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class World:
+    """A world.
+
+    :ivar name: on the command line, in a run's config.json, and of its folders.
+    :ivar title, about: its name in prose, and what one does there, in one sentence.
+    :ivar source: the document that describes it.
+    :ivar environments: at least one.
+    :ivar offers: some of OFFERS -> "module:name".
+    :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
+    """
+
+    name: str
+    title: str
+    about: str
+    source: str
+    environments: tuple[Environment, ...]
+    offers: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """:raises InputError: an entry without environments, or one that offers what nobody asks for."""
+        if not self.environments:
+            raise InputError(f"the world {self.name!r} has no environment: its entry names one at least")
+        for offer in self.offers:
+            if offer not in OFFERS:
+                near = difflib.get_close_matches(offer, OFFERS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(OFFERS)}"
+                raise InputError(f"the world {self.name!r} offers {offer!r}, which nothing asks for; {hint}")
+
+    def get(self, offer: str) -> Any:
+        """What the entry names under `offer`, imported; None where it offers no such thing.
+
+        :raises InputError: the entry names a module or a name that is not there.
+        """
+        assert offer in OFFERS, offer
+        place = self.offers.get(offer)
+        return None if place is None else self.load(place, offer)
+
+    def load(self, place: str, what: str) -> Any:
+        """The object at "module:name"; InputError as `get`."""
+        module, _, name = place.partition(":")
+        try:
+            found = import_module(module)
+        except ModuleNotFoundError as error:
+            # A module that is there and imports one that is not is a fault of its own, and is shown as such.
+            if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
+                raise
+            raise InputError(
+                f"the entry of the world {self.name!r} names {place!r} as its {what}: no module {module}"
+            ) from None
+        if not hasattr(found, name):
+            raise InputError(
+                f"the entry of the world {self.name!r} names {place!r} as its {what}: {module} has no {name!r}"
+            )
+        return getattr(found, name)
+
+
+WORLDS: dict[str, World] = {
+    world.name: world
+    for world in (
+        World(
+            name="wordcraft",
+            title="WordCraft",
+            about="Make a goal by combining words on a table.",
+            source="Jiang et al. (2020), WordCraft: An Environment for Benchmarking Commonsense Agents",
+            environments=(
+                Environment(
+                    "gumption/WordCraft-v0",
+                    "gumption.envs.wordcraft.env:WordCraftEnv",
+                    "gumption.envs.wordcraft.env:WordCraftVectorEnv",
+                    small={"num_distractors": 3},
+                    variants=({"depth": 2}, {"features": "onehot", "reward": "sparse"}),
+                    held_out={"partition": "test"},
+                    margin=0.3,
+                ),
+                Environment(
+                    "gumption/LittleAlchemy-v0",
+                    "gumption.envs.wordcraft.little_alchemy:LittleAlchemyEnv",
+                    "gumption.envs.wordcraft.little_alchemy:LittleAlchemyVectorEnv",
+                    small={"max_steps": 50},
+                    margin=0.02,
+                ),
+            ),
+            offers={
+                "facts": "gumption.envs.wordcraft:facts",
+                "build": "gumption.scripts.wordcraft.build:app",
+                "data": "gumption.scripts.wordcraft.recipes:app",
+                "config": "gumption.agents.wordcraft.config:TrainConfig",
+                "setup": "gumption.agents.wordcraft.setup:WordCraftSetup",
+                "load": "gumption.agents.wordcraft.runs:load_policy",
+                "evaluate": "gumption.agents.wordcraft.runs:evaluate",
+                "train_command": "gumption.scripts.wordcraft.train:app",
+                "evaluate_command": "gumption.scripts.wordcraft.evaluate:app",
+                "play": "gumption.scripts.wordcraft.play:app",
+                "splits": "gumption.scripts.wordcraft.splits:splits",
+                "evaluate_policy": "gumption.scripts.wordcraft.policy_evaluation:evaluate_policy",
+                "watch": "gumption.scripts.wordcraft.watch:app",
+                "experiments": "gumption.scripts.wordcraft.experiments:EXPERIMENTS",
+                "bench": "gumption.scripts.wordcraft.bench:CASES",
+            },
+            nodes=("/recipes", "/evidence"),
+        ),
+        World(
+            name="halma",
+            title="HALMA",
+            about="Find the way through hidden mazes by what coloured digits tell.",
+            source="Xie et al. (2021), HALMA: Humanlike Abstraction Learning Meets Affordance in Rapid Problem Solving",
+            environments=(
+                Environment(
+                    "gumption/HALMA-v0",
+                    "gumption.envs.halma.env:HALMAEnv",
+                    "gumption.envs.halma.env:HALMAVectorEnv",
+                    small={"num_mazes": 5},
+                    variants=({"observation": "visual"}, {"max_opt_len": 1}),
+                    held_out={"maze_seed": 1},
+                    margin=5.0,
+                ),
+            ),
+            offers={
+                "facts": "gumption.envs.halma:facts",
+                "build": "gumption.scripts.halma.build:app",
+                "config": "gumption.agents.halma.config:HALMAConfig",
+                "train_command": "gumption.scripts.halma.train:app",
+                "evaluate_command": "gumption.scripts.halma.evaluate:app",
+                "play": "gumption.scripts.halma.play:app",
+                "tools": "gumption.scripts.halma:app",
+                "splits": "gumption.scripts.halma.splits:splits",
+                "evaluate_policy": "gumption.scripts.halma.policy_evaluation:evaluate_policy",
+                "watch": "gumption.scripts.halma.watch:app",
+                "experiments": "gumption.scripts.halma.experiments:EXPERIMENTS",
+                "bench": "gumption.scripts.halma.bench:CASES",
+            },
+            nodes=("/evidence",),
+        ),
+    )
+}
+
+
+def register() -> None:
+    """Tell Gymnasium of the environments of the worlds in the list."""
+    for world in WORLDS.values():
+        _register(world)
+
+
+def add(world: World) -> None:
+    """Add a world to the list, and its environments to Gymnasium's registry.
+
+    :raises InputError: its name is taken.
+    """
+    if world.name in WORLDS:
+        raise InputError(f"there is a world {world.name!r} already: give yours another name")
+    WORLDS[world.name] = world
+    _register(world)
+
+
+def _register(world: World) -> None:
+    import gymnasium as gym
+
+    for environment in world.environments:
+        # These check their input themselves, so Gymnasium's checker of each step is left off.
+        gym.register(
+            id=environment.id,
+            entry_point=environment.single,
+            vector_entry_point=environment.vector,
+            disable_env_checker=True,
+        )
+
+
+def find(name: str) -> World:
+    """The world of a name; InputError with the nearest names where there is none."""
+    worlds = known()
+    if name not in worlds:
+        near = difflib.get_close_matches(name, worlds, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(worlds)}"
+        raise InputError(f"unknown world {name!r}: {hint} (modules named by GUMPTION_WORLDS add others)")
+    return worlds[name]
+
+
+def known() -> Mapping[str, World]:
+    """All worlds by name, with those that the modules in GUMPTION_WORLDS add.
+
+    :raises InputError: a module that cannot be found.
+    """
+    for module in filter(None, (part.strip() for part in os.environ.get("GUMPTION_WORLDS", "").split(","))):
+        if module in sys.modules:
+            continue
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # as `python -m` does: a world lies where the person works
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module.split(".")[0] and error.name != module:
+                raise
+            raise InputError(f"GUMPTION_WORLDS names {module!r}, and there is no such module here") from None
+    return WORLDS
+
+
+def environments() -> Iterator[tuple[World, Environment]]:
+    """Every environment of every world."""
+    for world in known().values():
+        for environment in world.environments:
+            yield world, environment

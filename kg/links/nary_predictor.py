@@ -1,0 +1,359 @@
+"""A fact of three parties as one: p(object | unordered pair of subject and given), read from word vectors.
+
+A recipe is such a fact: its ingredients are the pair, its product the object. Four binary triples do not hold it
+together: that rain and smoke combine and that both are components of acid rain does not say that they make it. This
+predictor models the whole fact. An entity x enters as an ingredient by
+f(x) = A w(x) + u(x) and as a product by g(x) = B w(x) + v(x), where w is its word vector and u, v are free; a pair by
+h(a, b) = MLP([f(a) + f(b); f(a) * f(b)]), which does not depend on the order. Then
+
+    p(c | {a, b}) = softmax over all products and "nothing" of h(a, b) . g(c) + bias(c).
+
+"Nothing" is learned from pairs that are no known recipe, many of them pairs of an entity with itself: so that an
+entity combines with itself is a fact to be known, never assumed. Dropout of whole free embeddings makes the word
+vectors carry what they can, so an entity never seen in training is predicted from its word.
+"""
+
+import os
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from gumption.data import InputError
+from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.vocabulary import Vocabulary
+
+from .predictor import LinkPredictor
+
+KIND = "gumption/nary-predictor/1"
+
+
+@dataclass(frozen=True)
+class NarySettings:
+    """
+    :ivar width, hidden: of embeddings and of the MLP's hidden layer.
+    :ivar epochs, batch_size, learning_rate, weight_decay: AdamW under a one-cycle schedule; batches of known pairs.
+    :ivar word_dropout: share of the coordinates of word vectors dropped in training.
+    :ivar free_dropout: share of the entities whose free embedding is dropped in a step.
+    :ivar hidden_dropout: in the MLP.
+    :ivar negatives: pairs that make nothing, drawn anew in each step, for each known pair.
+    :ivar self_pairs: share of them that are an entity with itself.
+    """
+
+    width: int = 128
+    hidden: int = 256
+    epochs: int = 40
+    batch_size: int = 256
+    learning_rate: float = 1e-2
+    weight_decay: float = 0.3
+    word_dropout: float = 0.3
+    free_dropout: float = 0.1
+    hidden_dropout: float = 0.5
+    negatives: float = 1.0
+    self_pairs: float = 0.2
+
+
+class NaryPredictor(LinkPredictor):
+    """An ensemble of M networks over N entities; its probability of a product is the mean over the networks.
+
+    As a link predictor it answers two relations. The first (of recipes: combinesWith) is between the parties of a pair:
+    how likely they make anything. The second (componentOf) is between one of them and a product: the log of the summed
+    probability of the product over all partners, that is how many ways lead there.
+
+    :ivar vocabulary: the entities, and these two relations.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, networks: "_Networks", device: torch.device) -> None:
+        self.vocabulary = vocabulary
+        self.networks = networks.to(device).eval().requires_grad_(False)
+        self.device = device
+        self._binary: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    @property
+    def members(self) -> int:
+        """Networks in the ensemble."""
+        return self.networks.members
+
+    def to(self, device: torch.device | str) -> "NaryPredictor":
+        """The predictor on another device."""
+        return NaryPredictor(self.vocabulary, self.networks, torch.device(device))
+
+    @classmethod
+    def fit(
+        cls,
+        rows: np.ndarray,
+        vectors: np.ndarray,
+        vocabulary: Vocabulary,
+        *,
+        members: int = 3,
+        settings: NarySettings | None = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> "NaryPredictor":
+        """Train on facts (subject, given, object), all networks at once.
+
+        :param rows: (n, 3) int64 ids of entities.
+        :param vectors: (N, F) word vectors of the entities, which are all that will ever be asked for.
+        :param vocabulary: N entities and the two relations that the predictor answers.
+        :param members: networks in the ensemble.
+        :raises InputError: no facts, ids outside the vocabulary, or vectors that do not fit the entities.
+        """
+        rows, words = _check(rows, vectors, vocabulary, members, seed)
+        share = np.ones((members, len(np.unique(rows[:, :2], axis=0))), dtype=bool)
+        networks = _train(rows, words, share, settings or NarySettings(), seed, device)
+        return cls(vocabulary, networks, pick_device(device))
+
+    @classmethod
+    def fit_folds(
+        cls,
+        rows: np.ndarray,
+        vectors: np.ndarray,
+        vocabulary: Vocabulary,
+        fold_of_row: np.ndarray,
+        *,
+        members: int = 2,
+        settings: NarySettings | None = None,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> "list[NaryPredictor]":
+        """For each fold k = 0, 1, ... a predictor that has not seen its facts, all trained at once (cross-fitting).
+
+        :param fold_of_row: (n,) int; facts of one pair share a fold.
+        :raises InputError: as `fit`; folds that do not fit the facts.
+        """
+        rows, words = _check(rows, vectors, vocabulary, members, seed)
+        if len(fold_of_row) != len(rows):
+            raise InputError(f"{len(fold_of_row)} folds for {len(rows)} facts: one for each")
+        pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
+        fold_of_pair = np.empty(len(pairs), dtype=np.int64)
+        fold_of_pair[pair_of] = fold_of_row
+        if (fold_of_pair[pair_of] != fold_of_row).any():
+            raise InputError("facts of one pair lie in different folds: each would be seen by the other's predictor")
+        folds = int(fold_of_pair.max()) + 1
+        if folds < 2:
+            raise InputError("all facts lie in one fold, which leaves none to learn from; make at least two")
+        share = np.repeat(fold_of_pair != np.arange(folds)[:, None], members, axis=0)
+        networks = _train(rows, words, share, settings or NarySettings(), seed, device)
+        parts = (networks.part(slice(fold * members, (fold + 1) * members)) for fold in range(folds))
+        return [cls(vocabulary, part, pick_device(device)) for part in parts]
+
+    @torch.no_grad()
+    def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids -> (B, N + 1) float32 log p(product | pair); the last column is "nothing"."""
+        members = self.networks.members
+        scores = self.networks(first.expand(members, -1), second.expand(members, -1))
+        return scores.log_softmax(2).logsumexp(0) - np.log(members)
+
+    @torch.no_grad()
+    def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids -> (B, M): of each network the log of what a pair's probabilities are divided by."""
+        members = self.members
+        return self.networks(first.expand(members, -1), second.expand(members, -1)).logsumexp(2).T
+
+    @torch.no_grad()
+    def log_probability(
+        self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor, normalisers: torch.Tensor
+    ) -> torch.Tensor:
+        """(B,) log p(product | pair) of single products, given the `normalisers` (B, M) of the pairs."""
+        members = self.members
+        scores = self.networks.of_products(first.expand(members, -1), second.expand(members, -1), product)
+        return (scores - normalisers.T).logsumexp(0) - np.log(members)
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return self._table(relations, lambda table: table[subjects])
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return self._table(relations, lambda table: table[:, objects].T)
+
+    def _table(self, relations: torch.Tensor, rows) -> torch.Tensor:
+        pair, part = self._tables()
+        return torch.where((relations == 0)[:, None], rows(pair), rows(part))
+
+    @torch.no_grad()
+    def _tables(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The (N, N) table of each relation, made when first asked for: one pass over all pairs."""
+        if self._binary is not None:
+            return self._binary
+        size = len(self.vocabulary.entities)
+        combines = torch.empty(size, size, device=self.device)
+        component = torch.empty(size, size, device=self.device)
+        everything = torch.arange(size, device=self.device)
+        for entity in range(size):
+            log_p = self.log_probabilities(torch.full_like(everything, entity), everything)
+            combines[entity] = log_p[:, :size].logsumexp(1)
+            component[entity] = log_p[:, :size].logsumexp(0)
+        self._binary = combines, component
+        return self._binary
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
+        meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json()}
+        save_checkpoint(directory, self.networks.state_dict(), meta)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "NaryPredictor":
+        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
+        tensors, meta = load_checkpoint(directory, KIND)
+        return cls(Vocabulary.from_json(meta["vocabulary"]), _Networks.of(tensors), pick_device(device))
+
+
+class _Networks(nn.Module):
+    """M networks side by side: every parameter has a leading axis of M."""
+
+    words: torch.Tensor
+
+    def __init__(self, members: int, words: torch.Tensor, width: int, hidden: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.members, (self.entities, features) = members, words.shape
+        self.register_buffer("words", words)
+
+        def normal(*shape: int, scale: float) -> nn.Parameter:
+            return nn.Parameter(torch.randn(members, *shape, generator=generator) * scale)
+
+        self.ingredient_words = normal(features, width, scale=(3 * features) ** -0.5)
+        self.product_words = normal(features, width, scale=(3 * features) ** -0.5)
+        self.ingredient_free = normal(self.entities, width, scale=0.1)
+        self.product_free = normal(self.entities, width, scale=0.1)
+        self.layer1 = normal(2 * width, hidden, scale=(6 * width) ** -0.5)
+        self.bias1 = nn.Parameter(torch.zeros(members, 1, hidden))
+        self.layer2 = normal(hidden, width, scale=(3 * hidden) ** -0.5)
+        self.bias2 = nn.Parameter(torch.zeros(members, 1, width))
+        self.product_bias = nn.Parameter(torch.zeros(members, 1, self.entities))
+        self.nothing = normal(width, 1, scale=(3 * width) ** -0.5)
+        self.nothing_bias = nn.Parameter(torch.zeros(members, 1, 1))
+        self.nothing_if_same = nn.Parameter(torch.zeros(members, 1, 1))
+
+    @classmethod
+    def of(cls, tensors: dict[str, torch.Tensor]) -> "_Networks":
+        """Networks with these parameters (a state_dict)."""
+        members, _, width = tensors["ingredient_words"].shape
+        networks = cls(members, tensors["words"], width, tensors["layer1"].shape[2], torch.Generator())
+        networks.load_state_dict(tensors)
+        return networks
+
+    def part(self, chosen: slice) -> "_Networks":
+        """Some of the networks."""
+        return _Networks.of({name: t if name == "words" else t[chosen] for name, t in self.state_dict().items()})
+
+    def forward(
+        self,
+        first: torch.Tensor,
+        second: torch.Tensor,
+        dropout: "NarySettings | None" = None,
+    ) -> torch.Tensor:
+        """(M, B) and (M, B) int64 ids -> (M, B, N + 1) logits, the last column "nothing"."""
+        ingredient = self._embed(self.ingredient_words, self.ingredient_free, dropout)
+        product = self._embed(self.product_words, self.product_free, dropout)
+        pair = self._pair(ingredient, first, second, dropout)
+        products = pair @ product.mT + self.product_bias
+        nothing = pair @ self.nothing + self.nothing_bias + self.nothing_if_same * (first == second)[..., None]
+        return torch.cat([products, nothing], dim=2)
+
+    def of_products(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
+        """(M, B), (M, B) and (B,) int64 ids -> (M, B): the logit of one product for each pair."""
+        ingredient = self._embed(self.ingredient_words, self.ingredient_free, None)
+        products = self._embed(self.product_words, self.product_free, None)[:, product]
+        return (self._pair(ingredient, first, second, None) * products).sum(2) + self.product_bias[:, 0, product]
+
+    def _pair(
+        self, ingredient: torch.Tensor, first: torch.Tensor, second: torch.Tensor, dropout: "NarySettings | None"
+    ) -> torch.Tensor:
+        """h of each pair, (M, B, width); `ingredient` (M, N, width) is f of all entities."""
+        offset = torch.arange(self.members, device=first.device)[:, None] * self.entities
+        flat = ingredient.flatten(0, 1)
+        a, b = functional.embedding(first + offset, flat), functional.embedding(second + offset, flat)
+        hidden = (torch.cat([a + b, a * b], dim=2) @ self.layer1 + self.bias1).relu()
+        if dropout is not None:
+            hidden = functional.dropout(hidden, dropout.hidden_dropout)
+        return hidden @ self.layer2 + self.bias2
+
+    def _embed(self, words: torch.Tensor, free: torch.Tensor, dropout: "NarySettings | None") -> torch.Tensor:
+        """(M, N, width)"""
+        if dropout is None:
+            return self.words @ words + free
+        kept = functional.dropout(self.words.expand(self.members, -1, -1), dropout.word_dropout)
+        keep = functional.dropout(torch.ones_like(free[..., :1]), dropout.free_dropout)
+        return kept @ words + free * keep
+
+
+def _check(
+    rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary, members: int, seed: int
+) -> tuple[np.ndarray, torch.Tensor]:
+    """(n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
+    if members < 1 or seed < 0:
+        raise InputError(f"members is {members} and seed {seed}; they are at least 1 and 0")
+    if len(vocabulary.relations) != 2:
+        raise InputError(f"the predictor answers two relations, and the vocabulary has {len(vocabulary.relations)}")
+    rows, size = np.array(rows, dtype=np.int64).reshape(-1, 3), len(vocabulary.entities)
+    if not len(rows):
+        raise InputError("there are no facts of three parties to learn from")
+    if not 0 <= rows.min() <= rows.max() < size:
+        raise InputError(f"the facts hold ids outside their vocabulary of {size} entities")
+    if vectors.ndim != 2 or len(vectors) != size or not np.isfinite(vectors).all():
+        raise InputError(f"word vectors of shape {vectors.shape} for {size} entities: one finite row for each")
+    rows[:, :2].sort(axis=1)
+    words = torch.from_numpy(np.asarray(vectors, dtype=np.float32))
+    return rows, (words - words.mean(0)) / words.std(0).clamp_min(1e-6)
+
+
+def _train(
+    rows: np.ndarray, words: torch.Tensor, share: np.ndarray, settings: NarySettings, seed: int, device: str
+) -> _Networks:
+    """M networks, each on its share of the P distinct pairs: share is (M, P) bool."""
+    where = pick_device(device)
+    members, size = len(share), len(words)
+    pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    target = torch.zeros(len(pairs), size)
+    target[torch.from_numpy(pair_of), torch.from_numpy(rows[:, 2])] = 1.0
+    target = (target / target.sum(1, keepdim=True)).to(where)
+    known = torch.zeros(members, size * size, dtype=torch.bool)
+    for member, mine in enumerate(share):
+        for a, b in (pairs[mine].T, pairs[mine].T[::-1]):
+            known[member, torch.from_numpy(a * size + b)] = True
+    known, ingredients = known.to(where), torch.from_numpy(pairs).to(where)
+
+    generator = torch.Generator().manual_seed(seed)
+    networks = _Networks(members, words, settings.width, settings.hidden, generator).to(where)
+    largest = int(share.sum(1).max())
+    steps = ceil(largest / settings.batch_size)
+    optimiser = torch.optim.AdamW(
+        networks.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, foreach=True
+    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, settings.learning_rate, total_steps=settings.epochs * steps, pct_start=0.1
+    )
+    order = np.random.Generator(np.random.PCG64(seed))
+    with torch.random.fork_rng(devices=[] if where.type == "cpu" else [where]):
+        torch.manual_seed(seed)
+        for _ in range(settings.epochs):
+            # A network with a smaller share meets some of its pairs twice in an epoch.
+            epoch = np.stack([np.resize(order.permutation(np.flatnonzero(mine)), largest) for mine in share])
+            for batch in torch.from_numpy(epoch).to(where).split(settings.batch_size, dim=1):
+                loss = _loss(networks, ingredients[batch], target[batch], known, settings)
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                schedule.step()
+    return networks
+
+
+def _loss(
+    networks: _Networks, pairs: torch.Tensor, target: torch.Tensor, known: torch.Tensor, settings: NarySettings
+) -> torch.Tensor:
+    """Cross entropy of the products of known pairs (M, B, 2), plus that of "nothing" for random other pairs."""
+    members, count, size = len(pairs), pairs.shape[1], networks.entities
+    negatives = int(count * settings.negatives)
+    other = torch.randint(size, (2, members, negatives), device=pairs.device)
+    same = torch.rand(members, negatives, device=pairs.device) < settings.self_pairs
+    first, second = other[0], torch.where(same, other[0], other[1])
+    unknown = (~known.gather(1, first * size + second)).float()
+    scores = networks(
+        torch.cat([pairs[..., 0], first], dim=1), torch.cat([pairs[..., 1], second], dim=1), dropout=settings
+    )
+    log_p = scores.log_softmax(2)
+    made = -(target * log_p[:, :count, :size]).sum(2).mean(1)
+    nothing = -(unknown * log_p[:, count:, size]).sum(1) / unknown.sum(1).clamp_min(1.0)
+    return (made + nothing).sum()  # the networks share no parameter: the sum trains each on its own loss

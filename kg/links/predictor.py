@@ -1,0 +1,107 @@
+"""What a link predictor is, and what every one of them gives people: scores of facts and the likeliest answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import Triple, Vocabulary
+
+from .fact_ids import Facts, to_ids
+
+Answer = tuple[str, float, float]
+
+
+class Temperatures(Protocol):
+    """What makes scores probabilities; see `Calibration`."""
+
+    def temperature(self, predictor: "LinkPredictor", side: str, relation: int) -> float:
+        """What the scores of a question are divided by: the answers' side, "subject" or "object", and a relation."""
+        ...
+
+
+class LinkPredictor(ABC):
+    """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
+
+    A predictor gives two rows of scores: of every object for a (subject, relation), and of every subject for a
+    (relation, object). Their softmax is the probability of that answer; the two directions may differ.
+    """
+
+    vocabulary: Vocabulary
+    device: torch.device
+    #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
+    score_bytes: int = 4
+
+    @abstractmethod
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+
+    @abstractmethod
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) int64 ids on the device -> (B, N) float32."""
+
+    @torch.no_grad()
+    def score(self, triples: Sequence[Triple]) -> np.ndarray:
+        """(n,) float32, the score of each label triple in the direction subject -> object.
+
+        :raises InputError: an unknown label, with near matches.
+        """
+        ids = torch.from_numpy(self.vocabulary.triples_to_ids(triples)).to(self.device)
+        chunks = ids.split(self.questions_at_once())
+        parts = [self.object_scores(rows[:, 0], rows[:, 1]).gather(1, rows[:, 2:])[:, 0] for rows in chunks]
+        return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
+
+    @torch.no_grad()
+    def predict(
+        self,
+        *,
+        subject: str | None = None,
+        relation: str | None = None,
+        object: str | None = None,
+        k: int = 10,
+        without: Facts = (),
+        calibration: "Temperatures | None" = None,
+    ) -> list[Answer]:
+        """The k best answers for the part that is left out: (label, score, probability among all answers).
+
+        :param without: facts whose answers to this question are left out; the probability is then among the others.
+        :param calibration: makes the probability that of a fact which is not among those of `without`.
+        :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1; a
+            calibration of other labels.
+        """
+        if relation is None or (subject is None) == (object is None):
+            raise InputError(
+                "predict needs a relation and either a subject or an object: what is left out is predicted"
+            )
+        if k < 1:
+            raise InputError(f"k is {k}; ask for at least one answer")
+        kind = self.vocabulary.relation_ids([relation])
+        if subject is not None:
+            side, given, left_out, anchor = "object", 0, 2, self.vocabulary.entity_ids([subject])
+            scores = self.object_scores(self._ids(anchor), self._ids(kind))[0].clone()
+        else:
+            assert object is not None
+            side, given, left_out, anchor = "subject", 2, 0, self.vocabulary.entity_ids([object])
+            scores = self.subject_scores(self._ids(kind), self._ids(anchor))[0].clone()
+        known = to_ids(self.vocabulary, without, skip=True)
+        known = np.unique(known[(known[:, given] == anchor) & (known[:, 1] == kind), left_out])
+        scores[self._ids(known)] = -torch.inf
+        temperature = calibration.temperature(self, side, int(kind[0])) if calibration is not None else 1.0
+        probabilities = (scores / temperature).softmax(0)
+        best = scores.topk(min(k, len(scores) - len(known)))
+        return [
+            (self.vocabulary.entities[i], score, probability)
+            for i, score, probability in zip(
+                best.indices.tolist(), best.values.tolist(), probabilities[best.indices].tolist(), strict=True
+            )
+        ]
+
+    def questions_at_once(self, memory: int = 1 << 26) -> int:
+        """How many rows of scores are made at a time within so many bytes; one at least."""
+        return max(1, memory // (self.score_bytes * max(len(self.vocabulary.entities), 1)))
+
+    def _ids(self, ids: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(ids).to(self.device)

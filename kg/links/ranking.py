@@ -1,0 +1,239 @@
+"""Filtered ranking of a link predictor: MRR and Hits@k with realistic ranks; overall, by side and by relation."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import Vocabulary
+
+from .fact_ids import Facts, distinct, to_ids
+from .predictor import LinkPredictor
+
+HITS = (1, 3, 10)
+# What is asked for: the column of a fact that is given beside its relation, and the column that is the answer.
+SIDES = {"object": (0, 2), "subject": (2, 0)}
+# Where the caller sets no budget. On a CPU, chunks that small stay in its caches and in memory that is reused.
+CPU_MEMORY, MEMORY = 1 << 26, 1 << 30
+CELL_BYTES = 4  # of the working copy of a score
+PAIR_BYTES = 64  # of a known answer in a chunk: int64 indices, as many as are alive at once in `_places`
+_LARGEST = torch.finfo(torch.float32).max
+EXACT = 1 << 24  # sums of this many +1 and -1 are exact in float32
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The filtered realistic ranks of n distinct facts, from both sides.
+
+    :ivar facts: (n, 3) int64 ids in `vocabulary`, sorted.
+    :ivar object, subject: (n,) float64, the rank of the true object (tail) and of the true subject (head).
+    """
+
+    vocabulary: Vocabulary
+    facts: np.ndarray
+    object: np.ndarray
+    subject: np.ndarray
+
+    def figures(self) -> dict[str, float]:
+        """{"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides."""
+        return _figures(np.concatenate([self.object, self.subject]))
+
+    def by_side(self) -> dict[str, dict[str, float]]:
+        """The figures of "object" (tail prediction) and of "subject" (head prediction)."""
+        return {"object": _figures(self.object), "subject": _figures(self.subject)}
+
+    def by_relation(self) -> dict[str, dict[str, float]]:
+        """The figures of each relation that has facts here, both sides together, and how many "facts" they are."""
+        relations = self.facts[:, 1]
+        return {
+            self.vocabulary.relations[relation]: {
+                "facts": int((relations == relation).sum()),
+                **_figures(np.concatenate([self.object[relations == relation], self.subject[relations == relation]])),
+            }
+            for relation in np.unique(relations)
+        }
+
+
+def evaluate_ranking(
+    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+) -> dict[str, float]:
+    """Rank the true object among all objects and the true subject among all subjects, for each fact of `test`.
+
+    :returns: {"mrr", "hits@1", "hits@3", "hits@10"}, means over facts and sides; `filtered_ranks` gives more.
+    :raises InputError: as `filtered_ranks`, which also describes the parameters.
+    """
+    return filtered_ranks(predictor, test, known, memory=memory).figures()
+
+
+@torch.no_grad()
+def filtered_ranks(
+    predictor: LinkPredictor,
+    test: Facts,
+    known: Sequence[Facts] = (),
+    *,
+    memory: int | None = None,
+    progress: bool = False,
+) -> Ranks:
+    """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.
+
+    Filtered: other answers that are true by `known` or by `test` are left out (Bordes et al., 2013). Realistic: among
+    equal scores the true one stands in the middle (Berrendorf et al., 2020), so that with r rivals
+
+        rank = 1 + better + ties / 2 = 1 + (r + sum over rivals of sign(score of the rival - score of the truth)) / 2.
+
+    Test facts that share a query share its row of scores.
+
+    :param test, known: label triples, or (vocabulary, (n, 3) ids) with the predictor's vocabulary. `known` are sets of
+        true facts, usually [train, valid, test]; label triples of it that the predictor does not know cannot be ranked
+        against and are passed over.
+    :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
+        themselves. None is 64 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
+    :param progress: show a bar on a terminal.
+    :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
+        less memory than one query takes, or scores that are NaN.
+    """
+    vocabulary, size = predictor.vocabulary, len(predictor.vocabulary.entities)
+    facts, true = asked_and_true(vocabulary, test, known)
+    ranks = {}
+    for side in SIDES:
+        rank = np.empty(len(facts))
+        better, strange, places = [], [], []
+        chunks = filtered_scores(predictor, side, facts, true, memory)
+        for rows in track(chunks, len(facts), f"{side}s") if progress else chunks:
+            ahead = rows.scores
+            ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
+            ahead.sub_(ahead.gather(1, rows.target))
+            ahead.view(-1).index_fill_(0, rows.known, 0.0)  # the truth among them: none of them is a rival
+            strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
+            ahead.sign_()
+            better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
+            places.append(rows.facts)
+            rank[rows.facts] = 1 + (size - rows.known_count) / 2
+        if torch.stack(strange).any():
+            raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
+        rank[np.concatenate(places)] += torch.cat(better).cpu().numpy() / 2
+        ranks[side] = rank
+    return Ranks(vocabulary, facts, **ranks)
+
+
+def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct ids of the test facts, (n, 3) int64, and of all that is true, both sorted.
+
+    :raises InputError: no test facts; as `to_ids`.
+    """
+    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
+        raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
+    facts = distinct(vocabulary, to_ids(vocabulary, test))
+    if not len(facts):
+        raise InputError("there are no test facts to rank")
+    everything = np.concatenate([facts, *(to_ids(vocabulary, each, skip=True) for each in known)])
+    return facts, distinct(vocabulary, everything)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores of all N answers to the queries of B facts, and which answers are known.
+
+    :ivar facts: (B,) int64, which of the facts these are.
+    :ivar scores: (B, N) float32, to be overwritten at will, until the next Rows.
+    :ivar target: (B, 1) int64, each fact's own answer.
+    :ivar known: (P,) int64, flat places in `scores` of the answers that are true, each fact's own among them.
+    :ivar known_count: (B,) int64, how many of them a fact has.
+    """
+
+    facts: np.ndarray
+    scores: torch.Tensor
+    target: torch.Tensor
+    known: torch.Tensor
+    known_count: np.ndarray
+
+
+def filtered_scores(
+    predictor: LinkPredictor,
+    side: str,
+    facts: np.ndarray,
+    true: np.ndarray,
+    memory: int | None,
+    cell_bytes: int = 0,
+) -> Iterator[Rows]:
+    """Chunks of the facts with the scores of their side; facts that share a query share its row while it is made.
+
+    Nothing here waits for the device.
+
+    :param side: "object" or "subject", what is asked for.
+    :param facts, true: (n, 3) ids, distinct; the facts are among the true ones.
+    :param memory: bytes that a chunk may take, as in `filtered_ranks`.
+    :param cell_bytes: what the caller will take for each score, beside the scores themselves.
+    """
+    vocabulary, device = predictor.vocabulary, predictor.device
+    size, relations = len(vocabulary.entities), len(vocabulary.relations)
+    anchor, answer = SIDES[side]
+    # Known answers sorted by query, so that those of a query are a slice.
+    true_keys = true[:, anchor] * relations + true[:, 1]
+    order = np.argsort(true_keys, kind="stable")
+    true_keys, answers = true_keys[order], torch.from_numpy(true[order, answer]).to(device)
+    keys = facts[:, anchor] * relations + facts[:, 1]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.searchsorted(true_keys, keys)
+    counts = np.searchsorted(true_keys, keys, side="right") - first
+    work = size * (predictor.score_bytes + CELL_BYTES + cell_bytes) + counts * PAIR_BYTES
+    usual = CPU_MEMORY if device.type == "cpu" else MEMORY
+    bounds = _chunks(work, usual if memory is None else memory, strict=memory is not None)
+
+    # Everything goes to the device once, so that the loop only slices and never waits for a copy.
+    new = np.diff(keys, prepend=-1) > 0
+    question = np.cumsum(new) - 1
+    ids, firsts, many, questions, row = (
+        torch.from_numpy(array).to(device) for array in (facts[order], first, counts, facts[order[new]], question)
+    )
+    buffer = torch.empty(int(np.diff(bounds).max()), size, device=device)
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        asked = questions[question[start] : question[stop - 1] + 1]
+        if side == "object":
+            scores = predictor.object_scores(asked[:, 0], asked[:, 1])
+        else:
+            scores = predictor.subject_scores(asked[:, 1], asked[:, 2])
+        rows = torch.index_select(scores, 0, row[start:stop] - row[start], out=buffer[: stop - start])
+        del scores
+        known = _places(firsts[start:stop], many[start:stop], int(counts[start:stop].sum()), answers, size)
+        yield Rows(order[start:stop], rows, ids[start:stop, answer, None], known, counts[start:stop])
+
+
+def track(chunks: Iterator[Rows], total: int, what: str) -> Iterator[Rows]:
+    """The chunks, with a bar on stderr where that is a terminal, counted in facts."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        for rows in chunks:
+            yield rows
+            bar.advance(task, len(rows.facts))
+
+
+def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:
+    """(total,) flat places, in a (B, N) matrix, of the known answers first[b], ..., first[b] + counts[b] - 1."""
+    # With its length given, repeat_interleave does not wait for the device.
+    row = torch.repeat_interleave(counts, output_size=total)
+    within = torch.arange(total, device=first.device) - (counts.cumsum(0) - counts)[row]
+    return row * size + answers[first[row] + within]
+
+
+def _chunks(work: np.ndarray, memory: int, strict: bool) -> np.ndarray:
+    """Bounds of chunks of rows whose work, in bytes a row, fits into the memory; one row at least unless strict."""
+    if strict and work.max() > memory:
+        raise InputError(f"memory is {memory} bytes, but one query takes {int(work.max())}: allow at least that")
+    upto = np.cumsum(work)
+    bounds = [0]
+    while bounds[-1] < len(work):
+        done = upto[bounds[-1] - 1] if bounds[-1] else 0
+        bounds.append(max(int(np.searchsorted(upto, done + memory, side="right")), bounds[-1] + 1))
+    return np.array(bounds)
+
+
+def _figures(ranks: np.ndarray) -> dict[str, float]:
+    return {"mrr": float((1.0 / ranks).mean()), **{f"hits@{k}": float((ranks <= k).mean()) for k in HITS}}

@@ -1,0 +1,31 @@
+"""Where a graph or a predictor lies, as one word: a file, a folder or an endpoint, `#NAME` for one graph of it."""
+
+from pathlib import Path
+
+from gumption.data import InputError
+
+from .graph import KnowledgeGraph
+
+
+def is_address(place: str) -> bool:
+    """Whether this is the address of an endpoint."""
+    return place.startswith(("http://", "https://"))
+
+
+def open_graph(
+    source: str, *, read_only: bool = True, timeout: float | None = None
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph at a file, folder or address that exists, and the name after #, if any.
+
+    With `read_only` a folder is read as it is, also while another process writes to it.
+
+    :raises InputError: nothing there, a name that is missing or that no graph has.
+    """
+    place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
+    if mark and not name:
+        raise InputError(f"{source}: the name of a graph is missing after #")
+    if is_address(place) or Path(place).is_dir():
+        return KnowledgeGraph(place, read_only=read_only, timeout=timeout), name or None
+    if not Path(place).is_file():
+        raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
+    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name or None

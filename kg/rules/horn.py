@@ -1,0 +1,261 @@
+"""Horn rules over binary relations, as data: what follows from what.
+
+A rule `uncle(x, z) <= parent(x, y) & brother(y, z)` has a head and a body of one to three atoms; an atom is a relation
+and two variables. The file that a person writes is JSON:
+
+    {"rules": [
+      {"symmetric": "combinesWith"},
+      {"transitive": "greaterThan"},
+      {"inverse": ["hypernym", "hyponym"]},
+      {"composition": ["parent", "brother", "uncle"]},
+      {"name": "heirs share", "head": "sibling(x, y)", "body": ["parent(x, z)", "parent(y, z)"]}
+    ]}
+
+An atom is text, or a list ["relation", "x", "y"] where the relation's name would be read wrongly as text. Any rule may
+have a "name", a "comment" and, where it was mined, "figures": the last two are for people.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.data.writing import write_json
+from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
+
+LONGEST = 3  # atoms of a body
+_ATOM = re.compile(
+    r"\s*(?P<relation>.*\S)\s*\(\s*(?P<subject>[^\s(),]+)\s*,\s*(?P<object>[^\s(),]+)\s*\)\s*", re.DOTALL
+)
+_VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_FOR_PEOPLE = ("comment", "figures")
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A relation between two variables: `Atom("parent", "x", "y")` is parent(x, y).
+
+    Raises InputError for an empty relation or a variable that is not an ASCII letter followed by letters and digits.
+    """
+
+    relation: str
+    subject: str
+    object: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.relation, str) or not self.relation:
+            raise InputError(f"an atom names a relation, not {self.relation!r}")
+        for variable in self.variables:
+            if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+                raise InputError(f"{variable!r} in an atom of {self.relation!r} is no variable: write x, y or who2")
+
+    @property
+    def variables(self) -> tuple[str, str]:
+        return self.subject, self.object
+
+    def __str__(self) -> str:
+        return f"{self.relation}({self.subject}, {self.object})"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`head` holds whenever all atoms of `body` do; `name` is the text of the rule where none is given.
+
+    Raises InputError for a body without atoms or with more than three, a head with a variable that the body does not
+    have, and a body that falls apart into atoms without a common variable (it would join everything with everything).
+    """
+
+    head: Atom
+    body: tuple[Atom, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "body", tuple(self.body))
+        if not 1 <= len(self.body) <= LONGEST:
+            raise InputError(f"the body of a rule has one to {LONGEST} atoms, not {len(self.body)}")
+        text = f"{self.head} <= {' & '.join(map(str, self.body))}"
+        bound = {variable for atom in self.body for variable in atom.variables}
+        if free := [variable for variable in self.head.variables if variable not in bound]:
+            raise InputError(f"{text}: the variable {free[0]} of the head is not in the body")
+        reached = set(self.body[0].variables)
+        for _ in self.body:
+            reached.update(*(atom.variables for atom in self.body if reached.intersection(atom.variables)))
+        if reached != bound:
+            raise InputError(f"{text}: the atoms of the body have to hang together by common variables")
+        object.__setattr__(self, "name", self.name or text)
+
+    def __str__(self) -> str:
+        return f"{self.head} <= {' & '.join(map(str, self.body))}"
+
+    def construct(self, graph: str | None = None) -> str:
+        """The SPARQL query of one application, on the union of all graphs or on a named one.
+
+        >>> symmetric("near").construct()
+        'CONSTRUCT { ?y <urn:gumption:relation:near> ?x } WHERE { ?x <urn:gumption:relation:near> ?y }'
+        """
+        head, *body = (
+            f"?{atom.subject} <{label_to_iri(atom.relation, RELATION)}> ?{atom.object}"
+            for atom in (self.head, *self.body)
+        )
+        where = " . ".join(body)
+        if graph is not None:
+            where = f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {where} }}"
+        return f"CONSTRUCT {{ {head} }} WHERE {{ {where} }}"
+
+
+def symmetric(relation: str) -> Rule:
+    """relation(y, x) <= relation(x, y)"""
+    return Rule(Atom(relation, "y", "x"), (Atom(relation, "x", "y"),), f"symmetric({relation})")
+
+
+def transitive(relation: str) -> Rule:
+    """relation(x, z) <= relation(x, y) & relation(y, z)"""
+    body = Atom(relation, "x", "y"), Atom(relation, "y", "z")
+    return Rule(Atom(relation, "x", "z"), body, f"transitive({relation})")
+
+
+def inverse(first: str, second: str) -> tuple[Rule, Rule]:
+    """second(y, x) <= first(x, y), and the other way round."""
+    name = f"inverse({first}, {second})"
+    there = Rule(Atom(second, "y", "x"), (Atom(first, "x", "y"),), name)
+    return there, Rule(Atom(first, "y", "x"), (Atom(second, "x", "y"),), name)
+
+
+def composition(first: str, second: str, head: str) -> Rule:
+    """head(x, z) <= first(x, y) & second(y, z)"""
+    body = Atom(first, "x", "y"), Atom(second, "y", "z")
+    return Rule(Atom(head, "x", "z"), body, f"composition({first}, {second}, {head})")
+
+
+# Form in a file -> (how many relations it names, what it means).
+_FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
+    "symmetric": (1, symmetric),
+    "transitive": (1, transitive),
+    "inverse": (2, inverse),
+    "composition": (3, composition),
+}
+
+
+def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
+    """The rules of a JSON file; InputError with the file and the line or the rule that is wrong."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        content = json.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: the text is not UTF-8: {error.reason}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    try:
+        return rules_from_json(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
+    """Write rules to a JSON file that `read_rules` gives back; it appears when it is complete."""
+    write_json(Path(path), rules_to_json(rules))
+
+
+def rules_from_json(content: Any) -> tuple[Rule, ...]:
+    """The rules of a parsed file; InputError that names the rule by its number from 1."""
+    if not isinstance(content, dict) or list(content) != ["rules"] or not isinstance(content["rules"], list):
+        raise InputError('expected {"rules": [...]} and nothing else')
+    rules: list[Rule] = []
+    for number, entry in enumerate(content["rules"], start=1):
+        try:
+            rules += _rules_of_entry(entry)
+        except InputError as error:
+            raise InputError(f"rule {number}: {error}") from None
+    return tuple(rules)
+
+
+def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
+    """The content of a file: short forms where a rule is one of them."""
+    entries: list[dict[str, Any]] = []
+    waiting = list(rules)
+    while waiting:
+        rule = waiting.pop(0)
+        entry = _short(rule)
+        if waiting and (rule, waiting[0]) == inverse(rule.body[0].relation, rule.head.relation):
+            entry = {"inverse": [rule.body[0].relation, rule.head.relation]}
+            waiting.pop(0)
+        entries.append(entry or rule_to_json(rule))
+    return {"rules": entries}
+
+
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """One rule as an entry of the file, with head and body in full."""
+    entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": [_atom_to_json(atom) for atom in rule.body]}
+    return entry if rule.name == str(rule) else {"name": rule.name, **entry}
+
+
+def check_relations(rules: Sequence[Rule], known: Iterable[str]) -> None:
+    """Raises InputError for a relation of a body that neither the graph has nor any rule can entail from it."""
+    reached = set(known)
+    while new := {rule.head.relation for rule in rules if all(a.relation in reached for a in rule.body)} - reached:
+        reached |= new
+    for number, rule in enumerate(rules, start=1):
+        for atom in rule.body:
+            if atom.relation not in reached:
+                others = sorted(reached.union(each.head.relation for each in rules) - {atom.relation})
+                raise InputError(f"rule {number} ({rule.name}): {unknown_label('relation', atom.relation, others)}")
+
+
+def _rules_of_entry(entry: Any) -> tuple[Rule, ...]:
+    if not isinstance(entry, dict):
+        raise InputError(f'expected an object such as {{"symmetric": "near"}}, got {entry!r}')
+    keys = {key for key in entry if key not in _FOR_PEOPLE}
+    name = entry.get("name", "")
+    if not isinstance(name, str) or ("name" in entry and not name):
+        raise InputError(f"the name of a rule is text, not {name!r}")
+    form = next((form for form in _FORMS if keys - {"name"} == {form}), None)
+    if form is not None:
+        many, make = _FORMS[form]
+        given = [entry[form]] if isinstance(entry[form], str) else entry[form]
+        if not isinstance(given, list) or len(given) != many or not all(isinstance(each, str) for each in given):
+            raise InputError(f"{form} takes the names of {many} relation{'s' * (many > 1)}, got {entry[form]!r}")
+        made = make(*given)
+        rules = made if isinstance(made, tuple) else (made,)
+    elif keys - {"name"} == {"head", "body"}:
+        if not isinstance(entry["body"], list):
+            raise InputError(f"the body is a list of atoms, not {entry['body']!r}")
+        rules = (Rule(_atom_from_json(entry["head"]), tuple(map(_atom_from_json, entry["body"]))),)
+    else:
+        raise InputError(
+            f"expected one of {', '.join(_FORMS)}, or head and body (and perhaps name, {', '.join(_FOR_PEOPLE)}); "
+            f"found {', '.join(map(repr, entry)) or 'nothing'}"
+        )
+    return tuple(Rule(rule.head, rule.body, name or rule.name) for rule in rules)
+
+
+def _short(rule: Rule) -> dict[str, Any] | None:
+    relation = rule.head.relation
+    if rule == symmetric(relation):
+        return {"symmetric": relation}
+    if rule == transitive(relation):
+        return {"transitive": relation}
+    parts = [atom.relation for atom in rule.body]
+    if len(parts) == 2 and rule == composition(parts[0], parts[1], relation):
+        return {"composition": [*parts, relation]}
+    return None
+
+
+def _atom_to_json(atom: Atom) -> Any:
+    match = _ATOM.fullmatch(str(atom))
+    plain = match is not None and match.groups() == (atom.relation, *atom.variables)
+    return str(atom) if plain else [atom.relation, *atom.variables]
+
+
+def _atom_from_json(value: Any) -> Atom:
+    if isinstance(value, str):
+        if match := _ATOM.fullmatch(value):
+            return Atom(match["relation"], match["subject"], match["object"])
+    elif isinstance(value, list) and len(value) == 3:
+        return Atom(*value)
+    raise InputError(f"{value!r} is no atom: write relation(x, y)")

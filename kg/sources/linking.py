@@ -1,0 +1,273 @@
+"""Links from the words of one graph to the entities of another: which ConceptNet concept is the task's "trainyard"?
+
+Methods, each for the labels that those before it left without a partner, in this order:
+
+- exact: the same text, apart from case, underscores, hyphens and runs of spaces;
+- lemma: the same words in their dictionary form (simplemma), "wolves" and "wolf", "melted ice" and "melting ice", or
+  written together or apart, "milk shake" and "milkshake";
+- compound: the head of a compound. English compounds have it on the right: "trainyard" is a yard, given that both
+  "train" and "yard" are targets; "strawberry ice cream" is an ice cream. Of "house of cards" it is "house".
+  Compounds that are not what their head says, as "hot dog", are linked wrongly: their relation tells them apart;
+- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. Only
+  names all of whose words have a vector are compared: without its unknown word "nucleic acid" would look like "acid".
+
+A label gets one link, or one without a target. Where several targets would do, the label's own spelling wins, then the
+first in sorted order: nothing depends on the order of the arguments.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.label_words import label_words, tokens, two_parts
+from gumption.kg.vocabulary import unknown_label
+
+from .weights import add_weighted
+
+if TYPE_CHECKING:
+    from gumption.kg.graph import KnowledgeGraph
+
+    from .words import WordVectors
+
+METHODS = ("exact", "lemma", "compound", "nearest")
+NEAREST_COSINE = 0.6
+# Targets and labels whose cosines are in memory at a time: 64 MB for both together.
+CHUNK, BLOCK = 1 << 14, 1 << 10
+
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+# The mapping relations of SKOS (W3C, 2009): the same concept; interchangeable in some uses; the target is the broader
+# one (a trainyard is a yard); related.
+RELATIONS = {
+    "exact": SKOS + "exactMatch",
+    "lemma": SKOS + "closeMatch",
+    "compound": SKOS + "broadMatch",
+    "nearest": SKOS + "relatedMatch",
+}
+
+_GAP = re.compile(r"[\s_-]+")
+_PREPOSITION = re.compile(r" (?:of|in|on|at|for|from|with|to|by) ")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A label and its partner.
+
+    :ivar target: None where no method found one; `method` is "none" then.
+    :ivar score: exact and lemma 1, compound the share of the label's letters that the target covers, nearest the
+        cosine, none 0.
+    """
+
+    label: str
+    target: str | None
+    method: str
+    score: float
+
+
+def link(
+    labels: Iterable[str],
+    targets: Iterable[str],
+    *,
+    vectors: "WordVectors | None" = None,
+    methods: Sequence[str] = METHODS,
+    min_cosine: float = NEAREST_COSINE,
+) -> list[Link]:
+    """The link of each distinct label, in sorted order.
+
+    :param targets: the other graph's entities; a million take seconds.
+    :param vectors: for the method nearest, which is left out without them.
+    :param methods: which to try; their order is always that of METHODS.
+    :raises InputError: an unknown method, a threshold outside of 0 to 1.
+    """
+    for method in methods:
+        if method not in METHODS:
+            raise InputError(unknown_label("method of linking", method, METHODS))
+    if not 0 <= min_cosine <= 1:
+        raise InputError(f"the least cosine is {min_cosine}: it has to be between 0 and 1")
+    open_labels = sorted(set(labels))
+    names = sorted(set(targets))
+    index = _Index(names)
+    found: dict[str, Link] = {}
+    for method, find in (("exact", index.exact), ("lemma", index.lemma), ("compound", index.compound)):
+        if method in methods:
+            if method == "lemma":
+                index.prepare_lemmas(open_labels)
+            for label in open_labels:
+                if (target := find(label)) is not None:
+                    found[label] = Link(label, target, method, _share(label, target) if method == "compound" else 1.0)
+            open_labels = [label for label in open_labels if label not in found]
+    if "nearest" in methods and vectors is not None:
+        found |= {each.label: each for each in _nearest(open_labels, names, vectors, min_cosine)}
+    every = sorted(set(open_labels) | set(found))
+    return [found.get(label, Link(label, None, "none", 0.0)) for label in every]
+
+
+def coverage(links: Sequence[Link]) -> dict[str, int]:
+    """How many labels found a partner by each method, and by none; in the order of METHODS, "none" last."""
+    counts = Counter(each.method for each in links)
+    return {method: counts[method] for method in (*METHODS, "none")}
+
+
+def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
+    """Add links to a named graph such as "links/wordcraft/conceptnet"; how many it did not have yet.
+
+    The relation tells the method (RELATIONS); the score is the fact's weight (weights.py). With both graphs in one
+    store a query goes from one over the links to the other:
+
+        PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
+        SELECT ?ingredient ?concept ?use {
+          GRAPH ?task  { ?ingredient gum:componentOf ?goal }
+          GRAPH ?links { ?ingredient skos:exactMatch|skos:closeMatch|skos:broadMatch ?concept }
+          GRAPH ?other { ?concept gum:UsedFor ?use }
+        }
+
+    asked with `task="wordcraft/train", links="links/wordcraft/conceptnet", other="conceptnet", goal="acid rain"`.
+    """
+    made = [each for each in links if each.target is not None]
+    facts = [(each.label, RELATIONS[each.method], str(each.target)) for each in made]
+    return add_weighted(graph, facts, [each.score for each in made], name)
+
+
+class _Index:
+    """The targets by their spelling and by their dictionary form."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self._by_spelling: dict[str, str] = {}
+        for target in targets:
+            self._by_spelling.setdefault(_folded(target), target)
+        self._targets = frozenset(targets)
+        self._by_lemma: dict[str, str] = {}
+        self._by_letters: dict[str, str] = {}
+
+    def prepare_lemmas(self, labels: Collection[str]) -> None:
+        """Make the dictionary forms of those targets that one of the labels could share.
+
+        An inflected word has its dictionary form's first letter, bar a few such as "went"; that spares most of a
+        million targets.
+        """
+        forms = [_lemma(_folded(label)) for label in labels]
+        initials = {tuple(word[:1] for word in form.split(" ")) for form in forms}
+        letters = {_letters(_folded(label)) for label in labels}
+        for spelling, target in self._by_spelling.items():
+            if tuple(word[:1] for word in spelling.split(" ")) in initials:
+                self._by_lemma.setdefault(_lemma(spelling), target)
+            if (together := _letters(spelling)) in letters:
+                self._by_letters.setdefault(together, target)
+
+    def exact(self, label: str) -> str | None:
+        return label if label in self._targets else self._by_spelling.get(_folded(label))
+
+    def lemma(self, label: str) -> str | None:
+        form = _lemma(_folded(label))
+        # A target that is the dictionary form comes before one that is inflected too.
+        return self._by_spelling.get(form) or self._by_letters.get(_letters(_folded(label))) or self._by_lemma.get(form)
+
+    def compound(self, label: str) -> str | None:
+        phrase = _PREPOSITION.split(_folded(label))[0]
+        words = phrase.split(" ")
+        if phrase != _folded(label) and (whole := self._known(phrase)):
+            return whole
+        for start in range(1, len(words)):
+            if head := self._known(" ".join(words[start:])):
+                return head
+        if len(words) == 1:
+            for left, right in two_parts(phrase):
+                if self._known(left) and (head := self._known(right)):
+                    return head
+        return None
+
+    def _known(self, phrase: str) -> str | None:
+        return self._by_spelling.get(phrase) or self._by_spelling.get(_lemma(phrase))
+
+
+def _folded(label: str) -> str:
+    """One spelling for all that differ in case, underscores, hyphens and spaces."""
+    return _GAP.sub(" ", label.casefold()).strip()
+
+
+def _letters(spelling: str) -> str:
+    return spelling.replace(" ", "")
+
+
+def _lemma(spelling: str) -> str:
+    return " ".join(map(_word_lemma(), spelling.split(" ")))
+
+
+@lru_cache(maxsize=1)
+def _word_lemma() -> Callable[[str], str]:
+    from simplemma import lemmatize
+
+    @lru_cache(maxsize=200_000)
+    def lemma(word: str) -> str:
+        return lemmatize(word, lang="en").casefold() if word else ""
+
+    return lemma
+
+
+def _share(label: str, target: str) -> float:
+    return min(1.0, len(_letters(_folded(target))) / len(_letters(_folded(label))))
+
+
+def _nearest(
+    labels: Sequence[str], targets: Sequence[str], vectors: "WordVectors", min_cosine: float
+) -> Iterable[Link]:
+    """The nearest target of each label that has a vector; targets are sorted."""
+    from scipy.sparse import csr_array
+
+    word_ids = cast("Mapping[str, int]", vectors.keyed.key_to_index)
+    words = vectors.keyed.vectors.astype(np.float32, copy=False)  # (words, dimensions)
+
+    # A million targets are made of far fewer words.
+    in_words = lru_cache(maxsize=200_000)(lambda word: label_words(word, word_ids))
+
+    def words_of(name: str) -> list[str]:
+        """The words of a name as label_words finds them, none where one has no vector."""
+        if name.lower() in word_ids:
+            return [name.lower()]
+        known: list[str] = []
+        for word in tokens(name):
+            found, unknown = in_words(word)
+            if unknown:
+                return []
+            known += found
+        return known
+
+    def unit_rows(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """(k, dimensions) unit vectors of the names that have one, and (k,) int64 which those are.
+
+        The mean over a name's words, which `WordVectors.vectors` takes, points where their sum does: one product of a
+        sparse table of words and the vectors makes the sums of all names.
+        """
+        parts = [words_of(name.replace("_", " ")) for name in names]
+        ends = np.cumsum([0, *map(len, parts)])
+        columns = np.fromiter((word_ids[word] for part in parts for word in part), np.int64, ends[-1])
+        table = csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(names), len(words)))
+        sums = table @ words
+        lengths = np.linalg.norm(sums, axis=1)
+        rows = np.flatnonzero(lengths)
+        return sums[rows] / lengths[rows, None], rows
+
+    wanted, which = unit_rows(labels)
+    best = np.full(len(wanted), -1.0, dtype=np.float32)
+    choice = np.zeros(len(wanted), dtype=np.int64)
+    for start in range(0, len(targets) if len(wanted) else 0, CHUNK):
+        units, rows = unit_rows(targets[start : start + CHUNK])
+        if not len(rows):
+            continue
+        for first in range(0, len(wanted), BLOCK):
+            block = slice(first, first + BLOCK)
+            # Rounded, so that targets with the same words in another order tie, and the first of them stays.
+            cosines = np.round(wanted[block] @ units.T, 5)
+            at = cosines.argmax(axis=1)
+            largest = cosines[np.arange(len(cosines)), at]
+            better = largest > best[block]
+            best[block][better] = largest[better]
+            choice[block][better] = start + rows[at[better]]
+    for row, (cosine, target) in enumerate(zip(best.tolist(), choice.tolist(), strict=True)):
+        if cosine >= min_cosine:
+            yield Link(labels[int(which[row])], targets[target], "nearest", round(cosine, 5))

@@ -1,0 +1,147 @@
+"""WordNet (Miller, "WordNet: A Lexical Database for English", CACM 1995; Fellbaum 1998), read with nltk.
+
+Entities are synsets under nltk's names, "dog.n.01" (first lemma, part of speech, which of its senses), and the lemmas
+themselves: (dog.n.01, hasLemma, dog) leads from a word to its synsets, which is what a task's words are linked through.
+Of two relations that are each other's inverse one is stated: hypernym and not hyponym, meronym and not holonym. What
+WordNet says between single lemmas of two synsets (antonym, derivationallyRelated, ...) is stated between the synsets,
+as in WN18RR.
+"""
+
+import io
+import warnings
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gumption.data import InputError
+from gumption.data.extras import extra
+
+from .external import Imported, Tally, WeightedFact, store
+
+if TYPE_CHECKING:
+    from gumption.kg.graph import KnowledgeGraph
+
+with extra("wordnet", "WordNet"):
+    import nltk.data
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
+
+HAS_LEMMA = "hasLemma"
+# Relation -> the method of nltk's Synset for it. In brackets, WN18RR's name where it has one.
+SYNSET_RELATIONS = {
+    "hypernym": "hypernyms",  # _hypernym
+    "instanceHypernym": "instance_hypernyms",  # _instance_hypernym
+    "memberMeronym": "member_meronyms",  # _member_meronym
+    "partMeronym": "part_meronyms",  # _has_part
+    "substanceMeronym": "substance_meronyms",
+    "attribute": "attributes",
+    "entails": "entailments",
+    "causes": "causes",
+    "similarTo": "similar_tos",  # _similar_to
+    "verbGroup": "verb_groups",  # _verb_group
+}
+# Those that single lemmas have, some of them besides synsets.
+LEMMA_RELATIONS = {
+    "antonym": "antonyms",
+    "derivationallyRelated": "derivationally_related_forms",  # _derivationally_related_form
+    "pertainsTo": "pertainyms",
+    "alsoSee": "also_sees",  # _also_see
+    "topicDomain": "topic_domains",  # _synset_domain_topic_of
+    "regionDomain": "region_domains",  # the inverse of _member_of_domain_region
+    "usageDomain": "usage_domains",  # the inverse of _member_of_domain_usage
+}
+_NEEDED = ("index.noun", "index.verb", "index.adj", "index.adv", "data.noun", "data.verb", "data.adj", "data.adv")
+# nltk's reader opens these too. Some distributions lack them, and no fact depends on what they say: names of
+# lexicographers' files, irregular inflections.
+_FILLED_IN = {
+    "lexnames": "".join(f"{number:02d}\tunnamed\t0\n" for number in range(100)),
+    **{f"{part}.exc": "" for part in ("noun", "verb", "adj", "adv")},
+}
+
+
+def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name: str = "wordnet") -> Imported:
+    """Add WordNet's database files (data.noun, index.noun, ...) to a named graph, with Princeton's notice.
+
+    nltk keeps all synsets in memory while it reads (0.6 GB for WordNet 3.1).
+
+    :returns: its `lines` are synsets.
+    :raises InputError: a folder without these files, files that are broken, or that nltk refuses to read because others
+        may write them.
+    """
+    folder = Path(folder)
+    missing = [file for file in _NEEDED if not (folder / file).is_file()]
+    if missing:
+        raise InputError(
+            f"{folder} is not WordNet's database: it lacks {', '.join(missing)}. The folder is called dict in the "
+            "archive that `gumption data fetch wordnet` gets: unpack it first"
+        )
+    tally = Tally(folder)
+
+    def about() -> dict[str, str]:
+        notice = _notice(folder / "data.noun")
+        return {
+            "source": "WordNet (https://wordnet.princeton.edu)",
+            "license": "WordNet License (https://wordnet.princeton.edu/license-and-commercial-use)",
+            "attribution": "Princeton University, WordNet (https://wordnet.princeton.edu)",
+            # The licence asks that its notice goes along with every copy.
+            **({"rights": notice} if notice else {}),
+        }
+
+    return store(graph, name, _facts(folder, tally), tally, about)
+
+
+class _Reader(WordNetCorpusReader):
+    """nltk's reader, on files of any WordNet and without those that none of the facts needs."""
+
+    def open(self, file: str) -> Any:
+        if file in _FILLED_IN and not Path(str(self._root), file).is_file():
+            return io.StringIO(_FILLED_IN[file])
+        return super().open(file)
+
+    def map_wn(self, version: str = "wordnet") -> None:
+        """No map to WordNet 3.0: it serves other languages, and would need nltk's own copy of that."""
+
+
+def _facts(folder: Path, tally: Tally) -> Iterator[WeightedFact]:
+    place = str(folder.resolve())
+    nltk.data.path.append(place)  # nltk reads corpora from the folders in this list only
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that other languages are not there
+            reader = _Reader(place, None)
+        for synset in reader.all_synsets():
+            tally.lines += 1
+            yield from _about_synset(synset)
+    except PermissionError as error:
+        raise InputError(f"cannot read WordNet in {folder}: {error}") from None
+    except (WordNetError, AssertionError, LookupError, ValueError, RuntimeError) as error:
+        raise InputError(f"{folder} is a broken WordNet database, after {tally.lines} synsets: {error}") from None
+    finally:
+        nltk.data.path.remove(place)
+
+
+def _about_synset(synset: Any) -> Iterator[WeightedFact]:
+    subject = synset.name()
+    lemmas = synset.lemmas()
+    for lemma in dict.fromkeys(lemma.name().replace("_", " ") for lemma in lemmas):
+        yield subject, HAS_LEMMA, lemma, 1.0
+    for relation, method in SYNSET_RELATIONS.items():
+        for other in sorted({found.name() for found in getattr(synset, method)()}):
+            yield subject, relation, other, 1.0
+    for relation, method in LEMMA_RELATIONS.items():
+        others = {found.synset().name() for lemma in lemmas for found in getattr(lemma, method)()}
+        if hasattr(synset, method):
+            others |= {found.name() for found in getattr(synset, method)()}
+        for other in sorted(others):
+            yield subject, relation, other, 1.0
+
+
+def _notice(file: Path) -> str:
+    """The licence at the top of a database file: the lines that begin with a space and their number."""
+    lines = []
+    with file.open(encoding="utf-8", errors="replace") as content:
+        for line in content:
+            if not line.startswith("  "):
+                break
+            lines.append(line.split(maxsplit=1)[1].strip() if len(line.split()) > 1 else "")
+    return "\n".join(lines)

@@ -1,0 +1,141 @@
+"""Files of facts, as they are named and written: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also gzipped.
+
+TSV has one fact a line, `subject relation object [graph]`, separated by tabs; a tab, line break or backslash within a
+label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by commas, cells quoted where they need it
+(RFC 4180). Both are written without a header; an empty first line says so where the first fact looks like one. Turtle,
+N-Triples and tables of three columns have no graph names: what they hold is in the graph "default". RDF files also
+carry each name's rdfs:label, for other programs; reading leaves those out again, because they are in the names. A blank
+node of a file becomes an IRI, the same one each time the file is read.
+"""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+import pyoxigraph as ox
+
+from gumption.data import InputError
+from gumption.data.tables import FACT
+from gumption.data.writing import whole_file
+from gumption.kg.vocabulary import PREFIXES, Triple
+
+from .about import About, about_quads, sidecar, sidecar_text
+from .quads import Completion, Quads
+
+DEFAULT_GRAPH = "default"
+
+_RDF = {
+    ".nq": ox.RdfFormat.N_QUADS,
+    ".nt": ox.RdfFormat.N_TRIPLES,
+    ".trig": ox.RdfFormat.TRIG,
+    ".ttl": ox.RdfFormat.TURTLE,
+}
+_TSV = (".tsv", ".txt")
+_CSV = ".csv"
+ENDINGS = f"{', '.join((*_RDF, *_TSV))} or {_CSV}, each also with .gz"
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\ufeff": "\\uFEFF"}
+_TABLE = str.maketrans(_ESCAPES)
+UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """What a file's ending stands for: an RDF format, None for a table; a table as CSV or TSV; gzipped or not."""
+
+    rdf: ox.RdfFormat | None
+    csv: bool
+    gzipped: bool
+
+    @property
+    def names_graphs(self) -> bool:
+        """Whether such a file says in which graph a fact is."""
+        return self.rdf is None or self.rdf.supports_datasets
+
+    def open(self, path: Path) -> BinaryIO:
+        """The file for reading."""
+        return gzip.open(path) if self.gzipped else path.open("rb")  # pyright: ignore[reportReturnType]
+
+
+def file_format(path: Path) -> FileFormat:
+    """What a file's ending stands for; InputError for an unknown one."""
+    gzipped = path.suffix == ".gz"
+    ending = path.with_suffix("").suffix if gzipped else path.suffix
+    if ending in _TSV or ending == _CSV:
+        return FileFormat(None, ending == _CSV, gzipped)
+    if ending not in _RDF:
+        raise InputError(f"{path}: a graph's file ends in {ENDINGS}; this one ends in {path.suffix!r}")
+    return FileFormat(_RDF[ending], False, gzipped)
+
+
+def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About) -> None:
+    """Write label triples, graph by graph, and what is said about the graphs.
+
+    The file is written beside `path` and renamed once it is complete. A table's statements about its graphs are written
+    first, so that the facts never lie there without their licence.
+    """
+    form = file_format(path)
+    if form.rdf is None:
+        beside = sidecar(path)
+        if text := sidecar_text(about):
+            with _whole(beside, gzipped=False) as out:
+                out.write(text.encode())
+        elif beside.exists():
+            raise InputError(f"{beside} is there and says what holds for an older {path.name}: move it away first")
+    with _whole(path, form.gzipped) as out:
+        if form.rdf is None:
+            rows = _rows(graphs)
+            out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
+        else:
+            make = Quads()
+            quads = [quad for name, triples in graphs.items() for quad in make(triples, name)]
+            quads += Completion().labels(quads)
+            quads += [quad for name, said in about.items() for quad in about_quads(name, said)]
+            rows = quads if form.names_graphs else (quad.triple for quad in quads)
+            ox.serialize(rows, out, form.rdf, prefixes=PREFIXES)
+
+
+def _rows(graphs: Mapping[str, Iterable[Triple]]) -> Iterator[Sequence[str]]:
+    for name, triples in graphs.items():
+        yield from triples if name == DEFAULT_GRAPH else ((*triple, name) for triple in triples)
+
+
+def _tsv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
+    for number, row in enumerate(rows):
+        if number == 0 and FACT.looks_like_header(row):
+            yield b"\n"
+        yield ("\t".join(map(_escape, row)) + "\n").encode()
+
+
+def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
+    line = io.StringIO(newline="")
+    # "\\r\\n", as RFC 4180 has it, also makes the writer quote labels with either of the two.
+    writer = csv.writer(line, lineterminator="\r\n")
+    for number, row in enumerate(rows):
+        # Before a label that begins with a byte order mark, too: at the start of a file, reading takes that away.
+        if number == 0 and (FACT.looks_like_header(row) or row[0].startswith("\ufeff")):
+            yield b"\r\n"
+        writer.writerow(row)
+        yield line.getvalue().encode()
+        line.seek(0)
+        line.truncate()
+
+
+def _escape(label: str) -> str:
+    return label.translate(_TABLE)
+
+
+@contextmanager
+def _whole(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
+    """A file to write that appears at `path` when it is complete, or not at all."""
+    with whole_file(path) as beside, beside.open("wb") as out:
+        if gzipped:
+            # Neither name nor time in the header: the same facts give the same bytes.
+            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
+                yield packed  # pyright: ignore[reportReturnType]
+        else:
+            yield out

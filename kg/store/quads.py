@@ -1,0 +1,134 @@
+"""Facts as quads of terms: made of labels, and completed with what a store keeps beside them."""
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pyoxigraph as ox
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import (
+    ABOUT,
+    ENTITY,
+    GRAPH,
+    LABELS,
+    RDFS_LABEL,
+    RELATION,
+    UNION,
+    Triple,
+    iri_to_label,
+    label_to_iri,
+    object_to_term,
+)
+
+# Terms that are remembered, so that memory stays bounded while a file of any length goes by.
+REMEMBERED = 200_000
+
+#: What a store answers to a query.
+Answer = ox.QueryBoolean | ox.QuerySolutions | ox.QueryTriples | ox.QuadParser
+
+
+class Quads:
+    """Makes quads of label triples; a label that comes again is not turned into a term again."""
+
+    def __init__(self) -> None:
+        self._terms: dict[tuple[str, str], ox.NamedNode] = {}
+        self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
+
+    def __call__(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+        name = self._named(graph, GRAPH)
+        return [
+            ox.Quad(self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_), name)
+            for subject, relation, object_ in triples
+        ]
+
+    def one(self, subject: str, relation: str, object_: str, graph: str) -> ox.Quad:
+        """The quad of one fact."""
+        return ox.Quad(
+            self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_),
+            self._named(graph, GRAPH),
+        )  # fmt: skip
+
+    def _named(self, label: str, namespace: str) -> ox.NamedNode:
+        term = self._terms.get((namespace, label))
+        if term is None:
+            if len(self._terms) >= REMEMBERED:
+                self._terms.clear()
+            term = self._terms[namespace, label] = ox.NamedNode(label_to_iri(label, namespace))
+        return term
+
+    def _object(self, label: str) -> ox.NamedNode | ox.Literal:
+        term = self._objects.get(label)
+        if term is None:
+            if len(self._objects) >= REMEMBERED:
+                self._objects.clear()
+            term = self._objects[label] = object_to_term(label)
+        return term
+
+
+def checked_quads(triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
+    """Label triples as quads of a graph; InputError for the first row that is not three labels."""
+    rows = list(triples)
+    for number, row in enumerate(rows):
+        if type(row) is tuple and len(row) == 3:
+            subject, relation, object_ = row
+            if type(subject) is type(relation) is type(object_) is str and subject and relation and object_:
+                continue  # what almost every row is
+        if isinstance(row, str) or len(row) != 3 or not all(isinstance(label, str) and label for label in row):
+            raise InputError(f"triple {number}: expected three labels (subject, relation, object), got {row!r}")
+    return Quads()(rows, graph)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """A block without Python's search for cycles, which would visit each of a million new quads and find none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Completion:
+    """Adds to batches of facts what a store keeps beside them: their copies in UNION and the rdfs:label of new names.
+
+    A label may come twice (a store has it once); statements in the graph ABOUT are passed on as they are.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[ox.NamedNode] = set()
+
+    def __call__(self, quads: Sequence[ox.Quad]) -> list[ox.Quad]:
+        facts = [quad for quad in quads if quad.graph_name != _ABOUT]
+        return [*quads, *in_union(facts), *self.labels(facts)]
+
+    def labels(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
+        """The rdfs:label, in the graph LABELS, of these facts' graphs and of gumption's entities and relations."""
+        if len(self._seen) >= REMEMBERED:
+            self._seen.clear()
+        # Column by column, because most terms of many facts come many times. Dicts are sets that keep an order.
+        columns = (
+            ({fact.subject: None for fact in facts}, ENTITY),
+            ({fact.predicate: None for fact in facts}, RELATION),
+            ({fact.object: None for fact in facts}, ENTITY),
+            ({fact.graph_name: None for fact in facts}, GRAPH),
+        )
+        labels = []
+        for terms, namespace in columns:
+            for term in terms:
+                if term in self._seen or not isinstance(term, ox.NamedNode):
+                    continue
+                self._seen.add(term)
+                if namespace == GRAPH or term.value.startswith(namespace):
+                    labels.append(ox.Quad(term, _LABEL, ox.Literal(iri_to_label(term.value, namespace)), _LABELS))
+        return labels
+
+
+def in_union(facts: Iterable[ox.Quad]) -> list[ox.Quad]:
+    """The same facts in the graph UNION."""
+    return [ox.Quad(subject, predicate, object_, _UNION) for subject, predicate, object_, _ in facts]
+
+
+_LABEL, _LABELS, _UNION, _ABOUT = (ox.NamedNode(iri) for iri in (RDFS_LABEL, LABELS, UNION, ABOUT))

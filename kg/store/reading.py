@@ -1,0 +1,217 @@
+"""Facts out of files of any length, a block at a time: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also gzipped."""
+
+import hashlib
+import itertools
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import pyoxigraph as ox
+
+from gumption.data import InputError
+from gumption.data.tables import Row, TableLayout, csv_rows
+from gumption.kg.vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, label_to_iri, term_to_label
+
+from .about import is_about, read_sidecar
+from .files import DEFAULT_GRAPH, UNESCAPES, file_format
+from .quads import Quads
+
+BLOCK = 1 << 20  # bytes
+_ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
+_BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a node"
+_LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
+
+
+class SkippedLines(UserWarning):
+    """Bad lines of a file were left out because the caller allowed it."""
+
+
+class FactFile:
+    """The facts of a file as quads, each in its named graph, `default` for those in none.
+
+    Of N-Triples, N-Quads, TSV and CSV, which have one fact a line, up to `skip_bad` bad lines are left out, and `warn`
+    tells of them. `layout` is for TSV and CSV. Every method raises InputError, with file and line, for a file that is
+    missing, of an unknown kind, or broken beyond that.
+    """
+
+    def __init__(
+        self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0, layout: TableLayout | None = None
+    ) -> None:
+        self.path = path
+        self.default = default
+        self.layout = layout or TableLayout()
+        self.skip_bad = skip_bad
+        self.format = file_format(path)
+        if skip_bad < 0:
+            raise InputError(f"skip_bad={skip_bad}: the number of bad lines to leave out is 0 or more")
+        if skip_bad and self.format.rdf is not None and self.format.rdf not in _LINE_FORMATS:
+            raise InputError(
+                f"{path}: only N-Triples, N-Quads, TSV and CSV have one fact a line, so only there can bad lines be "
+                "skipped"
+            )
+        if self.format.rdf is not None and self.layout != TableLayout():
+            raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
+        self._skipped: list[str] = []
+
+    def check(self) -> None:
+        """Read the whole file, to find out what is wrong with it before anything of it is used."""
+        with self._told(), self.format.open(self.path) as stream:
+            found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
+            for _ in found:
+                pass
+
+    def batches(self, size: int) -> Iterator[list[ox.Quad]]:
+        """The quads of the file in lists of `size`."""
+        quads = self.quads()
+        while batch := list(itertools.islice(quads, size)):
+            yield batch
+
+    def warn(self) -> None:
+        """Tell how many lines the last reading left out, and the first few of them, in one SkippedLines."""
+        if self._skipped:
+            first = "; ".join(self._skipped[:3])
+            number = "1 bad line was" if len(self._skipped) == 1 else f"{len(self._skipped)} bad lines were"
+            more = ", ..." if len(self._skipped) > 3 else ""
+            warnings.warn(f"{number} skipped: {first}{more}", SkippedLines, stacklevel=3)
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """The quads one by one: facts, and statements about graphs in the graph ABOUT."""
+        with self._told(), self.format.open(self.path) as stream:
+            if self.format.rdf is None:
+                yield from read_sidecar(self.path)
+                make = Quads()
+                for subject, relation, object_, *name in self._rows(stream):
+                    yield make.one(subject, relation, object_, name[0] if name else self.default)
+            else:
+                yield from self._facts(self._parsed(stream, self.format.rdf))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong while the file is read, as an InputError."""
+        self._skipped = []
+        try:
+            yield
+        except SyntaxError as error:
+            raise InputError(f"{self.path}:{error.lineno or 1}: {error.msg}") from None
+        except EOFError:
+            raise InputError(f"cannot read {self.path}: the gzip file is cut off") from None
+        except (OSError, zlib.error) as error:
+            raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
+
+    def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:
+        """The three or four labels of the facts of a TSV or CSV file."""
+        rows = csv_rows(stream, self._bad) if self.format.csv else self._tsv_rows(stream)
+        return (cells for _, cells in self.layout.cells(self.path, rows, self._bad))
+
+    def _tsv_rows(self, stream: BinaryIO) -> Iterator[Row]:
+        for first, block in _blocks(stream):
+            # Not splitlines(): a label may hold the other characters that it takes for line ends.
+            for number, line in enumerate(block.split(b"\n"), start=first):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+                except UnicodeDecodeError as error:
+                    self._bad(number, f"the text is not UTF-8: {error.reason}")
+                    continue
+                if not text:
+                    continue
+                fields = text.split("\t")
+                if "\\" in text:
+                    fields = [_ESCAPED.sub(lambda match: UNESCAPES[match[0]], field) for field in fields]
+                yield number, fields
+
+    def _parsed(self, stream: BinaryIO, form: ox.RdfFormat) -> Iterator[ox.Quad]:
+        if form not in _LINE_FORMATS:
+            for quad in ox.parse(stream, form):
+                if isinstance(quad.object, ox.Triple):
+                    problem = _BEYOND_RDF.format(quad.object)
+                    raise InputError(f"{self.path}: {problem}")
+                yield quad
+            return
+        for first, block in _blocks(stream):
+            try:
+                # A list, so that an error is found before any quad of the block has been passed on.
+                quads = list(ox.parse(block, form))
+            except SyntaxError:
+                quads = None
+            if quads is None or (b"<<" in block and any(isinstance(quad.object, ox.Triple) for quad in quads)):
+                quads = self._good_lines(block, first, form)
+            yield from quads
+
+    def _good_lines(self, block: bytes, first: int, form: ox.RdfFormat) -> Iterator[ox.Quad]:
+        for number, line in enumerate(block.split(b"\n"), start=first):
+            try:
+                quads = list(ox.parse(line, form))
+            except SyntaxError as error:
+                self._bad(number, error.msg)
+                continue
+            for quad in quads:
+                if isinstance(quad.object, ox.Triple):
+                    self._bad(number, _BEYOND_RDF.format(quad.object))
+                else:
+                    yield quad
+
+    def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
+        """Without what other quads say anyway, and with an IRI wherever a store of facts has one."""
+        blanks: dict[str, ox.NamedNode] = {}
+
+        def blank(node: ox.BlankNode) -> ox.NamedNode:
+            if node.value not in blanks:
+                blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
+            return blanks[node.value]
+
+        default = ox.NamedNode(label_to_iri(self.default, GRAPH))
+        for quad in parsed:
+            subject, predicate, object_, name = quad
+            if isinstance(name, ox.DefaultGraph):
+                name = default
+                if isinstance(object_, ox.Literal) and isinstance(subject, ox.NamedNode):
+                    if predicate.value == RDFS_LABEL and _is_own_label(quad):
+                        continue
+                    name = is_about(quad) or default
+            elif isinstance(name, ox.BlankNode):
+                name = blank(name)
+            elif name.value in (LABELS, UNION):
+                continue
+            if isinstance(subject, ox.BlankNode):
+                subject = blank(subject)
+            if isinstance(object_, ox.BlankNode):
+                object_ = blank(object_)
+            yield ox.Quad(subject, predicate, object_, name)
+
+    @cached_property
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        with self.format.open(self.path) as stream:
+            while block := stream.read(BLOCK):
+                digest.update(block)
+        return digest.hexdigest()[:12]
+
+    def _bad(self, number: int, reason: str) -> None:
+        if len(self._skipped) >= self.skip_bad:
+            self._too_many(f"{self.path}:{number}: {reason}")
+        self._skipped.append(f"{self.path}:{number}: {reason}")
+
+    def _too_many(self, last: str) -> NoReturn:
+        if self.skip_bad:
+            raise InputError(f"{last} (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)")
+        raise InputError(last)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of about BLOCK bytes, and the number of the first of them."""
+    first = 1
+    while block := stream.read(BLOCK):
+        block += stream.readline()
+        yield first, block
+        first += block.count(b"\n")
+
+
+def _is_own_label(quad: ox.Quad) -> bool:
+    subject = str(quad.subject)[1:-1]
+    namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if subject.startswith(ns)]
+    return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)

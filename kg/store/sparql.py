@@ -1,0 +1,160 @@
+"""What has to be known of a SPARQL query's text: its keywords, where its variables stand, where its error is."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import pyoxigraph as ox
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import (
+    ENTITY,
+    GRAPH,
+    LABELS,
+    PREFIXES,
+    RELATION,
+    label_to_iri,
+    object_to_term,
+    unknown_label,
+)
+
+_TOKEN = re.compile(
+    r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*)
+    |(?P<variable>[?$]\w+)
+    |(?P<word>(?<![\w:.%-])[A-Za-z]+\b(?![:.%-]))
+    |(?P<bracket>[{}()])""",
+    re.VERBOSE | re.DOTALL,
+)
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
+_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+
+
+def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
+    """(kind, text, start) of the parts that matter; strings, IRIs and comments are passed over."""
+    for match in _TOKEN.finditer(sparql):
+        if match.lastgroup not in (None, "quoted"):
+            yield match.lastgroup, match.group(), match.start()
+
+
+def keywords(sparql: str) -> frozenset[str]:
+    """The bare words of a query in upper case: its keywords, and not what its strings, names and comments say."""
+    return frozenset(text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
+
+
+def is_update(sparql: str) -> bool:
+    """Whether a text is a SPARQL update."""
+    words = (text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
+    return next((word for word in words if word not in ("PREFIX", "BASE")), "") in _UPDATES
+
+
+def mentions_labels(sparql: str) -> bool:
+    """Whether a query asks for rdfs:label, by that name, by its IRI or by a prefix declared for its namespace."""
+    return "rdfs:label" in sparql or PREFIXES["rdfs"] in sparql or LABELS in sparql
+
+
+def bind(sparql: str, terms: Mapping[str, str]) -> str:
+    """The query with each variable of `terms` (name -> term in N-Triples) given that value wherever it stands.
+
+    Written into the text, because that means the same in subqueries, filters and aggregates and at every endpoint: a
+    VALUES clause would be joined too late for the last two. A projected variable is still projected.
+    """
+    out: list[str] = []
+    done = 0
+    outer: list[str] = []  # what encloses the present group, a state per open brace
+    state = "group"  # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term)
+    depth = 0  # parentheses inside a projection
+    for kind, text, start in _tokens(sparql):
+        if kind == "word" and text.upper() == "SELECT":
+            state, depth = "projection", 0
+        elif kind == "word" and text.upper() == "BY":
+            state = "modifiers"
+        elif text == "{":
+            outer.append("modifiers" if state == "projection" else state)
+            state = "group"
+        elif text == "}" and outer:
+            state = outer.pop()
+        elif kind == "bracket" and state == "projection":
+            depth += 1 if text == "(" else -1
+        elif kind == "variable" and text[1:] in terms:
+            term = terms[text[1:]]
+            if state == "projection" and depth == 0:
+                term = f"({term} AS {text})"
+            elif state == "modifiers":
+                term = f"({term})"
+            out += [sparql[done:start], term]
+            done = start + len(text)
+    return "".join(out) + sparql[done:]
+
+
+@lru_cache(maxsize=256)
+def variable_namespaces(sparql: str) -> Mapping[str, str]:
+    """Variable -> namespace of the labels it can be bound to, from where it stands in the query.
+
+    RELATION for a variable that is the predicate of a pattern, GRAPH for one after the word GRAPH, ENTITY for any
+    other. Raises InputError where rdflib cannot parse the query.
+    """
+    from rdflib.plugins.sparql.algebra import traverse
+    from rdflib.plugins.sparql.parser import parseQuery
+    from rdflib.plugins.sparql.parserutils import CompValue
+    from rdflib.term import Variable
+
+    found = {text[1:]: ENTITY for kind, text, _ in _tokens(sparql) if kind == "variable"}
+
+    def visit(node: object) -> None:
+        if not isinstance(node, CompValue):
+            return
+        if node.name == "GraphGraphPattern" and isinstance(node.term, Variable):
+            found[str(node.term)] = GRAPH
+        for terms in [*(node.triples or ()), *(node.template or ())]:  # s, p, o, s, p, o, ...
+            found.update((str(term), RELATION) for term in terms[1::3] if isinstance(term, Variable))
+
+    try:
+        traverse(parseQuery(sparql), visitPre=visit)
+    except Exception as error:  # pyparsing's own exceptions, and bare ones from rdflib's parse actions
+        reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
+        raise InputError(reason) from None
+    return found
+
+
+def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:
+    """Variable -> the term in N-Triples that its label stands for where the variable stands in the query.
+
+    Raises InputError for a name that is no variable of the query.
+    """
+    namespaces = variable_namespaces(sparql)
+    terms = {}
+    for name, label in labels.items():
+        if name not in namespaces:
+            unknown = unknown_label("variable", name, namespaces)
+            raise InputError(f"the query has no variable ?{name} to bind: {unknown}")
+        if not isinstance(label, str):
+            terms[name] = str(ox.Literal(label))
+        elif namespaces[name] == ENTITY:
+            terms[name] = str(object_to_term(label))
+        else:
+            terms[name] = f"<{label_to_iri(label, namespaces[name])}>"
+    return terms
+
+
+def syntax_error(sparql: str) -> str | None:
+    """Where and why a query does not parse, with the line marked; None where it does."""
+    try:
+        ox.Store().query(sparql, prefixes=PREFIXES)
+    except SyntaxError as error:
+        reason = str(error)
+    else:
+        return None
+    place = re.match(r"error at (\d+):(\d+): (.*)", reason, re.DOTALL)
+    line, column, expected = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, reason)
+    if keywords(sparql).isdisjoint(_FORMS):
+        expected = f"a query begins with {', '.join(_FORMS[:-1])} or {_FORMS[-1]}"
+    elif "Prefix not found" in expected:
+        expected = f"undeclared prefix; declared are {': '.join(PREFIXES)}: and what the query's PREFIX lines name"
+    else:
+        # What could follow, without the parser's classes of characters; nothing is left where no name could.
+        expected = (
+            re.sub(r",?\s*\[.*", "", expected, flags=re.DOTALL).removesuffix("expected") or "this cannot follow here"
+        )
+    marked = (sparql.splitlines() or [""])[line - 1 : line]
+    pointer = "".join(f"\n  {text}\n  {' ' * (column - 1)}^" for text in marked)
+    return f"SPARQL syntax error at line {line}, column {column}: {expected}{pointer}"

@@ -1,0 +1,287 @@
+"""What the shape of a graph tells: statistics of its relations, components, degrees, shortest paths, neighbourhoods.
+
+Every function reads the arrays of `KnowledgeGraph.arrays`: a vocabulary and (n, 3) int64 ids of distinct facts. All
+of them are sorted and deterministic: the same facts give the same answer, whatever the order of the rows.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from gumption.data import InputError
+from gumption.kg.vocabulary import Triple, Vocabulary
+
+MANY = 1.5  # Bordes et al. 2013, section 4.3: from this average on, an argument of a relation is "many"
+INVERSE = 0.5  # a relation is told as the inverse of another from this share of its facts on
+
+
+@dataclass(frozen=True)
+class RelationStatistics:
+    """One relation of a graph.
+
+    :ivar facts: how many facts have it; `loops` of them have one entity on both sides.
+    :ivar subjects: how many different subjects these facts have, and `objects` how many objects.
+    :ivar objects_per_subject: facts / subjects, and `subjects_per_object` facts / objects.
+    :ivar cardinality: "1-1", "1-N", "N-1" or "N-N" (Bordes et al. 2013, "Translating embeddings for modeling
+        multi-relational data", section 4.3): the left side is N where an object has on average 1.5 subjects or more,
+        the right side where a subject has 1.5 objects or more.
+    :ivar symmetric: the share of its facts (s, r, o) for which (o, r, s) is a fact too, loops left out.
+    :ivar inverse: the other relation q that states most of its facts backwards, (o, q, s), and `inverse_share` the
+        share of them; None and 0.0 where that is less than half.
+    """
+
+    relation: str
+    facts: int
+    loops: int
+    subjects: int
+    objects: int
+    objects_per_subject: float
+    subjects_per_object: float
+    cardinality: str
+    symmetric: float
+    inverse: str | None
+    inverse_share: float
+
+
+@dataclass(frozen=True)
+class GraphStatistics:
+    """A whole graph.
+
+    :ivar relations: one row a relation, most facts first, then by label.
+    :ivar component_sizes: (c,) int64, entities of each weakly connected component, largest first.
+    :ivar in_degree: (N,) int64, facts whose object an entity is, by entity id; `out_degree` whose subject it is.
+    """
+
+    facts: int
+    entities: int
+    relations: tuple[RelationStatistics, ...]
+    component_sizes: np.ndarray
+    in_degree: np.ndarray
+    out_degree: np.ndarray
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The part of a graph around an entity.
+
+    :ivar entities: labels, nearest first, the centre before all; `hops` (n,) int64, how far each one is away.
+    :ivar facts: all facts of the graph between these entities, sorted.
+    :ivar left_out: how many entities within reach did not fit.
+    :ivar nodes: those of the entities that stand for an n-ary fact; they come last. Their facts are its roles.
+    """
+
+    entities: tuple[str, ...]
+    hops: np.ndarray
+    facts: tuple[Triple, ...]
+    left_out: int
+    nodes: frozenset[str] = frozenset()
+
+    @property
+    def centre(self) -> str:
+        return self.entities[0]
+
+
+def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, np.ndarray]:
+    """Several graphs' arrays as those of one graph that has each of their facts once."""
+    vocabulary = Vocabulary(
+        sorted({label for part, _ in parts for label in part.entities}),
+        sorted({label for part, _ in parts for label in part.relations}),
+    )
+    rows = [np.empty((0, 3), dtype=np.int64)]
+    for part, ids in parts:
+        entities, relations = vocabulary.entity_ids(part.entities), vocabulary.relation_ids(part.relations)
+        rows.append(np.column_stack([entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]]]))
+    return vocabulary, np.unique(np.concatenate(rows), axis=0)
+
+
+def graph_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> GraphStatistics:
+    """The statistics of a graph; of one without facts they are zeros and empty."""
+    in_degree, out_degree = degrees(vocabulary, ids)
+    return GraphStatistics(
+        facts=len(ids),
+        entities=len(vocabulary.entities),
+        relations=relation_statistics(vocabulary, ids),
+        component_sizes=np.bincount(components(vocabulary, ids)),
+        in_degree=in_degree,
+        out_degree=out_degree,
+    )
+
+
+def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[RelationStatistics, ...]:
+    """One row for each relation of the facts, most facts first, then by label."""
+    size = len(vocabulary.relations)
+    subjects, relations, objects = ids.T
+    facts = np.bincount(relations, minlength=size)
+    num_subjects = _distinct(relations, subjects, size)
+    num_objects = _distinct(relations, objects, size)
+    backwards = _backwards(ids, len(vocabulary.entities), size)
+    loops = np.bincount(relations[subjects == objects], minlength=size)
+    rows = []
+    for r in np.lexsort((np.arange(size), -facts)).tolist():
+        if not facts[r]:
+            continue
+        proper = max(int(facts[r] - loops[r]), 1)
+        row = slice(backwards.indptr[r], backwards.indptr[r + 1])
+        counts = dict(zip(backwards.indices[row].tolist(), backwards.data[row].tolist(), strict=True))
+        symmetric = counts.pop(r, 0) / proper
+        best = max(counts, key=lambda other: (counts[other], -other), default=r)
+        share = counts.get(best, 0) / proper
+        per_subject, per_object = float(facts[r] / num_subjects[r]), float(facts[r] / num_objects[r])
+        rows.append(
+            RelationStatistics(
+                relation=vocabulary.relations[r],
+                facts=int(facts[r]),
+                loops=int(loops[r]),
+                subjects=int(num_subjects[r]),
+                objects=int(num_objects[r]),
+                objects_per_subject=per_subject,
+                subjects_per_object=per_object,
+                cardinality=f"{'N' if per_object >= MANY else '1'}-{'N' if per_subject >= MANY else '1'}",
+                symmetric=symmetric,
+                inverse=vocabulary.relations[best] if share >= INVERSE else None,
+                inverse_share=share if share >= INVERSE else 0.0,
+            )
+        )
+    return tuple(rows)
+
+
+def components(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
+    """(N,) int64: the weakly connected component of each entity, 0 the largest; equal ones in order of their labels."""
+    if not len(vocabulary.entities):
+        return np.zeros(0, dtype=np.int64)
+    _, found = csgraph.connected_components(_adjacency(vocabulary, ids), directed=True, connection="weak")
+    sizes = np.bincount(found)
+    _, first = np.unique(found, return_index=True)
+    rank = np.empty(len(sizes), dtype=np.int64)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(sizes))
+    return rank[found]
+
+
+def degrees(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) int64 each: of how many facts an entity is the object (in), and the subject (out)."""
+    size = len(vocabulary.entities)
+    return np.bincount(ids[:, 2], minlength=size), np.bincount(ids[:, 0], minlength=size)
+
+
+def top_entities(vocabulary: Vocabulary, ids: np.ndarray, k: int = 10) -> list[tuple[str, int, int]]:
+    """The k entities with most facts, (label, in, out), by in + out and then by label."""
+    into, out = degrees(vocabulary, ids)
+    order = np.lexsort((np.arange(len(into)), -(into + out)))[:k]
+    return [(vocabulary.entities[e], int(into[e]), int(out[e])) for e in order.tolist()]
+
+
+def shortest_path(vocabulary: Vocabulary, ids: np.ndarray, start: str, end: str) -> tuple[tuple[Triple, ...], ...]:
+    """A path with the fewest steps between two entities, walking facts in either direction.
+
+    Each step is the sorted facts that join its two entities: as a fact keeps its direction, it says which way it was
+    walked. Of equally short paths it is the one that breadth-first search in the order of the labels meets first.
+    Empty where start and end are the same. Raises InputError for an unknown entity, and where there is no path.
+    """
+    first, last = vocabulary.entity_ids([start, end]).tolist()
+    if first == last:
+        return ()
+    _, before = csgraph.breadth_first_order(_both_ways(vocabulary, ids), first, directed=True)
+    if before[last] < 0:
+        raise InputError(f"no facts lead from {start!r} to {end!r}: they are in different components of the graph")
+    walked = [last]
+    while walked[-1] != first:
+        walked.append(int(before[walked[-1]]))
+    walked.reverse()
+    steps = []
+    for one, other in pairwise(walked):
+        joins = (ids[:, 0] == one) & (ids[:, 2] == other) | (ids[:, 0] == other) & (ids[:, 2] == one)
+        steps.append(tuple(sorted(vocabulary.ids_to_triples(ids[joins]))))
+    return tuple(steps)
+
+
+def neighbourhood(
+    vocabulary: Vocabulary, ids: np.ndarray, centre: str, hops: int = 1, max_entities: int = 60,
+    nodes: Collection[str] = (),
+) -> Neighbourhood:  # fmt: skip
+    """The entities at most `hops` facts away from the centre, in either direction, and the facts between them.
+
+    `nodes` are the labels that stand for an n-ary fact: from one of its parties to another is one hop. Such a node is
+    there where all of its parties are and one of them is near enough; it is not among those that are counted.
+
+    Where there are more than `max_entities`, the nearest are kept, among equally near ones those with most facts in
+    the whole graph, then by label. Without nodes, each kept one is joined to the centre through kept ones.
+    Raises InputError for an unknown centre, hops below 1, or room for fewer than two entities.
+    """
+    if hops < 1:
+        raise InputError(f"hops is {hops}; the neighbours of an entity are 1 hop away: give 1 or more")
+    if max_entities < 2:
+        raise InputError(f"room for {max_entities} entities is too little for a neighbourhood: give 2 or more")
+    start = vocabulary.entity_id(centre)
+    is_node = np.isin(np.array(vocabulary.entities), list(nodes))
+    is_node[start] = False
+    away = _halves(vocabulary, ids, start, is_node, hops)
+    near = np.flatnonzero(np.isfinite(away) & ~is_node)
+    into, out = degrees(vocabulary, ids)
+    weight = into + out
+    chosen = near[np.lexsort((near, -weight[near], away[near]))][:max_entities]
+    kept = np.zeros(len(vocabulary.entities), dtype=bool)
+    kept[chosen] = True
+    # Of the n-ary facts those stay that are whole.
+    whole = is_node & (away < 2 * hops)
+    for one, other in ((0, 2), (2, 0)):
+        whole[ids[~kept[ids[:, other]] & ~is_node[ids[:, other]], one]] = False
+    members = np.concatenate([chosen, np.flatnonzero(whole)])
+    kept[members] = True
+    facts = ids[kept[ids[:, 0]] & kept[ids[:, 2]]]
+    return Neighbourhood(
+        entities=tuple(vocabulary.entities[e] for e in members.tolist()),
+        hops=np.ceil(away[members] / 2).astype(np.int64),
+        facts=tuple(sorted(vocabulary.ids_to_triples(facts))),
+        left_out=len(near) - len(chosen),
+        nodes=frozenset(vocabulary.entities[e] for e in np.flatnonzero(whole).tolist()),
+    )
+
+
+def _halves(vocabulary: Vocabulary, ids: np.ndarray, start: int, is_node: np.ndarray, hops: int) -> np.ndarray:
+    """(N,) float64: how many half hops each entity is away, infinite beyond `hops`; a role of an n-ary fact is one."""
+    joined = _both_ways(vocabulary, ids).tocoo()
+    joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
+    return csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
+
+
+def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
+    """(N, N): at (s, o) how many facts lead from s to o."""
+    size = len(vocabulary.entities)
+    matrix = sparse.coo_array((np.ones(len(ids)), (ids[:, 0], ids[:, 2])), shape=(size, size)).tocsr()
+    matrix.sort_indices()
+    return matrix
+
+
+def _both_ways(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
+    """(N, N): at (a, b) how many facts join a and b, in any direction."""
+    matrix = _adjacency(vocabulary, ids)
+    matrix = sparse.csr_array(matrix + matrix.T)
+    matrix.sort_indices()
+    return matrix
+
+
+def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """(size,) int64: how many different values each group has."""
+    if not len(groups):
+        return np.zeros(size, dtype=np.int64)
+    codes = np.unique(groups * (values.max() + 1) + values)
+    return np.bincount(codes // (values.max() + 1), minlength=size)
+
+
+def _backwards(ids: np.ndarray, entities: int, relations: int) -> sparse.csr_array:
+    """(R, R) int64 at [r, q]: for how many facts (s, r, o), s != o, is (o, q, s) a fact too."""
+    subjects, labels, objects = ids[ids[:, 0] != ids[:, 2]].T
+    forward, reverse = subjects * entities + objects, objects * entities + subjects
+    pairs = np.unique(forward)
+    place = np.searchsorted(pairs, reverse)
+    known = place < len(pairs)
+    known[known] = pairs[place[known]] == reverse[known]
+    ones = np.ones(len(labels), dtype=np.int64)
+    shape = (len(pairs), relations)
+    states = sparse.csr_array((ones, (np.searchsorted(pairs, forward), labels)), shape=shape)
+    mirrors = sparse.csr_array((ones[known], (place[known], labels[known])), shape=shape)
+    return sparse.csr_array(mirrors.T @ states)

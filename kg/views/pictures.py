@@ -1,0 +1,297 @@
+"""Pictures of a graph: the surroundings of an entity and its statistics as SVG or PNG, or to explore as HTML.
+
+The same facts give the same bytes: fixed layout, no dates, no version strings, fixed ids. Colours are those that people
+with the common kinds of colour blindness tell apart (Okabe and Ito), each with line patterns for print in grey. Labels
+are anybody's text: they are drawn as they stand, never read as mathematics or markup.
+matplotlib, networkx and plotly are imported when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.writing import write_bytes
+
+from .analysis import GraphStatistics, Neighbourhood
+from .scene import (
+    BORDER,
+    CENTRE_BORDER,
+    CENTRE_FILL,
+    COLOURS,
+    DOT_FILL,
+    FAR_FILL,
+    FONT,
+    FONT_SIZE,
+    NEAR_FILL,
+    REST,
+    Edge,
+    Pattern,
+    Scene,
+    curve,
+    shown,
+    text_width,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+ENDINGS = (".svg", ".png", ".html")  # of the picture of a neighbourhood
+BARS = 25  # relations in the picture of statistics
+_MARGIN = 0.12  # inches
+_LEGEND_SIZE, _LEGEND_ROW, _LEGEND_LINE = 7.5, 0.17, 0.62
+_ROLE_SIZE = 5.5
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "gumption",
+    "svg.fonttype": "none",  # text as text: it can be searched and edited, and the file is a third of the size
+    "font.size": 9.0,
+    "font.family": FONT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> None:
+    """Draw the surroundings of an entity to a .svg, .png or .html file.
+
+    A node of an n-ary fact is a dot, with its roles beside its lines. HTML is one file with everything in it, to zoom
+    and pan in, with facts under the pointer and relations to switch off. SVG and HTML hold labels as text, for the
+    fonts of who looks at them; PNG has those characters only that DejaVu Sans has, and a warning tells when that is not
+    enough.
+    Raises InputError for another ending, or a file that cannot be written.
+    """
+    path = Path(path)
+    check_ending(path, ENDINGS)
+    with _missing_characters(path):
+        scene = Scene.of(part)
+        if path.suffix == ".html":
+            from .interactive import page
+
+            content = page(scene).encode()
+        else:
+            content = _rendered(*_neighbourhood_figure(scene), path.suffix)
+    write_bytes(path, content)
+
+
+def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
+    """Draw how many facts the entities and the relations have, to a .svg or .png file.
+
+    Left the share of entities with at least so many facts, on two logarithmic axes; right the relations with most
+    facts. Raises InputError for another ending, a graph without facts, or a file that cannot be written.
+    """
+    path = Path(path)
+    check_ending(path, (".svg", ".png"))
+    if not statistics.facts:
+        raise InputError("there is nothing to draw: the graph has no facts")
+    rows = min(len(statistics.relations), BARS)
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.15])
+        _draw_degrees(left, statistics)
+        _draw_relations(right, statistics)
+
+    with _missing_characters(path):
+        content = _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
+    write_bytes(path, content)
+
+
+def check_ending(path: Path, endings: tuple[str, ...]) -> None:
+    """Raise InputError unless the file has one of these endings."""
+    if path.suffix not in endings:
+        raise InputError(f"{path}: a picture's file ends in {', '.join(endings)}, not in {path.suffix!r}")
+
+
+def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple[float, float]]:
+    """What draws the scene, and the figure's width and height in inches, which are those of the scene's lengths."""
+    low = (scene.points - scene.boxes / 2).min(axis=0) - _MARGIN
+    high = (scene.points + scene.boxes / 2).max(axis=0) + _MARGIN
+    high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # loops stand above their box
+    entries = [(shown(relation, 40), look) for relation, look in scene.looks.items() if look != REST]
+    if len(entries) < len(scene.looks):
+        entries.append((f"{len(scene.looks) - len(entries)} others", REST))
+    names = [name for name, _ in entries]
+    column = _LEGEND_LINE + max((text_width(name, _LEGEND_SIZE) for name in names), default=0.0)
+    width = max(high[0] - low[0], column + 2 * _MARGIN, text_width(scene.caption, _LEGEND_SIZE) + 2 * _MARGIN)
+    columns = max(1, min(int((width - 2 * _MARGIN) / column), len(names)))
+    below = _LEGEND_ROW * (-(-len(names) // columns) + 1) + 0.16
+    middle = (low[0] + high[0]) / 2
+    height = high[1] - low[1] + below
+
+    def draw(figure: Figure) -> None:
+        axis = figure.add_axes((0, below / height, 1, 1 - below / height))
+        axis.set_axis_off()
+        axis.set_xlim(middle - width / 2, middle + width / 2)
+        axis.set_ylim(low[1], high[1])
+        nodes = [_draw_box(axis, scene, index) for index in range(len(scene.labels))]
+        for edge in scene.edges:
+            _draw_edge(axis, scene, edge, nodes)
+        _draw_legend(figure, entries, columns)
+        figure.text(_MARGIN / width, 0.07 / height, scene.caption, size=_LEGEND_SIZE, color="#666666", parse_math=False)
+
+    return draw, (width, height)
+
+
+def _draw_box(axis: Axes, scene: Scene, index: int) -> FancyBboxPatch:
+    from matplotlib.patches import FancyBboxPatch
+
+    centre = index == 0
+    width, height = scene.boxes[index]
+    if scene.is_dot(index):
+        side = width / 2**0.5  # of the square within the circle
+        dot = FancyBboxPatch(
+            tuple(scene.points[index] - side / 2), side, side,
+            boxstyle="circle,pad=0", facecolor=DOT_FILL, edgecolor="white", linewidth=0.5, zorder=4,
+        )  # fmt: skip
+        axis.add_patch(dot)
+        return dot
+    box = FancyBboxPatch(
+        tuple(scene.points[index] - scene.boxes[index] / 2), width, height,
+        boxstyle="round,pad=0,rounding_size=0.07",
+        facecolor=CENTRE_FILL if centre else NEAR_FILL if scene.part.hops[index] == 1 else FAR_FILL,
+        edgecolor=CENTRE_BORDER if centre else BORDER,
+        linewidth=1.8 if centre else 0.7,
+        zorder=4,
+    )  # fmt: skip
+    axis.add_patch(box)
+    axis.text(
+        float(scene.points[index, 0]), float(scene.points[index, 1]), scene.labels[index],
+        size=FONT_SIZE, weight="bold" if centre else "normal", ha="center", va="center", linespacing=1.1,
+        zorder=5, parse_math=False,
+    )  # fmt: skip
+    return box
+
+
+def _draw_edge(axis: Axes, scene: Scene, edge: Edge, nodes: list[FancyBboxPatch]) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    colour, pattern = scene.looks[edge.relation]
+    at_centre = 0 in (edge.subject, edge.object)
+    start, end = scene.points[[edge.subject, edge.object]]
+    ends: dict[str, Any] = {"connectionstyle": f"arc3,rad={-2 * edge.bend:.3f}"}
+    ends |= {"patchA": nodes[edge.subject], "patchB": nodes[edge.object]}
+    if edge.subject == edge.object:
+        top = start[1] + scene.boxes[edge.subject, 1] / 2
+        start, end = (start[0] - 0.1, top), (start[0] + 0.1, top)
+        ends = {"connectionstyle": f"arc3,rad={-2.2 - 4 * edge.bend:.3f}"}
+    axis.add_patch(
+        FancyArrowPatch(
+            tuple(start), tuple(end), **ends, shrinkA=0, shrinkB=0, mutation_scale=1, color=colour, linestyle=pattern,
+            arrowstyle="-" if edge.both else "-|>,head_length=5,head_width=2",
+            linewidth=1.2 if at_centre else 0.7, alpha=1.0 if at_centre else 0.6, zorder=3 if at_centre else 2,
+        )
+    )  # fmt: skip
+    if scene.is_dot(edge.subject) or scene.is_dot(edge.object):
+        _write_role(axis, scene, edge, colour)
+
+
+def _write_role(axis: Axes, scene: Scene, edge: Edge, colour: str) -> None:
+    """The relation along its line, where that is out of both boxes."""
+    line = curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
+    outside = np.ones(len(line), dtype=bool)
+    for end in (edge.subject, edge.object):
+        outside &= (np.abs(line - scene.points[end]) > scene.boxes[end] / 2).any(axis=1)
+    free = np.flatnonzero(outside)
+    at = int(free[len(free) // 2]) if len(free) else len(line) // 2
+    before, after = line[max(at - 1, 0)], line[min(at + 1, len(line) - 1)]
+    angle = float(np.degrees(np.arctan2(after[1] - before[1], after[0] - before[0])))
+    axis.text(
+        float(line[at, 0]), float(line[at, 1]), shown(edge.relation, 24), size=_ROLE_SIZE, color=colour,
+        rotation=(angle + 90) % 180 - 90, rotation_mode="anchor", ha="center", va="center", zorder=3.5,
+        parse_math=False, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85},
+    )  # fmt: skip
+
+
+def _draw_legend(figure: Figure, entries: list[tuple[str, tuple[str, Pattern]]], columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=colour, linestyle=pattern) for _, (colour, pattern) in entries]
+    width, height = figure.get_size_inches()
+    corner = (_MARGIN / width, (_LEGEND_ROW + 0.1) / height)
+    legend = figure.legend(
+        handles, ["x"] * len(entries), loc="lower left", bbox_to_anchor=corner, ncols=columns,
+        fontsize=_LEGEND_SIZE, frameon=False, handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.35,
+        columnspacing=1.4,
+    )  # fmt: skip
+    # Not given as labels above: matplotlib leaves out those that begin with "_", and reads "$" as mathematics.
+    for text, (name, _) in zip(legend.get_texts(), entries, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def _draw_degrees(axis: Axes, statistics: GraphStatistics) -> None:
+    both = statistics.in_degree + statistics.out_degree
+    for degree, label, colour, pattern in (
+        (both, "either", COLOURS[6], "solid"),
+        (statistics.out_degree, "subject", COLOURS[0], "dashed"),
+        (statistics.in_degree, "object", COLOURS[1], "dotted"),
+    ):
+        values, counts = np.unique(degree, return_counts=True)
+        share = counts[::-1].cumsum()[::-1] / len(degree)
+        axis.step(values[values > 0], share[values > 0], where="pre", color=colour, linestyle=pattern, label=label)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("facts of an entity, at least")
+    axis.set_ylabel("share of entities")
+    axis.legend(title="the entity is", frameon=False, fontsize=8, title_fontsize=8)
+    axis.grid(color="#E4E4E4", linewidth=0.6)
+    axis.set_title("Degree", fontsize=10, loc="left")
+
+
+def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    rows = statistics.relations[:BARS]
+    places = range(len(rows))
+    axis.barh(places, [row.facts for row in rows], color=COLOURS[0], height=0.68)
+    for place, row in enumerate(rows):
+        axis.annotate(f"{row.facts:,}", (row.facts, place), (3, 0), textcoords="offset points", va="center", size=7.5)
+    axis.set_yticks(places, [shown(row.relation, 32) for row in rows], fontsize=8)
+    for text in axis.get_yticklabels():
+        text.set_parse_math(False)
+    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # few bars stand at the top instead of growing thick
+    axis.set_xlim(0, 1.18 * rows[0].facts)
+    axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.grid(axis="x", color="#E4E4E4", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.set_xlabel("facts")
+    more = len(statistics.relations) - len(rows)
+    axis.set_title(f"Relations, {more} smaller ones left out" if more else "Relations", fontsize=10, loc="left")
+
+
+def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix: str, layout: Any = None) -> bytes:
+    """One figure as the bytes of a .svg or .png file."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}[suffix]
+    content = BytesIO()
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout=layout)
+        draw(figure)
+        figure.savefig(content, format=suffix[1:], dpi=200, metadata=metadata)
+    return content.getvalue()
+
+
+@contextmanager
+def _missing_characters(path: Path) -> Iterator[None]:
+    """One warning instead of matplotlib's many, and none where the text itself is in the file."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    missing = [each for each in caught if "missing from font" in str(each.message)]
+    for each in caught:
+        if each not in missing:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    if missing and path.suffix == ".png":
+        warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", stacklevel=4)

@@ -1,0 +1,146 @@
+"""The documentation as a site, built from a checkout: the pages of README.md and the rooms, and what docstrings say.
+
+python -m gumption.scripts.docs             builds the site (`make docs`)
+python -m gumption.scripts.docs --worlds    writes the table of the worlds into README.md
+"""
+
+import logging
+import re
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ROOMS = ("data", "kg", "envs", "agents", "scripts")
+PACKAGES = ("gumption.data", "gumption.kg", "gumption.envs.worlds", "gumption.envs.kg_wrapper", "gumption.agents")
+PAGE = "README.md"
+# The head of a page of the reference: what the module's own docstring says.
+REFERENCE = """# {module}
+
+::: {module}
+    options:
+      members: false
+      show_root_heading: false
+      show_root_toc_entry: false
+"""
+UNSEEN = ("config", "load", "evaluate_policy")  # of what a world offers: for commands, not for people
+WIDE = ".md-grid { max-width: 80rem; }\n"  # the pages' code has lines of up to 120 characters
+WORLDS_TABLE = re.compile(r"(<!-- worlds -->\n).*?(<!-- end -->)", re.DOTALL)
+# Of a docstring: indentation, kind, names and text of a field that describes several names at once.
+SEVERAL_NAMES = re.compile(r"^( *):(param|ivar) (\w+(?:, \w+)+):(.*(?:\n\1 +\S.*)*)", re.MULTILINE)
+
+
+def build_site(out: Path) -> Path:
+    """Build the site; a broken link or reference ends it with mkdocs' Abort.
+
+    :param out: a folder that gets `pages/`, `source/` and `site/`, each anew.
+    :returns: the first page of the site.
+    """
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    pages, source, site = out / "pages", out / "source", out / "site"
+    for folder in (pages, source, site):
+        shutil.rmtree(folder, ignore_errors=True)
+    room_pages = {room: sorted((REPOSITORY / room).rglob(PAGE), key=_depth) for room in ROOMS}
+    for page in [REPOSITORY / PAGE, *(page for found in room_pages.values() for page in found)]:
+        _copy_page(page, pages)
+    (pages / "wide.css").write_text(WIDE, encoding="utf-8")
+    api = [_write_reference(name, pages) for name in reference_packages()]
+    navigation: list[Any] = [{"gumption": PAGE}]
+    navigation += [{room: [_from_root(page) for page in found]} for room, found in room_pages.items()]
+    navigation.append({"Python API": api})
+
+    # Docstrings are read from the source, which must lie in a folder of the package's name for that.
+    _copy_source(source / "gumption")
+    sys.path.insert(0, str(source))
+    try:
+        places = {"docs_dir": str(pages), "site_dir": str(site)}
+        build(load_config(str(REPOSITORY / "mkdocs.yml"), nav=navigation, strict=True, **places))
+    finally:
+        sys.path.remove(str(source))
+    return site / "index.html"
+
+
+def reference_packages() -> list[str]:
+    """The modules whose public names the reference describes: those of the rooms, and one for each world."""
+    from gumption.envs.worlds import WORLDS
+
+    worlds = [f"gumption.envs.{name}" for name in WORLDS]
+    return [*PACKAGES[:-1], *worlds, *PACKAGES[-1:]]
+
+
+def worlds_table() -> str:
+    """The worlds as Markdown, a row each: the README shows it between the markers `worlds` and `end`."""
+    from gumption.envs.worlds import WORLDS
+
+    lines = ["| world | what one does there | environments | offers | document |", "| --- | --- | --- | --- | --- |"]
+    for name, world in WORLDS.items():
+        ids = ", ".join(f"`{environment.id}`" for environment in world.environments)
+        offers = ", ".join(dict.fromkeys(o.removesuffix("_command") for o in world.offers if o not in UNSEEN))
+        page = f"[{world.title}](envs/{name}/README.md)"
+        lines.append(f"| {page} | {world.about} | {ids} | {offers} | {world.source} |")
+    return "\n".join([*lines, ""])
+
+
+def write_worlds(readme: Path) -> None:
+    """Put the table of the worlds between its markers in the README."""
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(WORLDS_TABLE.sub(lambda found: found[1] + worlds_table() + found[2], text), encoding="utf-8")
+
+
+def public_names(module: str) -> list[str]:
+    """`__all__` of a module, else its own classes and functions without an underscore."""
+    found = import_module(module)
+    own = [name for name, value in vars(found).items() if getattr(value, "__module__", None) == module]
+    return list(getattr(found, "__all__", [name for name in own if not name.startswith("_")]))
+
+
+def _depth(page: Path) -> tuple[int, str]:
+    return len(page.parts), str(page)
+
+
+def _from_root(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def _copy_page(page: Path, pages: Path) -> None:
+    """A page, and the pictures that it shows, under the paths that they have in the repository."""
+    text = page.read_text(encoding="utf-8")
+    pictures = [(page.parent / name).resolve() for name in re.findall(r"!\[[^\]]*\]\(([^)#:]+)\)", text)]
+    for path in [page, *pictures]:
+        target = pages / path.relative_to(REPOSITORY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+def _write_reference(module: str, pages: Path) -> str:
+    """The page of a module's public names; returns its path among the pages."""
+    path = pages / "api" / f"{module.removeprefix('gumption.')}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = [f"\n::: {module}.{name}\n" for name in public_names(module)]
+    path.write_text(REFERENCE.format(module=module) + "".join(names), encoding="utf-8")
+    return path.relative_to(pages).as_posix()
+
+
+def _copy_source(target: Path) -> None:
+    for path in [REPOSITORY / "__init__.py", *(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))]:
+        copy = target / path.relative_to(REPOSITORY)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(SEVERAL_NAMES.sub(one_name_each, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def one_name_each(field: re.Match[str]) -> str:
+    """The reader of docstrings takes one name a field: `:param a, b: text` becomes a field for a and one for b."""
+    indent, kind, names, text = field.groups()
+    return "\n".join(f"{indent}:{kind} {name}:{text}" for name in names.split(", "))
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    if sys.argv[1:] == ["--worlds"]:
+        write_worlds(REPOSITORY / PAGE)
+    else:
+        print(f"open {build_site(REPOSITORY / 'build')}")

@@ -1,0 +1,268 @@
+"""HALMA in `gumption bench`: environments, mazes, tests made for what was seen, and training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from gumption.scripts.jobs import read_json
+from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+
+if TYPE_CHECKING:
+    from gumption.agents.halma.acting import Actor
+    from gumption.agents.halma.config import HALMAConfig
+    from gumption.envs.halma.memory import MemoryWriter
+
+POLE = "one CartPole-v1, random actions"
+MANY_STEPS = 100_000  # of CartPole, beside durations
+SAVED = Path(__file__).parents[1] / "results" / "halma-table1" / "results.json"
+FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60.0  # of one training, on two cores; seconds
+
+
+@dataclass(frozen=True)
+class Settings(BenchSettings):
+    """What the case runs on.
+
+    :ivar envs, episodes, slice: environments, episodes of the memory that tests are made for, and of the training that
+        is measured.
+    """
+
+    halma_agent: Annotated[
+        list[str] | None,
+        typer.Option(help="Also time a whole training of this agent (minutes), alone; may be given again."),
+    ] = None
+    envs: int = 1024
+    episodes: int = 2_000
+    slice: int = 64
+
+
+def halma_case(settings: Settings) -> Iterator[Measurement]:
+    """Random steps with symbols and with panels, 100 mazes, the tests of a whole run, and training.
+
+    :raises InputError: an agent to train whole that is unknown, or that needs a pretrained model.
+    """
+    from gumption.agents.halma.config import HALMAConfig
+
+    whole = [
+        HALMAConfig(agent=agent, episodes=FULL_EPISODES, device=settings.device) for agent in settings.halma_agent or ()
+    ]
+    pole = CartPoleRandom()
+    pole(0.2)
+    yield from _environments(settings, pole)
+    yield _mazes(settings, pole)
+    yield _tests(settings, pole)
+    yield from _training(settings, pole)
+    for config in whole:
+        yield _whole_training(config, settings, pole)
+
+
+CASES = {"halma": Case(halma_case, Settings, "HALMA")}
+
+
+def _environments(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]:
+    symbolic = RandomSteps(settings.envs, "symbolic")
+    visual = RandomSteps(min(settings.envs, 64), "visual")
+    for play in (symbolic, visual):
+        play(0.1)  # first calls pay for imports, caches and memory
+    rates: list[tuple[float, float, float]] = []
+    for repeat in range(settings.repeats):  # in turn, so that a busy moment of the machine hits all three
+        settings.tell(f"random steps, {repeat + 1} of {settings.repeats}")
+        rates.append((symbolic(1.0), visual(1.0), pole(0.5)))
+    ours, panels, theirs = (list(each) for each in zip(*rates, strict=True))
+    for env, name, values, unit, target in (
+        (symbolic, "observations and infos included", ours, "steps/s", 500_000),
+        (visual, "panels drawn", panels, "panels/s", 5_000),
+    ):
+        rate, yardstick = median(values), median(theirs)
+        yield Measurement(
+            f"HALMA random steps, {env.kind}, batch of {env.env.num_envs}, {name}",
+            unit,
+            rate,
+            max(values),
+            POLE,
+            yardstick,
+            rate / yardstick,
+            f"{target:,} {unit}",
+            rate >= target,
+        )
+
+
+def _mazes(settings: Settings, pole: CartPoleRandom) -> Measurement:
+    from gumption.envs.halma import Mazes, sample_mazes
+
+    taken = []
+    for seed in range(settings.repeats + 1):
+        started = perf_counter()
+        Mazes(sample_mazes(100, seed))
+        taken.append(perf_counter() - started)
+    taken.pop(0)  # pays for imports
+    return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), 0.1)
+
+
+def _tests(settings: Settings, pole: CartPoleRandom) -> Measurement:
+    """The memory is half of random options, half of an actor that acts by the knowledge which that half gives."""
+    from gumption.agents.halma.acting import RandomActor
+    from gumption.agents.halma.guidance import KnowledgeActor
+    from gumption.agents.halma.knowledge import HALMAKnowledge
+    from gumption.envs.halma import Memory
+    from gumption.envs.halma.mazes import MAZES
+    from gumption.envs.halma.memory import FOLDER, MemoryWriter
+    from gumption.envs.halma.split_files import make_splits, read_run
+
+    episodes = settings.episodes
+    settings.tell(f"a memory of {episodes:,} episodes")
+    with TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        with closing(MemoryWriter(run / FOLDER, 5)) as writer:
+            mazes = remember(RandomActor(5), episodes // 2, writer, first=0)
+        mazes.save(run / MAZES)
+        seen = Memory.load(run / FOLDER)
+        knowing = KnowledgeActor(HALMAKnowledge.of_memory(seen), 5)
+        with closing(MemoryWriter(run / FOLDER, 5, keep=len(seen))) as writer:
+            remember(knowing, episodes - episodes // 2, writer, first=episodes // 2)
+        taken, transitions, made = [], 0, {}
+        for repeat in range(min(settings.repeats, 3)):
+            settings.tell(f"tests for {episodes:,} episodes, {repeat + 1}")
+            started = perf_counter()
+            experience = read_run(run)
+            splits = make_splits(experience, Path(folder) / f"splits-{repeat}", seed=repeat)
+            taken.append(perf_counter() - started)
+            transitions = experience.knowledge.records
+            made = {test: len(splits[test]) for test in splits}
+    return _duration(
+        f"tests for a memory of {episodes:,} episodes ({transitions:,} moves, half of them at random), checked",
+        taken,
+        pole(0.5),
+        60,
+        {"mazes": made},
+    )
+
+
+def _training(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]:
+    from gumption.agents.halma.config import HALMAConfig
+    from gumption.agents.halma.train import train_td3
+
+    settings.tell(f"a slice of training, {settings.slice} episodes")
+    before = pole(0.5)
+    final = train_td3(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
+    yardstick = (before + pole(0.5)) / 2
+    rate = final["steps_per_s"]
+    yield Measurement(
+        f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}",
+        "steps/s",
+        rate,
+        rate,
+        POLE,
+        yardstick,
+        rate / yardstick,
+    )
+    if SAVED.is_file():
+        yield from _saved_training(yardstick)
+
+
+def _whole_training(config: HALMAConfig, settings: Settings, pole: CartPoleRandom) -> Measurement:
+    """One agent's whole training, with nothing else running: all cores are its own."""
+    from gumption.agents.halma.evaluation import label
+    from gumption.agents.halma.train import train_td3
+
+    settings.tell(f"a whole training, {label(config)}, {config.episodes:,} episodes: minutes")
+    before = pole(0.5)
+    seconds = train_td3(config, progress=False).final["wall_s"]
+    return _duration(
+        f"HALMA training, {label(config)}, {config.episodes:,} episodes on {config.device}: one run alone",
+        [seconds],
+        (before + pole(0.5)) / 2,
+        FULL_LIMIT,
+    )
+
+
+def _saved_training(rate: float) -> Iterator[Measurement]:
+    """Whole trainings, as long as the runs of the saved Table 1 took."""
+    results = read_json(SAVED)
+    for row in results["rows"]:
+        if row["wall_s"] is None or row["column"]["config"]["episodes"] != FULL_EPISODES:
+            continue
+        made = row.get("made", results)
+        yield _duration(
+            f"HALMA training, {row['condition']}, {FULL_EPISODES:,} episodes: mean of the {len(row['seeds'])} runs of "
+            f"{results['experiment']}, {made['workers']} at a time",
+            [row["wall_s"]],
+            rate,
+            FULL_LIMIT,
+            {"hardware": made["hardware"]},
+        )
+
+
+def _duration(
+    what: str, taken: list[float], rate: float, limit: float, details: dict[str, Any] | None = None
+) -> Measurement:
+    """Seconds beside those of as many steps of CartPole at that rate."""
+    yardstick, seconds = MANY_STEPS / rate, median(taken)
+    return Measurement(
+        what,
+        "s",
+        seconds,
+        min(taken),
+        f"{MANY_STEPS:,} steps of CartPole-v1",
+        yardstick,
+        seconds / yardstick,
+        f"{limit / 60:g} minutes" if limit > 60 else f"{limit:g} s",
+        seconds < limit,
+        details or {},
+    )
+
+
+def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> Any:
+    """Play so many episodes in the 100 mazes of seed 0, write down every move, and return the `Mazes`.
+
+    :param first: number of the first episode.
+    """
+    from gumption.agents.halma.acting import first_percept, next_percept
+    from gumption.envs.halma import HALMAVectorEnv
+    from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID
+
+    env = HALMAVectorEnv(min(episodes, 250))
+    env.reset(seed=first)
+    rng = np.random.default_rng(first)
+    number = first + np.arange(env.num_envs)
+    begun, percept = first + env.num_envs, first_percept(env)
+    while (playing := number < first + episodes).any():
+        options = actor.act(percept, rng)
+        told = env.move(options)
+        over = told.trial_over | told.done
+        flags = (VALID * told.valid + REACHED * told.reached + TRIAL_OVER * over).astype(np.uint8)
+        records = (told.before, options, told.after, told.maze, told.trial, number, flags)
+        writer.append(*(part[playing] for part in records))
+        number[told.done] = begun + np.arange(told.done.sum())
+        begun += int(told.done.sum())
+        percept = next_percept(env, options, told)
+    return env.mazes
+
+
+class RandomSteps:
+    """Plays a batch of HALMA environments with random options through Gymnasium's step."""
+
+    def __init__(self, num_envs: int, kind: str) -> None:
+        from gumption.envs.halma import HALMAVectorEnv
+
+        self.kind = kind
+        self.env = HALMAVectorEnv(num_envs, observation=kind)
+        self.env.reset(seed=0)
+
+    def __call__(self, seconds: float) -> float:
+        """Steps per second over about so many seconds, drawing the options included."""
+        env, steps = self.env, 0
+        started = perf_counter()
+        while (passed := perf_counter() - started) < seconds:
+            env.step(env.random_actions())
+            steps += env.num_envs
+        return steps / passed

@@ -1,0 +1,226 @@
+"""`gumption play halma`: find the goals of mazes that are not shown, by coloured digits, in trials like an agent's."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gumption.data import InputError
+from gumption.scripts.session import Record, Session, answer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gumption.envs.halma.env import Outcome
+    from gumption.envs.halma.measures import Measures
+
+app = typer.Typer(add_completion=False)
+
+SCHEMA = "gumption/play-halma/1"
+INTRODUCTION = """You stand in a maze that you do not see. What you see are coloured digits, none of them zero:
+  red, orange, yellow, green          how far it is to the left, up, right, down: to a wall, and where a colour has
+                                      two digits, the lesser one to the nearest crossing
+  cyan, blue, purple, white           how far the goal lies to the left, up, right, down
+  circle, triangle, square, pentagon  a hint: go left, up, right, down
+Type a direction and up to {most} numbers from 0 to 3, which add up to a move, such as: right 2+3
+It is made as a whole, or not at all where a wall is in the way. You have {trials} trials in each maze; the first one
+explores, the others can take what you know by then. q stops; the same command goes on later."""
+
+
+@app.command("halma", epilog="Example: gumption play halma --mazes 2 --trials 3 --out me.json")
+def play(
+    mazes: Annotated[int, typer.Option(min=1, help="How many mazes.")] = 3,
+    trials: Annotated[int, typer.Option(min=1, help="Trials in each maze; agents have 10.")] = 10,
+    max_opt_len: Annotated[int, typer.Option(min=1, help="Numbers in a move: 5, or as in the ablation 1 or 3.")] = 5,
+    mean_depth: Annotated[float, typer.Option(help="Of dead ends, in cells: 2 as for training, 5 as in tests.")] = 2,
+    mean_branches: Annotated[float, typer.Option(help="Dead ends of a maze.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the mazes.")] = 0,
+    show_maze: Annotated[bool, typer.Option("--show-maze", help="Show the maze too, which agents never see.")] = False,
+    out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
+) -> None:
+    """Play HALMA by the protocol of agents: trials in hidden mazes, counted against the oracle (Xie et al., 2021, 3.3).
+
+    The result is kept after every trial, so a game that was interrupted goes on where it stopped.
+    """
+    settings = {
+        "mazes": mazes,
+        "trials": trials,
+        "max_opt_len": max_opt_len,
+        "mean_depth": mean_depth,
+        "mean_branches": mean_branches,
+        "show_maze": show_maze,
+    }
+    game = Game(settings, seed)
+    session = Session(out, game.description, mazes * trials, "trial", game.summary)
+    game.replay(session.records, out)
+    if session.play(INTRODUCTION.format(most=max_opt_len, trials=trials), game.play_trial):
+        won, valid, efficiency = (session.result[name] for name in ("rho_g", "rho_a", "rho_p"))
+        print(
+            f"Done: {won:.0%} of the trials won (rho_g), {valid:.0%} of the moves valid (rho_a), "
+            f"efficiency {efficiency:.0%} of the oracle's (rho_p). Result: {out}"
+        )
+
+
+class Game:
+    """The mazes, where the player is, and what the trials came to."""
+
+    def __init__(self, settings: dict[str, Any], seed: int) -> None:
+        """:raises InputError: bad settings."""
+        from gumption.envs.halma import HALMAVectorEnv
+
+        self.settings, self.trials = settings, settings["trials"]
+        self.played: list[Measures] = []  # of each maze whose trials are over
+        self.env = HALMAVectorEnv(
+            1,
+            num_mazes=settings["mazes"],
+            maze_seed=seed,
+            **{name: settings[name] for name in ("trials", "max_opt_len", "mean_depth", "mean_branches")},
+        )
+        self.description = {
+            "schema": SCHEMA,
+            "world": "halma",
+            "settings": settings,
+            "mazes_hash": self.env.mazes.fingerprint,
+            "seed": seed,
+        }
+
+    def summary(self, _: list[Record]) -> dict[str, float | None]:
+        """Means over the mazes whose trials are all played: trials won, valid moves, efficiency (paper, 3.3)."""
+        names = ("rho_g", "rho_a", "rho_p")
+        if not self.played:
+            return dict.fromkeys(names)
+        return {name: sum(float(getattr(of, name)[0]) for of in self.played) / len(self.played) for name in names}
+
+    def replay(self, records: list[Record], file: Path) -> None:
+        """Make the moves of all records again, to stand where they lead to.
+
+        :raises InputError: records that this game cannot have.
+        """
+        try:
+            for number, record in enumerate(records):
+                trial = self._begin(number)[1]
+                for option in record["options"]:
+                    self._move(option)
+                self._end(trial)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{file}: a trial's moves cannot be made again ({error!r}); give another --out") from None
+
+    def _begin(self, number: int) -> tuple[int, int]:
+        """Which maze and trial comes; with the first trial the player enters the maze."""
+        import numpy as np
+
+        from gumption.envs.halma.measures import Tally
+
+        maze, trial = divmod(number, self.trials)
+        if trial == 0:
+            self.env.set_mazes(np.array([maze]))
+            self.tally = Tally(self.env)
+        return maze, trial
+
+    def _move(self, option: list[int]) -> Outcome:
+        import numpy as np
+
+        outcome = self.env.move(np.array([option]))
+        self.tally.add(outcome)
+        return outcome
+
+    def _end(self, trial: int) -> None:
+        if trial == self.trials - 1:
+            self.played.append(self.tally.measures())
+
+    def play_trial(self, done: int) -> Record | None:
+        """The record of a trial, by its number in the game; None if the player stops."""
+        from gumption.envs.halma import oracle_trials
+
+        maze, trial = self._begin(done)
+        record: Record = {"maze": maze, "trial": trial, "options": [], "success": False, "seconds": 0.0}
+        if self.tally.over[0]:
+            print(f"No steps are left in maze {maze + 1}: its trial {trial + 1} counts as failed.\n")
+            self._end(trial)
+            return record
+        oracle = oracle_trials(self.env.mazes[maze], self.env.max_opt_len)
+        record["oracle"] = len(oracle.planned if trial else oracle.exploring)
+        print(f"maze {maze + 1} of {self.settings['mazes']}, trial {trial + 1} of {self.trials}")
+        start, refused, over = time.monotonic(), 0, False
+        trail = [self._cell()]
+        while not over:
+            self._show(trail)
+            option = _ask(self.env.max_opt_len)
+            if option is None:
+                return None
+            outcome = self._move(option)
+            record["options"].append(option)
+            over, record["success"] = bool(outcome.trial_over[0] | outcome.done[0]), bool(outcome.reached[0])
+            if not outcome.valid[0]:
+                refused += 1
+                print("refused: a wall is in the way\n" if sum(option[1:]) else "refused: 0 is no move\n")
+            elif not over:
+                print(f"moved {sum(option[1:])}\n")
+                trail.append(self._cell())
+        record["seconds"] = round(time.monotonic() - start, 1)
+        end = "The goal" if record["success"] else "No steps are left"
+        print(f"{end}, after {_moves(len(record['options']))} ({refused} refused). The oracle: {record['oracle']}.\n")
+        self._end(trial)
+        return record
+
+    def _cell(self) -> tuple[int, int]:
+        return self.env.mazes.cell(int(self.env.maze_index[0]), int(self.env.cell[0]))
+
+    def _show(self, trail: list[tuple[int, int]]) -> None:
+        from rich.console import Console
+
+        from gumption.envs.halma.render import maze_lines
+
+        if self.settings["show_maze"]:
+            print("\n".join(maze_lines(self.env.mazes[int(self.env.maze_index[0])], self._cell(), trail)) + "\n")
+        console = Console(highlight=False)
+        for colour, rgb, shown in panel_by_colour(self.env.rows[0]):
+            console.print(f"  {colour:<8}{shown}", style=f"rgb({rgb[0]},{rgb[1]},{rgb[2]})")
+
+
+def panel_by_colour(row: np.ndarray) -> list[tuple[str, tuple[int, int, int], str]]:
+    """What a panel row (11,) shows, without what it means: colours in their order, what to print them in, digits."""
+    from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, SHAPES, row_digits
+    from gumption.envs.halma.visual import RGB
+
+    digits = row_digits(row)
+    lines = [
+        (colour, RGB[colour], "  ".join(str(digit.value) for digit in digits if digit.colour == colour))
+        for colour in (*COLOURS, *GOAL_COLOURS)
+        if any(digit.colour == colour for digit in digits)
+    ]
+    return [*lines, ("hint", RGB["grey"], SHAPES[row[10] - 1])] if row[10] else lines
+
+
+def parse_option(typed: str, max_opt_len: int) -> list[int]:
+    """A direction and `max_opt_len` primitives, from such as "right 2+3"; l, u, r, d will do for the direction.
+
+    :raises InputError: it cannot be understood.
+    """
+    from gumption.envs.halma.maze import DIRECTIONS
+
+    name, _, rest = typed.strip().lower().partition(" ")
+    directions = [d for d, direction in enumerate(DIRECTIONS) if name in (direction, direction[0])]
+    parts = [part.strip() for part in rest.split("+")]
+    if not directions or len(parts) > max_opt_len or any(part not in ("0", "1", "2", "3") for part in parts):
+        raise InputError(
+            f"{typed!r} is no move: left, up, right or down (or l, u, r, d), then 1 to {max_opt_len} numbers from 0 to "
+            "3 with + between them, such as right 2+1; q stops"
+        )
+    return [directions[0], *map(int, parts), *[0] * (max_opt_len - len(parts))]
+
+
+def _ask(max_opt_len: int) -> list[int] | None:
+    while (typed := answer()) is not None:
+        try:
+            return parse_option(typed, max_opt_len)
+        except InputError as error:
+            print(error)
+    return None
+
+
+def _moves(count: int) -> str:
+    return f"{count} move{'' if count == 1 else 's'}"

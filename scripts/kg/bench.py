@@ -1,0 +1,43 @@
+"""The case `kg` of `gumption bench`: training, filtered ranking and stores, each beside a peer in the same run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gumption.scripts.measurement import BenchSettings, Case, Measurement
+from gumption.scripts.parts import read_parts
+
+
+@dataclass(frozen=True)
+class Settings(BenchSettings):
+    """What the case runs on."""
+
+    wn18rr: Annotated[
+        str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking.")
+    ] = None
+    triples: Annotated[int, typer.Option(min=100, help="Facts in each store.")] = 500_000
+
+
+def kg_case(settings: Settings) -> Iterator[Measurement]:
+    """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
+    from .bench_ranking import ranking_rows
+    from .bench_stores import store_rows
+    from .bench_training import fact_sets, one_thread, training_case
+
+    ranked = None if settings.wn18rr is None else read_parts(Path(settings.wn18rr))  # a wrong folder is told at once
+    yield from training_case(settings, fact_sets())
+    if ranked is None:
+        print("bench kg: ranking is not measured: give --wn18rr FOLDER", file=sys.stderr)
+    else:
+        with one_thread():
+            yield from ranking_rows(settings, *ranked)
+    yield from store_rows(settings, settings.triples)
+
+
+CASES = {"kg": Case(kg_case, Settings, "The case kg")}

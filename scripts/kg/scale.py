@@ -1,0 +1,247 @@
+"""What fits where: bytes and rates measured on this machine, and the calculation for large graphs that rests on them.
+
+Training takes memory by the entity (parameters, Adagrad's sums, their gradient, the copy in low precision) and matrix
+work by the query and entity: 6 * 2 * rank * N operations for each query, in the three products of complex_training.py.
+A store takes disk by the fact. Each is measured at two sizes, so that what a process takes for itself falls out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from gumption.data.writing import write_json
+from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
+from gumption.scripts.jobs import read_json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+# In a process of its own, because the most memory that a process ever took does not go down again. Linux tells it as
+# VmHWM; ru_maxrss there begins with that of the process which started this one.
+_TRAIN = """
+import json, re, sys, time
+from pathlib import Path
+import numpy as np
+import torch
+from gumption.kg.links.complex_training import Training
+from gumption.kg.links.training_settings import TrainingSettings
+entities, rank, facts, batch_size = map(int, sys.argv[1:])
+torch.set_num_threads(1)
+draw = np.random.default_rng(0)
+ids = np.stack([draw.integers(limit, size=facts) for limit in (entities, 20, entities)], axis=1)
+settings = TrainingSettings(rank=rank, batch_size=batch_size, precision="bfloat16")
+training = Training(ids, entities, 20, settings, torch.device("cpu"))
+training.run_epoch()
+seconds = []
+for _ in range(2):
+    started = time.process_time()
+    training.run_epoch()
+    seconds.append(time.process_time() - started)
+peak = 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+print(json.dumps({"peak_bytes": peak, "cpu_s": min(seconds), "queries": len(training.queries)}))
+"""
+
+
+@dataclass(frozen=True)
+class Large:
+    """A graph from outside: entities and facts as its authors count them."""
+
+    name: str
+    entities: int
+    facts: int
+    source: str
+
+
+LARGE = (
+    Large("Wikidata5M", 4_594_485, 20_614_279, "Wang et al. (2021), KEPLER, Table 1: training part"),
+    Large("ConceptNet 5.7, all languages", 28_000_000, 34_000_000, "nodes and assertions of the 5.7 release, rounded"),
+)
+RANKS = (100, 500)
+BATCH = 256
+
+
+def measure(scale: int = 1) -> dict[str, Any]:
+    """Bytes an entity and a fact, and rates. :param scale: divides the sizes, for tests."""
+    facts = 2048 // scale
+    training = {}
+    for rank in RANKS:
+        small, large = 50_000 // scale, 150_000 // scale
+        at = {size: _train(size, rank, facts) for size in (small, large)}
+        work = 6 * 2 * rank * (at[large]["queries"] * large - at[small]["queries"] * small)
+        training[str(rank)] = {
+            "bytes_per_entity": (at[large]["peak_bytes"] - at[small]["peak_bytes"]) / (large - small),
+            "operations_per_cpu_s": work / max(at[large]["cpu_s"] - at[small]["cpu_s"], 1e-9),
+            "sizes": [small, large],
+        }
+    return {"training": training, "store": _store(200_000 // scale)}
+
+
+def calculate(measured: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each large graph and rank. Queries are taken to be two a fact, the most there can be."""
+    rows = []
+    for graph in LARGE:
+        for rank in RANKS:
+            of_rank = measured["training"][str(rank)]
+            operations = 6 * 2 * rank * graph.entities * 2 * graph.facts
+            rows.append(
+                {
+                    "graph": graph.name,
+                    "entities": graph.entities,
+                    "facts": graph.facts,
+                    "rank": rank,
+                    "training_bytes": graph.entities * of_rank["bytes_per_entity"],
+                    "operations_per_epoch": operations,
+                    "core_days_per_epoch": operations / of_rank["operations_per_cpu_s"] / 86_400,
+                    "hours_at_100_teraflops": operations / 1e14 / 3600,
+                    "disk_bytes": graph.facts * measured["store"]["disk_bytes_per_fact"],
+                    "load_hours": graph.facts / measured["store"]["facts_per_s"] / 3600,
+                    "array_bytes": graph.facts * 24,
+                }
+            )
+    return rows
+
+
+class ScaleRuns(Kind):
+    """A measurement of this machine, and the calculation that rests on it."""
+
+    title = "kg-scale"
+
+    def run(self, job: Job, progress: bool) -> None:
+        """Measure, by the "scale" of the settings."""
+        write_json(job.directory / FINAL, measure(job.settings["scale"]))
+
+    def told(self, job: Job) -> str:
+        """What a fact takes on disk."""
+        return f"{read_json(job.directory / FINAL)['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """What was measured, and the rows of the calculation."""
+        measured = read_json(next(iter(runs.values())) / FINAL)
+        return {"measured": measured, "large": calculate(measured)}
+
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """The calculation, and what was measured."""
+        return markdown(results)
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """The whole table is what a page shows."""
+        return markdown(results)
+
+    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
+        """The main columns."""
+        from rich.table import Table
+
+        table = Table("graph", "facts", "rank", "memory of training", "store on disk", title=results["title"])
+        for row in results["rows"][0]["large"]:
+            sizes = _size(row["training_bytes"]), _size(row["disk_bytes"])
+            table.add_row(row["graph"], f"{row['facts']:,}", str(row["rank"]), *sizes)
+        return table
+
+
+EXPERIMENTS = {
+    "kg-scale": Experiment(
+        "kg-scale",
+        "-",
+        "What of a graph fits where, from bytes and rates measured here",
+        ScaleRuns(),
+        {"this machine": Condition({"scale": 1})},
+        seeds=1,
+    )
+}
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The calculation as a table, with what was measured and from where the sizes are."""
+    [found], machine = results["rows"], results["hardware"]
+    measured = found["measured"]
+    lines = [
+        "| graph | entities | facts | rank | memory of training | processes of 80 GB | matrix work an epoch "
+        "| here, one core | at 100 TFLOP/s | store on disk | loading it |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found["large"]:
+        cells = [
+            row["graph"],
+            f"{row['entities']:,}",
+            f"{row['facts']:,}",
+            str(row["rank"]),
+            _size(row["training_bytes"]),
+            str(-int(-row["training_bytes"] // 72e9)),  # a tenth is left for logits and the rest
+            f"{row['operations_per_epoch']:.1e}",
+            f"{row['core_days_per_epoch']:,.1f} days",
+            f"{row['hours_at_100_teraflops']:.2f} h",
+            _size(row["disk_bytes"]),
+            f"{row['load_hours']:.1f} h",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", "Measured here:", ""]
+    for rank, one in measured["training"].items():
+        low, high = one["sizes"]
+        rate = f"{one['operations_per_cpu_s'] / 1e9:,.0f} GFLOP/s on a core"
+        lines.append(
+            f"- training at rank {rank} with bfloat16 products and batches of {BATCH} queries, {low:,} and {high:,} "
+            f"entities: {one['bytes_per_entity']:,.0f} bytes an entity, {rate};"
+        )
+    store = measured["store"]
+    lines += [
+        f"- a graph on disk, {store['facts']:,} facts: {store['disk_bytes_per_fact']:,.0f} bytes a fact, "
+        f"{store['facts_per_s']:,.0f} facts/s loaded from a file.",
+        "",
+        "Two queries a fact are assumed, the most there can be; facts that share a query make it less. Processes share "
+        "the entities, and with them memory and work. Rates of other machines are not measured: the column at "
+        "100 TFLOP/s is what a card that sustains as much would take. Sizes: "
+        + "; ".join(f"{one.name}: {one.source}" for one in LARGE)
+        + ".",
+        "",
+        f"Command: `{results['command']}`",
+        "",
+        f"Machine: {machine['cpu']}, {machine['cores']} cores. Versions: "
+        + ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+        + ".",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _train(entities: int, rank: int, facts: int) -> dict[str, float]:
+    command = [sys.executable, "-c", _TRAIN, *map(str, (entities, rank, facts, BATCH))]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
+
+
+def _store(facts: int) -> dict[str, float]:
+    """Disk and time of a store with so many facts, loaded in two halves: the second one is what is told."""
+    import numpy as np
+
+    from gumption.kg import KnowledgeGraph
+
+    draw = np.random.default_rng(0)
+    ids = np.stack([draw.integers(limit, size=facts) for limit in (facts // 10, 20, facts // 10)], axis=1)
+    with TemporaryDirectory() as folder:
+        sizes, seconds, counts = [], [], []
+        for number, half in enumerate(np.array_split(ids, 2)):
+            path = Path(folder) / f"{number}.tsv"
+            lines = (f"thing {s}\trelation {r}\tthing {o}\n" for s, r, o in half.tolist())
+            path.write_text("".join(lines), encoding="utf-8")
+            started = perf_counter()
+            with KnowledgeGraph(Path(folder) / "graph") as graph:
+                counts.append(graph.load_file(path, graph="random"))
+            seconds.append(perf_counter() - started)
+            sizes.append(sum(file.stat().st_size for file in (Path(folder) / "graph").rglob("*") if file.is_file()))
+    return {
+        "facts": sum(counts),
+        "disk_bytes_per_fact": sizes[1] / sum(counts),
+        "facts_per_s": counts[1] / seconds[1],
+    }
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e9:,.1f} GB"

@@ -1,0 +1,83 @@
+"""Commands that serve several worlds: each brings options of its own, and one that is of no use is refused.
+
+The options of an owner are the fields of a dataclass, annotated as typer's parameters are.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from gumption.data import InputError
+
+_TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
+
+
+def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
+    """Refuse options that were given and are of no use.
+
+    :param owners: parameters that belong to one kind of thing only, and to which.
+    :param kind: the kind that is asked for; `what` it is.
+    :raises InputError: one of them belongs to another kind.
+    """
+    for name, owner in owners.items():
+        source = context.get_parameter_source(name)
+        if owner != kind and source is not None and source.name == _TYPED:
+            raise InputError(f"--{name.replace('_', '-')} is for {owner}; {what} has no use for it")
+
+
+def with_options(command: Callable[..., None], owners: Mapping[str, type[Any]]) -> Callable[..., None]:
+    """The command, which takes **given last, with the options of every owner as parameters of its own.
+
+    :param owners: the dataclass of the options of each owner, by the heading that the help shows above them.
+    """
+    own = [one for one in signature(command, eval_str=True).parameters.values() if one.kind != Parameter.VAR_KEYWORD]
+    added: dict[str, Parameter] = {}
+    for title, options in owners.items():
+        for name, (kind, told, default) in _fields(options).items():
+            told = copy(told)
+            told.rich_help_panel = title
+            added.setdefault(
+                name, Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
+            )
+
+    @wraps(command)
+    def whole(**given: Any) -> None:
+        command(**given)
+
+    whole.__signature__ = Signature([*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), *added.values()])  # pyright: ignore[reportAttributeAccessIssue]
+    whole.__annotations__ = {name: one.annotation for name, one in whole.__signature__.parameters.items()}  # pyright: ignore[reportAttributeAccessIssue]
+    return whole
+
+
+def own_options(
+    context: typer.Context,
+    given: Mapping[str, Any],
+    owners: Mapping[str, type[Any]],
+    wanted: Collection[str],
+    what: str,
+) -> dict[str, dict[str, Any]]:
+    """The options of the owners that are wanted, by their headings, from all that `with_options` added.
+
+    :param what: what was asked for, in messages.
+    :raises InputError: an option was given that none of them has.
+    """
+    mine = {title: {name: given[name] for name in _fields(owners[title])} for title in wanted}
+    used = {name for options in mine.values() for name in options}
+    others = {name: title for title, options in owners.items() for name in _fields(options) if name not in used}
+    refuse_foreign(context, others, "", what)
+    return mine
+
+
+def _fields(options: type[Any]) -> dict[str, tuple[Any, Any, Any]]:
+    """(type, typer's information, default) of each field that is an option."""
+    hints = get_type_hints(options, include_extras=True)
+    return {
+        field.name: (*get_args(hints[field.name]), field.default)
+        for field in fields(options)
+        if get_origin(hints[field.name]) is Annotated
+    }

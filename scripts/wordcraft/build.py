@@ -1,0 +1,110 @@
+"""`gumption kg build wordcraft`: the facts of a recipe book."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gumption.scripts.kg.output import Json, print_json, print_table
+from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
+
+app = typer.Typer(add_completion=False)
+
+PARTS = ("all", "train", "test")
+OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "valid_ratio")
+NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
+
+
+EPILOG = """Example: gumption kg build wordcraft --out runs/kg.nq --partition train --partition test
+
+Example: gumption kg build wordcraft --out runs/kg.nq --memory memories/mine
+"""
+
+
+@app.command(epilog=EPILOG)
+def build(
+    context: typer.Context,
+    out: Annotated[str, typer.Option(help=PLACE)],
+    update: Update = None,
+    recipe_book: Annotated[str, typer.Option(help="Name of a shipped recipe book, or a file.")] = "commonsense",
+    partition: Annotated[
+        list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option(help="How train and test are drawn: by_recipe, by_goal, by_task, ...")
+    ] = "by_recipe",
+    train_ratio: Annotated[float, typer.Option(help="Share of the training part.")] = 0.8,
+    split_seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    valid_ratio: Annotated[
+        float,
+        typer.Option(help="Share of the training pairs whose facts go to wordcraft/valid, to choose settings by."),
+    ] = 0.0,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="Instead: what an agent saw, in a folder that RecordMemory wrote; other graphs stay."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The facts of a recipe book: graph wordcraft/PART, and each recipe as a node in wordcraft/PART/recipes.
+
+    With --memory those of the recipes that an agent saw made: wordcraft/NAME and wordcraft/NAME/recipes, after the
+    folder's name, and in wordcraft/NAME/evidence how often it saw each.
+    """
+    from gumption.data import InputError
+
+    if memory is not None:
+        given = [name for name in OF_A_BOOK if _is_given(context, name)]
+        if given:
+            raise InputError(
+                f"--{given[0].replace('_', '-')} is for the facts of a recipe book; --memory takes none of it"
+            )
+        check_place(out)
+        _of_memory(memory, out, update, as_json)
+        return
+    parts = list(dict.fromkeys(partition or ["all"]))
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise InputError(f"--partition {unknown[0]!r} is not one of {', '.join(PARTS)}")
+    if valid_ratio and "train" not in parts:
+        raise InputError("--valid-ratio takes facts out of the training part: add --partition train, or leave it out")
+    if valid_ratio:
+        parts.insert(parts.index("train") + 1, "valid")
+    check_place(out)
+
+    from gumption.envs.wordcraft import facts, recipe_facts
+
+    how: dict[str, Any] = {"split_mode": split, "train_ratio": train_ratio, "split_seed": split_seed}
+    how["valid_ratio"] = valid_ratio
+    stated = {}
+    for part in parts:
+        stated[f"wordcraft/{part}"] = list(facts(recipe_book, split=part, **how))
+        stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, split=part, **how))
+
+    with changed_graph(out, update, anew=True) as graph:
+        for name, triples in stated.items():
+            graph.add(triples, graph=name)
+        counts = graph.graphs()
+    _show(out, counts, as_json)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _of_memory(folder: Path, out: str, update: str | None, as_json: bool) -> None:
+    from gumption.envs.wordcraft import Memory, add_memory
+
+    memory = Memory.load(folder)
+    if memory.warning:
+        print(f"warning: {memory.warning}", file=sys.stderr)
+    with changed_graph(out, update) as graph:
+        counts = add_memory(graph, memory, folder.resolve().name)
+    _show(out, counts, as_json)
+
+
+def _show(out: str, counts: dict[str, int], as_json: bool) -> None:
+    if as_json:
+        print_json({"out": out, "graphs": counts})
+    else:
+        print_table(["graph", "facts"], list(counts.items()), f"written to {out}")

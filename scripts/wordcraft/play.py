@@ -1,0 +1,145 @@
+"""`gumption play wordcraft`: training tasks with feedback, then test tasks without."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gumption.data import InputError
+from gumption.scripts.session import Record, Session, answer
+
+if TYPE_CHECKING:
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+
+app = typer.Typer(add_completion=False)
+
+SCHEMA = "gumption/play/1"
+INTRODUCTION = """Two things from the table make a third. Choose them by their numbers, one after the other;
+the same one may be chosen twice. q stops; the same command goes on later."""
+
+
+@app.command("wordcraft", epilog="Example: gumption play wordcraft --distractors 8 --out me.json")
+def play(
+    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
+    distractors: Annotated[int, typer.Option(help="Entities on the table that the task does not need.")] = 8,
+    seed: Annotated[int, typer.Option(help="Draws the tasks and their tables.")] = 0,
+    split_seed: Annotated[int, typer.Option(help="Of the 80/20 split by recipe, as in the experiments.")] = 0,
+    train_tasks: Annotated[int, typer.Option(min=0, help="Tasks with feedback, to learn the game.")] = 40,
+    test_tasks: Annotated[int, typer.Option(min=1, help="Tasks without feedback, which count.")] = 40,
+    out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
+) -> None:
+    """Play training tasks with feedback, then test tasks without (Jiang et al., 2020, Appendix C.5).
+
+    The result is kept after every task, so a game that was interrupted goes on where it stopped.
+    """
+    from gumption.envs.wordcraft import RecipeBook
+
+    settings = {
+        "depth": 1,
+        "num_distractors": distractors,
+        "split": "by_recipe",
+        "train_ratio": 0.8,
+        "split_seed": split_seed,
+    }
+    game = Game(RecipeBook.load(recipe_book), settings, seed, {"train": train_tasks, "test": test_tasks})
+    session = Session(out, game.description, train_tasks + test_tasks, "task", summary)
+    if session.play(INTRODUCTION, game.play_task):
+        print(f"Done: {session.result['success']:.0%} of {test_tasks} test tasks solved. Result: {out}")
+
+
+def summary(records: list[Record]) -> dict[str, float | None]:
+    """Share of the tasks that were solved: of the test tasks, which count, and of the training tasks."""
+    shares: dict[str, float | None] = {}
+    for part, name in (("test", "success"), ("train", "train_success")):
+        won = [record["success"] for record in records if record["part"] == part]
+        shares[name] = sum(won) / len(won) if won else None
+    return shares
+
+
+class Game:
+    """Which tasks, on which tables, and how one is played."""
+
+    def __init__(self, book: Any, settings: dict[str, Any], seed: int, tasks: dict[str, int]) -> None:
+        """:raises InputError: more tasks than the split has."""
+        from gumption.envs.wordcraft import WordCraftVectorEnv
+
+        self.seed, self.wanted = seed, tasks
+        self.envs = {
+            part: WordCraftVectorEnv(1, recipe_book=book, partition=part, autoreset_mode="Disabled", **settings)
+            for part in tasks
+        }
+        self.chosen = {part: self._choose(part) for part in tasks}
+        self.description = {
+            "schema": SCHEMA,
+            "world": "wordcraft",
+            "settings": settings,
+            "book": {"name": book.name, "hash": book.hash},
+            "split_hash": self.envs["test"].split.hash,
+            "seed": seed,
+            "tasks": tasks,
+        }
+
+    def _choose(self, part: str) -> list[int]:
+        """Task indices of a part, drawn without repetition."""
+        import numpy as np
+
+        env = self.envs[part]
+        tasks = env.split.tasks(part)
+        if self.wanted[part] > len(tasks):
+            raise InputError(f"--{part}-tasks is {self.wanted[part]}; the split has {len(tasks)}")
+        rng = np.random.Generator(np.random.PCG64([self.seed, part == "test"]))
+        return rng.choice(tasks, self.wanted[part], replace=False).tolist()
+
+    def play_task(self, done: int) -> Record | None:
+        """The record of a task, by its number in the game; None if the player stops."""
+        import numpy as np
+
+        from gumption.envs.wordcraft.render import as_text
+
+        part = "train" if done < self.wanted["train"] else "test"
+        number = done if part == "train" else done - self.wanted["train"]
+        if number == 0 and part == "test":
+            print("Now the tasks that count. There is no feedback from here on.\n")
+        print(f"{'training' if part == 'train' else 'test'} task {number + 1} of {self.wanted[part]}")
+        env, index = self.envs[part], self.chosen[part][number]
+        # Every table has a generator of its own: a game that goes on shows what the whole game would have shown.
+        env.np_random = np.random.Generator(np.random.PCG64([self.seed, part == "test", number]))
+        env.set_tasks(np.array([index]))
+        state = env.describe(0)
+        record = {"part": part, "task": index, "goal": state["goal"], "table": state["table"], "chosen": []}
+        start = time.monotonic()
+        over = False
+        while not over:
+            print(as_text(env.describe(0)), end="")
+            slot = _ask(len(env.describe(0)["table"]))
+            if slot is None:
+                return None
+            record["chosen"].append(env.describe(0)["table"][slot])
+            _, _, terminated, _, infos = env.step(np.array([slot]))
+            over, record["success"] = bool(terminated[0]), bool(infos["success"][0])
+        record["seconds"] = round(time.monotonic() - start, 1)
+        if part == "train":
+            print(_feedback(env, index, record))
+        print()
+        return record
+
+
+def _ask(slots: int) -> int | None:
+    """The slot that the player chooses; None to stop."""
+    while (typed := answer()) is not None:
+        if typed.isascii() and typed.isdigit() and int(typed) < slots:
+            return int(typed)
+        print(f"a number from 0 to {slots - 1}, or q to stop")
+    return None
+
+
+def _feedback(env: WordCraftVectorEnv, index: int, record: Record) -> str:
+    first, second = record["chosen"]
+    if record["success"]:
+        return f"{first} + {second} makes {record['goal']}."
+    made = env.describe(0)["table"][len(record["table"]) :]
+    a, b, goal = env.tasks[index].recipes[0]
+    return f"{first} + {second} makes {made[0] if made else 'nothing'}. One way was {a} + {b}, which makes {goal}."

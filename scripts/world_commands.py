@@ -1,0 +1,110 @@
+"""The commands of a world that offers none of its own: they need nothing but its environments, facts and contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import from_config
+
+Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
+
+
+def general_train(world: Any) -> typer.Typer:
+    """`gumption train WORLD`."""
+    from gumption.agents.world_config import WorldConfig
+
+    app = typer.Typer(add_completion=False)
+    flags = {"total_steps": "steps", "overrides": "set"}
+
+    def config_of(**settings: Any) -> Any:
+        return WorldConfig(world=world.name, **settings)
+
+    @app.command(help=f"Train an agent: {world.about}")
+    @from_config(WorldConfig, flags=flags, skip=("world",), make=config_of)
+    def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
+        from gumption.agents.impala import train_impala
+
+        final = train_impala(config, run_dir=run, resume=resume).final
+        print(
+            f"success {final['test_success']:.1%} on what was held out, {final['train_success']:.1%} in training, "
+            f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
+            f"the run is in {run}"
+        )
+
+    return app
+
+
+def general_evaluate(world: Any) -> typer.Typer:
+    """`gumption evaluate RUN`."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command(help="Play what training did not show, the best action always.")
+    def evaluate(
+        run: Annotated[Path, typer.Argument(help="Folder of a run, as `gumption train` leaves it.")],
+        episodes: Annotated[int, typer.Option(min=1, help="How many are played.")] = 500,
+        seed: Annotated[int, typer.Option(help="Of the episodes.")] = 0,
+        device: Annotated[str | None, typer.Option(help="Other than in training: auto, cpu or cuda.")] = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ) -> None:
+        import json
+
+        import gymnasium as gym
+
+        from gumption.agents.world_setup import load_policy, success_rate
+
+        config, policy = load_policy(run, device=device)
+        entry = world.environments[0]
+        settings = {**dict(config.env), **entry.held_out}
+        env = gym.make_vec(entry.id, num_envs=min(episodes, 512), **settings).unwrapped
+        found = {
+            "success": success_rate(policy, env, episodes, seed),
+            "random": success_rate(None, env, episodes, seed),
+            "episodes": episodes,
+            "seed": seed,
+        }
+        if as_json:
+            print(json.dumps(found))
+        else:
+            told = f"success {found['success']:.1%} in {episodes:,} episodes that were held out"
+            print(f"{told}; {found['random']:.1%} at random")
+
+    return app
+
+
+def general_build(world: Any) -> typer.Typer:
+    """`gumption kg build WORLD`."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
+    def build(
+        out: Annotated[str, typer.Option(help="A file, a folder, or an endpoint's http address.")],
+        update: Annotated[str | None, typer.Option(help="The endpoint's address for updates.")] = None,
+        partition: Annotated[
+            list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")
+        ] = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ) -> None:
+        from gumption.data import InputError
+
+        from .kg.output import print_json, print_table
+        from .kg.sources import changed_graph
+
+        facts = world.get("facts")
+        if facts is None:
+            raise InputError(f"the world {world.name!r} states no facts")
+        parts = list(dict.fromkeys(partition or ["all"]))
+        stated = {f"{world.name}/{part}": list(facts(split=part)) for part in parts}
+        with changed_graph(out, update, anew=True) as graph:
+            for name, triples in stated.items():
+                graph.add(triples, graph=name)
+            counts = graph.graphs()
+        if as_json:
+            print_json({"out": out, "graphs": counts})
+        else:
+            print_table(["graph", "facts"], list(counts.items()), f"written to {out}")
+
+    return app

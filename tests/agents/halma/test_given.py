@@ -1,0 +1,98 @@
+"""Agents that are not ours are measured as ours are."""
+
+import numpy as np
+import pytest
+
+from gumption.agents.halma.acting import primitives
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import columns, evaluate_splits
+from gumption.agents.halma.given import GivenAgent
+from gumption.agents.halma.guidance import panel_rows
+from gumption.data import InputError
+from gumption.envs.halma import sample_mazes
+from gumption.envs.halma.oracle import justified_moves
+from gumption.envs.halma.segment_mazes import SPLITS, Record
+from gumption.envs.halma.split_files import Splits
+
+
+class Explorer:
+    """Follows the meta-strategy of the oracle's first trial in every trial."""
+
+    config = HALMAConfig()
+
+    def actor(self):
+        return self
+
+    def act(self, percept, rng):
+        return explore(panel_rows(percept.observation))
+
+
+def explore(rows: np.ndarray) -> np.ndarray:
+    moves = [justified_moves(row)[0] for row in rows]
+    return np.array([[direction, *primitives(length, 5)] for direction, length in moves])
+
+
+@pytest.fixture(scope="module")
+def splits() -> Splits:
+    mazes = iter(sample_mazes(5, 3))
+    records = {test: tuple(Record(test, next(mazes), (), None) for _ in range(n)) for test, n in (("T", 3), ("RT", 2))}
+    tests = {test: {"reason": None if test in records else "nothing"} for test in SPLITS}
+    return Splits(records, {"tests": tests, "knowledge": {"max_opt_len": 5, "fingerprint": "f", "memory": "m"}})
+
+
+def test_a_function_is_measured_as_an_agent_of_ours(splits) -> None:
+    ours = evaluate_splits(Explorer(), splits, seeds=(0, 1))
+    for given in (
+        lambda observation, info: explore(info["panel"]),
+        lambda observation: explore(panel_rows(observation)),
+        GivenAgent(lambda observation, info: explore(info["panel"][None])[0], name="mine", single=True),
+    ):
+        found = evaluate_splits(given, splits, seeds=(0, 1))
+        assert found["tests"] == ours["tests"]
+    assert found["agent"] == "mine"
+    assert found["config"] == {
+        "agent": "mine",
+        "observation": "symbolic",
+        "max_opt_len": 5,
+        "images": "train",
+        "panels": "redrawn",
+    }
+    assert list(columns([found, ours])) == ["mine", "MLP"]
+
+
+def test_it_is_told_what_an_agent_perceives_and_nothing_of_where_it_is(splits) -> None:
+    seen = []
+
+    def act(observation, info):
+        seen.append(info)
+        return explore(info["panel"])
+
+    evaluate_splits(act, splits, seeds=(0,))
+    keys = {"first", "trial_over", "success", "reward", "action", "action_mask", "panel"}
+    assert {frozenset(info) for info in seen} == {frozenset(keys)}
+    assert seen[0]["first"].all()
+    assert not seen[1]["first"].any()
+    assert (seen[0]["action"] == 0).all()
+    assert (seen[1]["action"] == explore(seen[0]["panel"])).all()
+    assert any(info["success"].any() and info["trial_over"].any() for info in seen)
+
+
+def test_pictures_are_seen_where_they_are_asked_for(splits) -> None:
+    shapes = set()
+
+    def act(observation, info):
+        shapes.add((observation.shape[1:], "panel" in info))
+        return np.ones((len(observation), 6), dtype=int)
+
+    evaluate_splits(
+        GivenAgent(act, observation="visual"), Splits({"T": splits.records["T"][:1]}, splits.manifest), seeds=(0,)
+    )
+    assert shapes == {((128, 128, 3), False)}
+
+
+def test_a_failure_says_in_which_step_of_which_test(splits) -> None:
+    def act(observation, info):
+        return None if info["trial_over"].any() else explore(info["panel"])
+
+    with pytest.raises(InputError, match=r"act returned no action at step \d+ of T: .* shape \(3, 6\)"):
+        evaluate_splits(act, splits)

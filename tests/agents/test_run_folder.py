@@ -1,0 +1,171 @@
+"""The folder of a run: who may write there, what is read from it, and how its world is found."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gumption.agents import evaluate
+from gumption.agents.run_folder import RunFolder, load_policy, read_json, read_metrics, world_of
+from gumption.data import InputError
+from gumption.envs import worlds
+
+SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
+KNOWLEDGE = {"source": "mine.nq", "graph": "abc", "facts": 7}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A run that has begun, with knowledge."""
+    made = RunFolder(tmp_path / "run", SETTINGS)
+    made.begin({"seed": 3, "knowledge": KNOWLEDGE})
+    return made
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+# ---- who may write there
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_new_or_empty_folder_may_be_filled(tmp_path: Path, resume: bool) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("new/one", "empty"):
+        RunFolder(tmp_path / name, SETTINGS).check(resume)
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]  # nothing is written by looking
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_no_run_is_refused(tmp_path: Path, resume: bool) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    (tmp_path / "file").write_text("x")
+    for name, message in (("thesis", "thesis exists and is not a run"), ("file", "file is a file")):
+        with pytest.raises(InputError, match=f"{message}; choose another name"):
+            RunFolder(tmp_path / name, SETTINGS).check(resume)
+
+
+def test_a_run_is_gone_on_with_by_its_own_settings_only(folder: RunFolder) -> None:
+    before = everything(folder.path)
+    with pytest.raises(InputError, match=r"holds a run already; go on with it \(--resume\), or choose another name"):
+        folder.check(resume=False)
+    folder.check(resume=True)
+    for changed, names in (
+        ({**SETTINGS, "seed": 4}, "seed"),
+        ({**SETTINGS, "seed": 4, "sizes": (1, 3)}, "seed, sizes"),
+        ({**SETTINGS, "colour": 1}, "colour"),
+        ({"world": "halma", "seed": 3}, "sizes"),
+    ):
+        with pytest.raises(InputError, match=f"was begun with another {names}; choose another name"):
+            RunFolder(folder.path, changed).check(resume=True)
+    assert everything(folder.path) == before
+
+
+def test_settings_of_an_older_version_are_read_as_they_are_now(folder: RunFolder) -> None:
+    stored = {"world": "halma", "seed": "three"}
+    (folder.path / "config.json").write_text(json.dumps(stored))
+    with pytest.raises(InputError, match="another seed, sizes"):
+        folder.check(resume=True)
+    RunFolder(folder.path, SETTINGS, lambda old: {**SETTINGS, **old, "seed": 3}).check(resume=True)
+
+    def refuse(_: Any) -> Any:
+        raise InputError("not the config of a run")
+
+    with pytest.raises(InputError, match=r"run/config\.json: not the config of a run"):
+        RunFolder(folder.path, SETTINGS, refuse).check(resume=True)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "named"),
+    [
+        ({**KNOWLEDGE, "graph": "abd"}, "graph"),
+        ({**KNOWLEDGE, "graph": "abd", "facts": 8}, "graph, facts"),
+        ({**KNOWLEDGE, "word_vectors": "x"}, "word_vectors"),
+        (None, "source, graph, facts"),
+    ],
+)
+def test_a_run_with_other_knowledge_is_not_gone_on_with(
+    folder: RunFolder, knowledge: dict[str, Any] | None, named: str
+) -> None:
+    before = everything(folder.path)
+    with pytest.raises(InputError, match=rf"run was begun with other knowledge \(another {named}\)"):
+        folder.begin({"seed": 3} if knowledge is None else {"seed": 3, "knowledge": knowledge})
+    assert everything(folder.path) == before
+    folder.begin({"seed": 3, "knowledge": KNOWLEDGE})
+    assert everything(folder.path) == before
+
+
+# ---- what is in it
+
+
+def test_what_is_kept_is_read_again(folder: RunFolder) -> None:
+    assert read_json(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
+    assert read_json(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
+    assert not folder.has_checkpoint
+    folder.save({"w": torch.arange(3)}, {"kind": "mine/1", "step": 4})
+    assert folder.has_checkpoint
+    tensors, meta = folder.load("mine/1")
+    assert (tensors["w"].tolist(), meta["step"]) == ([0, 1, 2], 4)
+    with pytest.raises(InputError, match="a checkpoint of 'mine/1', expected 'yours/1'"):
+        folder.load("yours/1")
+    assert read_metrics(folder.path) == []
+    folder.write_metrics([{"step": 1}])
+    folder.add_metrics({"step": 2})
+    with (folder.path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 3, "wa')  # cut short by a crash
+    assert read_metrics(folder.path) == [{"step": 1}, {"step": 2}]
+    assert not folder.complete
+    folder.finish({"success": 1.0})
+    assert folder.complete
+
+
+def test_files_that_are_missing_or_damaged_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"final\.json: not a complete run \(No such file"):
+        read_json(tmp_path / "final.json")
+    (tmp_path / "final.json").write_text("{")
+    with pytest.raises(InputError, match=r"final\.json: not valid JSON"):
+        read_json(tmp_path / "final.json")
+
+
+# ---- its world
+
+
+def test_a_run_names_its_world(folder: RunFolder) -> None:
+    assert world_of(folder.path) is worlds.find("halma")
+    (folder.path / "config.json").write_text('{"seed": 0}')  # from when there was one world
+    assert world_of(folder.path).name == "wordcraft"
+    (folder.path / "config.json").write_text('{"world": "halmer"}')
+    with pytest.raises(InputError, match="halmer"):
+        world_of(folder.path)
+    for content in ("[]", "7", "null"):
+        (folder.path / "config.json").write_text(content)
+        with pytest.raises(InputError, match=r"config\.json: not the config of a run"):
+            world_of(folder.path)
+
+
+def test_a_run_is_loaded_and_evaluated_by_its_world(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def get(world: worlds.World, offer: str) -> Any:
+        def offered(run: Any, **settings: Any) -> Any:
+            asked.append((world.name, offer, run, settings))
+            return offer
+
+        return offered
+
+    monkeypatch.setattr(worlds.World, "get", get)
+    assert load_policy(folder.path, device="cpu") == "load"
+    assert evaluate(folder.path, draws=3) == "evaluate"
+    assert asked == [
+        ("halma", "load", folder.path, {"device": "cpu"}),
+        ("halma", "evaluate", folder.path, {"draws": 3}),
+    ]
+    monkeypatch.setattr(worlds.World, "get", lambda world, offer: None)
+    with pytest.raises(InputError, match="run is a run of 'halma', a world that offers no 'load' of its runs"):
+        load_policy(folder.path)
+    with pytest.raises(InputError, match="the world 'halma' offers no evaluation of its runs"):
+        evaluate(folder.path)

@@ -1,0 +1,104 @@
+"""What a run is made of: the paper's numbers, and settings that are unknown, out of range or without effect."""
+
+from typing import Any
+
+import pytest
+
+from gumption.agents import TrainConfig
+from gumption.agents.fits import FitSettings
+from gumption.agents.wordcraft.config import PRESETS, Learner
+from gumption.data import InputError
+
+
+def test_the_paper_preset_has_the_numbers_of_tables_1_and_2() -> None:
+    assert PRESETS["paper"] == Learner(
+        batch_size=128,
+        unroll_length=2,
+        optimiser="rmsprop",
+        learning_rate=1e-3,
+        epsilon=0.01,
+        discount=0.99,
+        entropy_cost=0.01,
+        baseline_cost=0.5,
+        max_grad_norm=40.0,
+        key_size=300,
+        value_size=300,
+        hidden_size=300,
+        encoder_size=0,
+        dropout=0.0,
+        gated=False,
+        reduction="sum",
+    )
+    assert TrainConfig().train_ratio == 0.8
+    assert TrainConfig().total_steps == 3_000_000
+    assert FitSettings().rank == 128
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"agent": "lstm"}, "agent is 'lstm'; it can be attention, mlp"),
+        ({"reward": "dense"}, "reward is 'dense'; it can be shaped, sparse"),
+        ({"preset": "slow"}, "preset is 'slow'; it can be paper, fast"),
+        ({"mixing": "max"}, "mixing is 'max'; it can be linear, softmax"),
+        ({"weights": "mean"}, "weights is 'mean'; it can be softmax, logits"),
+        ({"kg": "full", "kg_scores": ("likes",)}, "kg_scores names 'likes'"),
+        ({"kg": "full", "kg_scores": ("makes", "makes")}, "kg_scores names 'makes'; .* once at most"),
+        ({"kg": "full", "kg_scores": ("makes", "recipe")}, "kg_scores names 'makes'; .* once at most"),
+        ({"kg_scores": ("componentOf",)}, "need knowledge"),
+        ({"kg_only": True}, "need knowledge"),
+        ({"mixing": "softmax"}, "need knowledge"),
+        ({"kg_calibrated": False}, "need knowledge"),
+        ({"kg": "full", "kg_calibrated": False}, "only the scores of ComplEx can be raw"),
+        ({"kg": "mine.nq", "kg_calibrated": False, "kg_scores": ("makes",)}, "only the scores of ComplEx can be raw"),
+        ({"kg": "full", "cross_fit": True}, "cross_fit is for an agent that learns with kg='train'"),
+        ({"cross_fit": True}, "cross_fit is for an agent that learns with kg='train'"),
+        ({"kg": "train", "kg_only": True, "cross_fit": True}, "cross_fit is for an agent that learns"),
+        ({"kg": "train", "kg_only": True, "mixing": "softmax"}, "it has no mixing"),
+        ({"agent": "mlp", "kg": "full"}, "the simple MLP has no attention"),
+        ({"agent": "mlp", "weights": "logits"}, "the simple MLP has no attention"),
+        ({"total_steps": 0}, "total_steps is 0; it is at least 1"),
+        ({"eval_interval": -1}, "eval_interval is -1; it is at least 1"),
+        ({"final_draws": 0}, "final_draws is 0; it is at least 1"),
+        ({"seed": -1}, "seed is -1; it is at least 0"),
+        ({"world": "halma"}, "a run of the world 'halma', not of wordcraft"),
+        ({"split_seed": -2}, "split_seed is -2; it is at least 0"),
+    ],
+)
+def test_unknown_and_useless_settings_are_refused(configure, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        configure(**changes)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ({"momentum": 0.9}, "overrides names 'momentum'; the learner has baseline_cost, batch_size"),
+        ({"hidden_size": 8}, "overrides names 'hidden_size', which this agent does not have"),
+        ({"encoder_size": 0, "dropout": 0.1}, "overrides names 'dropout', which this agent does not have"),
+        ({"optimiser": "sgd"}, "optimiser is 'sgd'; it can be rmsprop, adam"),
+        ({"reduction": "max"}, "reduction is 'max'; it can be sum, mean"),
+        ({"batch_size": 0}, "batch_size is 0; it is a whole number, at least 1"),
+        ({"unroll_length": 1.5}, r"unroll_length is 1\.5; it is a whole number, at least 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan; it is a number, at least 0"),
+        ({"learning_rate": "fast"}, "learning_rate is 'fast'; it is a number"),
+        ({"discount": 1.1}, r"discount is 1\.1"),
+        ({"dropout": 1.0}, r"dropout 1\.0"),
+    ],
+)
+def test_bad_parameters_of_the_learner_are_refused(configure, override: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        configure(override)
+
+
+def test_the_score_of_recipes_had_another_name_once(configure) -> None:
+    stored = configure(kg="train", kg_scores=("componentOf", "makes")).to_json()
+    assert stored["kg_scores"] == ("componentOf", "makes")
+    before = {**stored, "kg_scores": ["componentOf", "recipe"]}
+    del before["world"], before["reward"], before["alternatives"]  # fields that came later
+    assert TrainConfig.from_json(before) == TrainConfig.from_json(stored)
+
+
+def test_a_graph_is_stored_by_its_name_alone(configure) -> None:
+    for typed, kept in (("some/where/mine.nq", "mine.nq"), ("some/graph/", "graph"), ("train", "train")):
+        assert configure(kg=typed).to_json()["kg"] == kept

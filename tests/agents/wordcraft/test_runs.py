@@ -1,0 +1,302 @@
+"""Runs of WordCraft: what is in their folders, who may write there, and what is evaluated from them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from gumption.agents import TrainConfig, evaluate, train_impala
+from gumption.agents.impala import RunResult
+from gumption.agents.run_folder import load_policy, read_metrics
+from gumption.agents.wordcraft.runs import load_result
+from gumption.data import InputError
+from gumption.envs.wordcraft import RecipeBook, make_split
+
+SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
+
+
+def train(config: TrainConfig, run_dir: Path | None = None, **arguments: Any) -> RunResult:
+    return train_impala(config, run_dir=run_dir, progress=False, **arguments)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def finished(configure, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GUMPTION_CACHE_DIR", str(cache))
+        knowledge = {"kg": "train", "kg_scores": ("componentOf", "makes"), "cross_fit": True}
+        config = configure(**SMALL, **knowledge, num_distractors=1, train_ratio=0.6)
+        return train(config, tmp_path_factory.mktemp("runs") / "finished")
+
+
+@pytest.fixture
+def where(finished: RunResult, book_file: Path, words_file: Path) -> dict[str, str]:
+    """How `evaluate` finds the files of the run."""
+    return {"recipe_book": str(book_file), "word_vectors": str(words_file)}
+
+
+# ---- what is in a run directory
+
+
+def test_a_run_directory_tells_all_about_the_run(finished: RunResult, book: RecipeBook) -> None:
+    folder = finished.run_dir
+    assert folder is not None
+    files = set(everything(folder))
+    events = {name for name in files if name.startswith("events.out.tfevents")}
+    assert len(events) == 1
+    assert files - events == {
+        "config.json", "manifest.json", "metrics.jsonl", "final.json",
+        "checkpoint/checkpoint.json", "checkpoint/tensors.safetensors", "knowledge/scores.json",
+        "knowledge/binary/checkpoint.json", "knowledge/binary/tensors.safetensors",
+        "knowledge/makes/checkpoint.json", "knowledge/makes/tensors.safetensors",
+    }  # fmt: skip
+    manifest = json.loads((folder / "manifest.json").read_text())
+    split = make_split(book, train_ratio=0.6)
+    assert manifest["recipe_book"] == {"name": "small", "sha256": book.hash}
+    assert manifest["split"] == {"parameters": split.parameters, "sha256": split.hash}
+    assert manifest["versions"].keys() >= {"python", "torch", "numpy", "gumption"}
+    assert manifest["hardware"]["cores"] >= 1
+    assert manifest["threads"] == 1
+    assert manifest["seed"] == 0
+    assert finished.policy is not None
+    assert manifest["parameters"] == sum(p.numel() for p in finished.policy.network.parameters())
+    assert json.loads((folder / "final.json").read_text()) == finished.final
+    assert read_metrics(folder) == finished.curve
+
+
+def test_tensorboard_shows_the_metrics(finished: RunResult) -> None:
+    board = EventAccumulator(str(finished.run_dir))
+    board.Reload()
+    assert set(board.Tags()["scalars"]) == set(finished.curve[0]) - {"step"}
+    told = [(event.step, event.value) for event in board.Scalars("entropy")]
+    assert told == [(line["step"], pytest.approx(line["entropy"])) for line in finished.curve]
+
+
+def test_a_run_directory_names_no_place_of_the_machine(finished: RunResult, book_file: Path, words_file: Path) -> None:
+    assert finished.run_dir is not None
+    stored = json.loads((finished.run_dir / "config.json").read_text())
+    assert (stored["recipe_book"], stored["word_vectors"]) == ("small.tsv", "words.bin")
+    for name, content in everything(finished.run_dir).items():
+        for place in (finished.run_dir.parent, book_file.parent, words_file.parent, Path.home(), Path.cwd()):
+            assert str(place).encode() not in content, name
+
+
+def test_a_stored_config_is_the_config(finished: RunResult, where: dict[str, str]) -> None:
+    assert finished.run_dir is not None
+    stored = json.loads((finished.run_dir / "config.json").read_text())
+    assert TrainConfig.from_json(stored, **where) == finished.config
+    for spoiled in ({**stored, "colour": 1}, {k: v for k, v in stored.items() if k != "seed"}, [], 7):
+        with pytest.raises(InputError, match="not the config of a run"):
+            TrainConfig.from_json(spoiled)  # pyright: ignore[reportArgumentType]
+
+
+# ---- who may write there
+
+
+def test_a_finished_run_is_refused_and_left_as_it_is(finished: RunResult) -> None:
+    assert finished.run_dir is not None
+    before = everything(finished.run_dir)
+    with pytest.raises(InputError, match=r"holds a run already; go on with it \(--resume\), or choose another name"):
+        train(finished.config, finished.run_dir)
+    with pytest.raises(InputError, match="was begun with another num_distractors, seed; choose another name"):
+        train(replace(finished.config, seed=3, num_distractors=4), finished.run_dir, resume=True)
+    with pytest.raises(InputError, match="was begun with another overrides"):
+        train(replace(finished.config, overrides=()), finished.run_dir, resume=True)
+    again = train(finished.config, finished.run_dir, resume=True)  # there is nothing left to do
+    assert again == replace(finished, policy=None)
+    assert everything(finished.run_dir) == before
+
+
+def test_a_folder_of_something_else_is_refused(configure, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    (tmp_path / "file").write_text("x")
+    for resume in (False, True):
+        for name, told in (("thesis", "exists and is not a run"), ("file", "is a file")):
+            with pytest.raises(InputError, match=f"{name} {told}; choose another name"):
+                train(configure(**SMALL), tmp_path / name, resume=resume)
+    assert everything(tmp_path) == {"file": b"x", "thesis/chapter.txt": b"years of work"}
+    with pytest.raises(InputError, match=r"cannot write .*file/run/config\.json: Not a directory"):
+        train(configure(**SMALL), tmp_path / "file" / "run")
+    with pytest.raises(InputError, match="nothing to resume without a run directory"):
+        train(configure(**SMALL), resume=True)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "7", "null", "{}", '{"seed": 0, "colour": 1}'])
+def test_a_config_that_is_none_is_told(configure, tmp_path: Path, content: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(content)
+    with pytest.raises(InputError, match=r"run/config\.json: not "):
+        train(configure(**SMALL), tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match=r"run/config\.json: not "):
+        evaluate(tmp_path / "run")
+
+
+def test_an_empty_folder_may_be_filled(configure, tmp_path: Path) -> None:
+    train(configure(**SMALL), tmp_path)
+    assert load_result(tmp_path).final.keys() >= {"test_success"}
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "features": ({"features": "words"}, "features is 'words'"),
+    "recipe book": ({"recipe_book": "commonsence"}, "no recipe book is called 'commonsence'; did you mean commonsense"),
+    "missing file": ({"recipe_book": "none.tsv"}, r"none\.tsv: no such recipe file"),
+    "word vectors": ({"features": "glove", "word_vectors": "none.bin"}, r"none\.bin: no such file of word vectors"),
+    "split": ({"split": "by_moon"}, "split is 'by_moon'"),
+    "empty part": ({"train_ratio": 0.99}, "leaves test_tasks empty"),
+    "ratio": ({"train_ratio": 1.5}, r"train_ratio is 1\.5; it lies between 0 and 1"),
+    "depth": ({"depth": 4}, "depth is 4; it can be 1, 2 or 3"),
+    "distractors": ({"num_distractors": 100}, "num_distractors is 100"),
+    "device": ({"device": "abacus"}, "device 'abacus' cannot be used"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_after_a_bad_setting_nothing_is_written(configure, tmp_path: Path, name: str) -> None:
+    changes, message = BAD[name]
+    with pytest.raises(InputError, match=message):
+        train(configure(**(SMALL | changes)), tmp_path / "runs" / "mine")
+    assert not list(tmp_path.iterdir())
+
+
+# ---- a split that is a file
+
+
+def test_a_split_file_travels_with_the_run(configure, book: RecipeBook, book_file: Path, tmp_path: Path) -> None:
+    split = make_split(book, "by_goal", 0.7, seed=3)
+    split.save(tmp_path / "mine.json")
+    config = configure(**SMALL, split=str(tmp_path / "mine.json"))
+    result = train(config, tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["split"]["sha256"] == split.hash
+    assert str(tmp_path).encode() not in b"".join(everything(tmp_path / "run").values())
+    (tmp_path / "mine.json").unlink()
+    assert (
+        evaluate(tmp_path / "run", recipe_book=str(book_file), draws=2, seed=1)["success"]
+        == (result.final["test_success"])
+    )
+    make_split(book, "by_goal", 0.7, seed=4).save(tmp_path / "mine.json")
+    (tmp_path / "run" / "final.json").unlink()
+    with pytest.raises(InputError, match="the saved environment has another split"):
+        train(config, tmp_path / "run", resume=True)
+
+
+# ---- evaluating
+
+
+def test_evaluation_of_a_directory_is_that_of_the_policy(finished: RunResult, where: dict[str, str]) -> None:
+    assert finished.run_dir is not None
+    in_memory = evaluate(finished, draws=2, seed=1)
+    assert in_memory == evaluate(finished.run_dir, **where, draws=2, seed=1)
+    assert in_memory == evaluate(str(finished.run_dir), **where, device="cpu", draws=2, seed=1)
+    assert in_memory == evaluate(load_result(finished.run_dir), **where, draws=2, seed=1)
+    assert in_memory["success"] == finished.final["test_success"]  # the last evaluation of a run is this one
+    assert 0 < in_memory["success"] < 1
+    assert in_memory["episodes"] == 28
+    open_tables = evaluate(finished, draws=2, seed=1, alternatives=True)
+    assert open_tables["success"] == finished.final["test_success_alternatives"]
+    assert evaluate(finished, partition="train", draws=3)["episodes"] == 26 * 3
+    assert evaluate(finished, partition="all", draws=1)["episodes"] == 40
+
+
+def test_evaluation_on_other_tables(finished: RunResult, book: RecipeBook) -> None:
+    alone = evaluate(finished, num_distractors=0, draws=1)
+    crowded = evaluate(finished, num_distractors=10, draws=4)
+    assert (alone["num_distractors"], crowded["num_distractors"]) == (0, 10)
+    assert alone["success"] > crowded["success"]
+    deeper = evaluate(finished, depth=2, partition="train", draws=1)
+    assert deeper["depth"] == 2
+    assert deeper["episodes"] == len(make_split(book, train_ratio=0.6, depth=2).train_tasks)
+    assert evaluate(finished, seed=1, draws=4) != evaluate(finished, seed=2, draws=4)
+
+
+def test_the_simple_mlp_plays_its_own_tables_only(configure) -> None:
+    result = train(configure(agent="mlp", **SMALL))
+    assert evaluate(result, draws=1, num_distractors=3)["num_distractors"] == 3
+    for other in ({"num_distractors": 2}, {"depth": 2}):
+        with pytest.raises(InputError, match="the simple MLP plays only tables of the size it was trained on"):
+            evaluate(result, **other)
+
+
+def damaged(folder: Path) -> None:
+    file = folder / "checkpoint" / "tensors.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def without_checkpoint(folder: Path) -> None:
+    for file in (folder / "checkpoint").iterdir():
+        file.unlink()
+
+
+def of_another_network(folder: Path) -> None:
+    stored = json.loads((folder / "config.json").read_text())
+    stored["overrides"] = [["encoder_size", 8], ["batch_size", 64]]
+    (folder / "config.json").write_text(json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (damaged, "the checkpoint is damaged"),
+        (without_checkpoint, "no checkpoint there"),
+        (of_another_network, "the checkpoint does not fit the network of its config"),
+    ],
+)
+def test_a_run_that_cannot_be_trusted_is_refused(
+    configure, where: dict[str, str], tmp_path: Path, harm: Callable[[Path], None], message: str
+) -> None:
+    config = configure(**SMALL)
+    train(config, tmp_path / "run")
+    harm(tmp_path / "run")
+    with pytest.raises(InputError, match=message):
+        evaluate(tmp_path / "run", **where)
+
+
+def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[str, str], tmp_path: Path) -> None:
+    assert finished.run_dir is not None
+    other = tmp_path / "small.tsv"
+    other.write_text(Path(where["recipe_book"]).read_text().replace("mud\twater\tearth", "mud\twater\tsand"))
+    with pytest.raises(InputError, match=r"trained on another book \([0-9a-f]{12}, here [0-9a-f]{12}\)"):
+        evaluate(finished.run_dir, **(where | {"recipe_book": str(other)}))
+    with pytest.raises(InputError, match=r"small\.tsv: no such recipe file"):
+        evaluate(finished.run_dir)  # config.json has the file's name, not its place
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws is 0"),
+        ({"seed": -1}, "seed -1"),
+        ({"partition": "tests"}, "partition is 'tests'; it can be train, test or all"),
+        ({"depth": 0}, "depth is 0; it can be 1, 2 or 3"),
+        ({"num_distractors": -1}, "num_distractors is -1"),
+        ({"device": "cpu"}, "this policy is in memory"),
+        ({"recipe_book": "commonsense"}, "this policy is in memory"),
+    ],
+)
+def test_bad_questions_are_told(finished: RunResult, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate(finished, **arguments)
+
+
+def test_what_is_no_run_is_told(finished: RunResult, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none/config\.json: not a complete run"):
+        evaluate(tmp_path / "none")
+    with pytest.raises(InputError, match=r"final\.json: not a complete run"):
+        load_result(tmp_path)
+    with pytest.raises(InputError, match="neither a policy nor a run directory"):
+        evaluate(replace(finished, policy=None, run_dir=None))
+
+
+def test_a_loaded_policy_acts_and_does_not_learn(finished: RunResult, where: dict[str, str]) -> None:
+    assert finished.run_dir is not None
+    config, policy = load_policy(finished.run_dir, **where)
+    assert config == finished.config
+    assert not policy.training

@@ -1,0 +1,115 @@
+"""Recipe books out of people's own tables: what is read, what is left out, and what is wrong in which line."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gumption.data import InputError
+from gumption.data.recipe_table import read_recipe_table
+from gumption.envs.wordcraft import RecipeBook
+from gumption.scripts import data as command
+
+HOUSE = """makes,first,second,note
+Tea,water,tea leaves,
+"toast, buttered",toast,butter,hot
+toast,bread,fire,
+toast,fire,bread,again
+stew,stew,water,
+colour,pot,water,
+color,pot,fire,
+"""
+
+
+def recipes(path: Path, text: str | bytes, *options: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr, or the message, of `gumption data recipes`."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = CliRunner().invoke(command.app, ["recipes", str(path), "--out", str(path.with_name("book.tsv")), *options])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        assert isinstance(done.exception, InputError)
+        return 2, done.stdout, str(done.exception)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_book_is_made_and_told_about(tmp_path: Path) -> None:
+    code, out, err = recipes(tmp_path / "house.csv", HOUSE, "--columns", "makes,first,second")
+    assert code == 0
+    assert out == (
+        f"{tmp_path}/book.tsv: 11 entities, 6 of them made by no recipe; 5 recipes; 5 tasks of depth 1\n"
+    )  # fmt: skip
+    lines = [line.removeprefix(f"note: {tmp_path}/house.csv:") for line in err.splitlines()]
+    assert lines[0] == "5: duplicate: fire + bread -> toast is there already, first as recipe 3; left out"
+    assert lines[1] == "6: own result: 'stew' is among its own ingredients; left out"
+    assert lines[-1] == "8: spelling: 'color' and 'colour' look like one word in two spellings; keep one"
+    text = (tmp_path / "book.tsv").read_text()
+    assert text.startswith("result\tingredient\tingredient\nTea\twater\ttea leaves\ntoast, buttered\ttoast\tbutter\n")
+    book = RecipeBook.load(tmp_path / "book.tsv")
+    assert len(book) == 5
+    assert book.label(book.products(book.entity_id("bread"), book.entity_id("fire"))[0] + 1) == "toast"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("x.csv", "product,ingredient 1,ingredient 2\nmud, water ,earth\n\nsteam,water,fire\n", ()),
+        ("x.csv", "\ufeffIngredient 2,Result,Ingredient 1,n\nearth,mud,water,1\nfire,steam,water,2\n", ()),
+        ("x.csv", "result,ingredient,ingredient\r\nmud,water,earth\r\nsteam,water,fire\r\n", ()),
+        ("x.csv", "a,b,makes\nwater,earth,mud\nwater,fire,steam\n", ("--columns", "3,1,2", "--header")),
+        ("x.csv", "mud,water,earth\nsteam,water,fire\n", ("--no-header",)),
+        ("x.tsv", "mud\twater\tearth\nsteam\twater\tfire\n", ("--no-header",)),
+        ("x.txt", "result\tingredient\tingredient\r\nmud\twater\tearth\r\nsteam\twater\tfire\r\n", ()),
+    ],
+)
+def test_tables_of_all_kinds(tmp_path: Path, name: str, text: str, options: tuple[str, ...]) -> None:
+    assert recipes(tmp_path / name, text, *options)[0] == 0
+    expected = "result\tingredient\tingredient\nmud\twater\tearth\nsteam\twater\tfire\n"
+    assert (tmp_path / "book.tsv").read_text() == expected
+
+
+def test_a_csv_file_is_a_book_too(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("product,ingredient 1,ingredient 2\nmud,water,earth\nsteam,water,fire\n")
+    (tmp_path / "own.tsv").write_text("result\tingredient\tingredient\nmud\twater\tearth\nsteam\twater\tfire\n")
+    assert RecipeBook.load(tmp_path / "own.csv") == RecipeBook.load(tmp_path / "own.tsv")
+    (tmp_path / "own.csv").write_text("mud,water,earth\n")
+    with pytest.raises(InputError, match=r"own\.csv:1: mud, water, earth: is that a header\?"):
+        RecipeBook.load(tmp_path / "own.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("mud,water,earth\n", (), "x.csv:1: mud, water, earth: is that a header? Give --header or --no-header of"),
+        ("a,b,c\n", ("--columns", "a,b,d"), "x.csv:1: there is no column 'd'"),
+        ("product,a,b,c\n", (), "x.csv:1: the header is product, a, b, c: say which columns are product, first ingr"),
+        ("product,a,b\nmud,water\nmud,water, \n", (), "2 rows of {path} are no recipes:\n{path}:2: 2 cells where"),
+        ("product,a,b\nmud,water\nmud,water, \n", (), "{path}:3: the cell of the second ingredient, column 3 (b), is"),
+        ('product,a,b\nmud,"wa\nter",b\n', (), "{path}:2: the label 'wa\\nter' holds a tab or a line break"),
+        (b"product,a,b\nmud,\xff,b\n", (), "{path}:2: the text is not UTF-8"),
+        ('product,a,b\nmud,"x"y,b\n', (), "{path}:2: not a row of CSV"),
+        ("product,a,b\n" + "x\n" * 30, (), "... and 10 more"),
+        ("product,a,b\n", (), "x.csv: holds no recipe"),
+        ("", (), "x.csv: holds no recipe"),
+        ("product,a,b\nmud,mud,b\n", (), "no recipe makes anything new"),
+        ("product,a,b\nmud,x,b\n", ("--out", "book.nq"), "--out book.nq: a recipe book ends in .tsv"),
+    ],
+)
+def test_what_is_wrong_is_told_and_no_book_is_left(tmp_path: Path, text, options, message: str) -> None:
+    path = tmp_path / "x.csv"
+    code, out, told = recipes(path, text, *options)
+    assert (code, out) == (2, "")
+    assert message.format(path=path) in told
+    assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_files_that_are_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read \(No such file"):
+        read_recipe_table(tmp_path / "none.csv")
+    with pytest.raises(InputError, match=r"a table of recipes ends in \.csv, \.tsv, \.txt"):
+        read_recipe_table(tmp_path / "x.json")
+    (tmp_path / "x.tsv").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        read_recipe_table(tmp_path / "x.tsv")
+    text = "result\tingredient\tingredient\nmud\twater\tearth\n"
+    assert re.search("is the table itself", recipes(tmp_path / "book.tsv", text)[2])
+    assert (tmp_path / "book.tsv").read_text() == text

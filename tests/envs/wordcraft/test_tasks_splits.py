@@ -1,0 +1,264 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gumption.data import InputError
+from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
+from gumption.envs.wordcraft.splits import resolve_split
+
+MODES = ["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task"]
+
+
+@pytest.mark.parametrize(
+    ("depth", "tasks", "without_shortcuts", "goals", "base_sizes"),
+    [
+        (1, 3417, 3417, 697, {2: 3280, 1: 137}),
+        (2, 35280, 35280 - 8167, 696, {3: 31095, 2: 4141, 1: 44}),
+        (3, 421438, None, 696, None),
+    ],
+)
+def test_counts_of_the_2020_book(alchemy, depth, tasks, without_shortcuts, goals, base_sizes):
+    listed = enumerate_tasks(alchemy, depth, shortcuts=True)
+    assert len(listed) == tasks
+    assert len(np.unique(listed.goal)) == goals
+    sizes = np.bincount((listed.base > 0).sum(axis=1))
+    if base_sizes:
+        assert {size: count for size, count in enumerate(sizes.tolist()) if count} == base_sizes
+    filtered = enumerate_tasks(alchemy, depth)
+    assert len(filtered) == without_shortcuts if without_shortcuts else len(filtered) < tasks
+
+
+def test_tasks_are_all_acyclic_sets_of_recipes(book):
+    """Against a slow enumeration: choose one recipe for some entities, keep the connected acyclic choices."""
+    rows = [tuple(row) for row in book.recipes.tolist()]
+    for depth in (1, 2, 3):
+        expected = set()
+        for chosen in itertools.combinations(rows, depth):
+            products = {row[2] for row in chosen}
+            if len(products) < depth:
+                continue
+            used = {x for row in chosen for x in row[:2]}
+            goals = products - used
+            if len(goals) != 1 or _has_cycle(chosen):
+                continue
+            expected.add((goals.pop(), chosen))
+        tasks = enumerate_tasks(book, depth, shortcuts=True)
+        found = [
+            (int(tasks.goal[i]) - 1, tuple(tuple(row) for row in book.recipes[tasks.recipes[i]].tolist()))
+            for i in range(len(tasks))
+        ]
+        assert len(found) == len(set(found))
+        assert set(found) == expected
+        for i in range(len(tasks)):
+            chosen = found[i][1]
+            products = {row[2] for row in chosen}
+            assert set(tasks.base[i][tasks.base[i] > 0] - 1) == {x for row in chosen for x in row[:2]} - products
+            assert set(tasks.intermediates[i] - 1) == products - {found[i][0]}
+
+
+def _has_cycle(chosen):
+    needs = {row[2]: set(row[:2]) for row in chosen}
+    while needs:
+        free = [product for product, used in needs.items() if not used & set(needs)]
+        if not free:
+            return True
+        for product in free:
+            del needs[product]
+    return False
+
+
+def test_shortcuts_are_the_tasks_that_fewer_mixes_solve(book):
+    def solvable(known, goal, wanted, mixes):
+        for a, b in itertools.combinations_with_replacement(sorted(known), 2):
+            made = book.mix(*(np.array([x]) for x in (a, b, goal)), np.array([wanted]))[0]
+            if made == goal:
+                return True
+            left = [w if w != made else 0 for w in wanted]
+            if made and mixes > 1 and solvable(known | {int(made)}, goal, left, mixes - 1):
+                return True
+        return False
+
+    for depth in (2, 3):
+        everything, filtered = enumerate_tasks(book, depth, shortcuts=True), enumerate_tasks(book, depth)
+        kept = {(int(filtered.goal[i]), tuple(filtered.recipes[i])) for i in range(len(filtered))}
+        for i in range(len(everything)):
+            known = {int(x) for x in everything.base[i] if x}
+            short = solvable(known, int(everything.goal[i]), everything.intermediates[i].tolist(), depth - 1)
+            assert ((int(everything.goal[i]), tuple(everything.recipes[i])) in kept) == (not short)
+
+
+def test_task_in_labels(book):
+    tasks = enumerate_tasks(book, 2)
+    listed = {(tasks[i].goal, tasks[i].base, tasks[i].intermediates) for i in range(len(tasks))}
+    assert ("brick", ("earth", "fire", "water"), ("mud",)) in listed
+    assert ("house", ("brick",), ("wall",)) in listed
+    with pytest.raises(InputError, match="depth is 4"):
+        enumerate_tasks(book, 4)
+    with pytest.raises(InputError, match="no task of depth 2"):
+        enumerate_tasks(RecipeBook("tiny", ["a", "b", "c"], [("c", "a", "b")]), 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_parts_are_disjoint_and_leak_nothing(alchemy, mode, depth):
+    split = make_split(alchemy, mode, 0.8, seed=3, depth=depth)
+    train, test = ({tuple(row) for row in part.tolist()} for part in (split.train_recipes, split.test_recipes))
+    assert not train & test
+    assert not set(split.train_tasks) & set(split.test_tasks)
+    tasks = enumerate_tasks(alchemy, depth)
+    used = {tuple(row) for row in alchemy.recipes[np.unique(tasks.recipes[split.train_tasks])].tolist()}
+    assert used <= train
+    if mode.startswith("by_recipe"):
+        assert not {row[:2] for row in train} & {row[:2] for row in test}
+        assert len(train | test) == 3417
+        assert len(split.train_tasks) + len(split.test_tasks) == len(tasks)
+    if mode == "by_recipe":
+        assert len({row[:2] for row in train}) == 2622
+        assert len({row[:2] for row in test}) == 655
+    if mode == "by_recipe_train_all_goals" and depth == 1:
+        assert len(np.unique(tasks.goal[split.train_tasks])) == 697
+    if mode.startswith("by_goal"):
+        assert not {row[2] for row in train} & {row[2] for row in test}
+        assert len({row[2] for row in train}) == 558
+        assert not {int(g) for g in tasks.goal[split.test_tasks]} & {row[2] + 1 for row in train}
+    if mode == "by_goal_train_terminals":
+        assert set(alchemy.terminals.tolist()) <= {row[2] for row in train}
+    if mode == "by_task":
+        assert len(split.train_tasks) == -(-len(tasks) * 4 // 5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_split_depends_on_seed_and_sorted_data_alone(book, rows, mode):
+    first = make_split(book, mode, 0.7, seed=1)
+    other_file = RecipeBook("other", sorted({x for row in rows for x in row}), [*rows[11:], *rows[:11]])
+    assert make_split(other_file, mode, 0.7, seed=1).hash == first.hash
+    assert any(make_split(book, mode, 0.7, seed=seed).hash != first.hash for seed in range(2, 6))
+
+
+def test_modes_at_a_low_ratio(alchemy):
+    split = make_split(alchemy, "by_recipe_train_all_goals", 0.2, seed=0)
+    assert len(np.unique(split.train_recipes[:, 2])) == 697
+    assert set(np.unique(split.train_recipes)) == set(range(700))
+    plain = make_split(alchemy, "by_recipe", 0.2, seed=0)
+    assert len(np.unique(plain.train_recipes[:, 2])) < 697
+
+
+def test_bad_splits(book):
+    with pytest.raises(InputError, match="split mode is 'by_colour'; it can be by_recipe"):
+        make_split(book, "by_colour")
+    for ratio in (0.0, 1.0, 1.5, float("nan")):
+        with pytest.raises(InputError, match=r"train_ratio is .* use split='none'"):
+            make_split(book, train_ratio=ratio)
+    with pytest.raises(InputError, match="leaves test_tasks empty"):
+        make_split(book, train_ratio=0.99)
+    with pytest.raises(InputError, match="leaves test_tasks empty"):
+        make_split(book, "by_goal_train_terminals", train_ratio=0.999)
+    everything = make_split(book, "none")
+    assert everything.tasks("train").tolist() == everything.tasks("all").tolist() == list(range(35))
+    with pytest.raises(InputError, match="'none' has no test part"):
+        everything.tasks("test")
+    with pytest.raises(InputError, match="partition is 'dev'"):
+        everything.tasks("dev")
+
+
+@pytest.mark.parametrize("mode", [*MODES, "none"])
+def test_split_file(book, tmp_path, mode):
+    split = make_split(book, mode, 0.7, seed=5, depth=2, shortcuts=True)
+    split.save(tmp_path / "split.json")
+    loaded = Split.load(tmp_path / "split.json", book)
+    assert loaded.hash == split.hash
+    assert loaded.parameters == split.parameters
+    for part in ("train_recipes", "test_recipes", "train_tasks", "test_tasks"):
+        assert np.array_equal(getattr(loaded, part), getattr(split, part))
+    assert [file.name for file in tmp_path.iterdir()] == ["split.json"]
+
+
+def test_changed_split_file(book, tmp_path):
+    path = tmp_path / "split.json"
+    make_split(book, seed=5, train_ratio=0.7).save(path)
+    text = path.read_bytes()
+    for position in range(0, len(text), 7):
+        changed = bytearray(text)
+        changed[position] ^= 1
+        path.write_bytes(bytes(changed))
+        with pytest.raises(InputError, match=r"split\.json"):
+            Split.load(path, book)
+    with pytest.raises(InputError, match=r"none\.json: cannot be read"):
+        Split.load(tmp_path / "none.json")
+    path.write_bytes(text)
+    other = RecipeBook("tiny", ["a", "b", "c"], [("c", "a", "b")])
+    with pytest.raises(InputError, match=r"made for the recipe book small .* not for tiny"):
+        Split.load(path, other)
+
+
+def test_resolve_split(book, tmp_path):
+    split = make_split(book, "by_recipe", 0.7, seed=5)
+    split.save(tmp_path / "split.json")
+    for source in (split, tmp_path / "split.json", str(tmp_path / "split.json")):
+        assert resolve_split(book, source, 0.5, 1, 1, False).hash == split.hash
+    assert resolve_split(book, None, 0.8, 0, 1, False).parameters["mode"] == "none"
+    with pytest.raises(InputError, match="made with depth=1, the environment has 2"):
+        resolve_split(book, split, 0.8, 0, 2, False)
+    with pytest.raises(InputError, match="or a split file ending in"):
+        resolve_split(book, "by_colour", 0.8, 0, 1, False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("stated", [facts, recipe_facts])
+def test_facts_leak_nothing(alchemy, mode, stated):
+    split = make_split(alchemy, mode, 0.8, seed=2)
+    train, test, everything = (
+        list(stated(alchemy, split=part, split_mode=mode, split_seed=2)) for part in ("train", "test", "all")
+    )
+    for part in (train, test, everything):
+        assert part == sorted(set(part))
+    assert not set(train) & set(test)
+    assert set(train) | set(test) == set(everything)
+    implied = set()
+    for a, b, c in split.train_recipes.tolist():
+        x, y, z = (alchemy.entities[i] for i in (a, b, c))
+        if stated is facts:
+            implied |= {(x, "combinesWith", y), (y, "combinesWith", x), (x, "componentOf", z), (y, "componentOf", z)}
+        else:
+            node = f"recipe:{x}+{y}"
+            implied |= {(node, "hasIngredient", x), (node, "hasIngredient", y), (node, "hasProduct", z)}
+    assert set(train) == implied
+    assert list(stated(alchemy, split="train", split_mode=split)) == train
+
+
+def test_facts_of_a_small_book(book):
+    everything = list(facts(book, split="all"))
+    assert ("fire", "componentOf", "energy") in everything
+    assert ("fire", "combinesWith", "fire") in everything
+    assert ("mud", "combinesWith", "air") not in everything
+    nodes = [triple for triple in recipe_facts(book, split="all") if triple[0] == "recipe:fire+wood"]
+    assert nodes == [
+        ("recipe:fire+wood", "hasIngredient", "fire"),
+        ("recipe:fire+wood", "hasIngredient", "wood"),
+        ("recipe:fire+wood", "hasProduct", "campfire"),
+        ("recipe:fire+wood", "hasProduct", "charcoal"),
+        ("recipe:fire+wood", "hasProduct", "smoke"),
+    ]
+    with pytest.raises(TypeError):
+        facts(book)
+    with pytest.raises(InputError, match="name the part"):
+        facts(book, split="by_recipe")
+    with pytest.raises(InputError, match="no test recipes"):
+        facts(book, split="test", split_mode="none")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    ratio=st.floats(0.5, 0.7),
+    mode=st.sampled_from([m for m in MODES if m != "by_recipe_train_all_goals"]),
+)
+def test_any_split_covers_and_separates(book, seed, ratio, mode):
+    split = make_split(book, mode, ratio, seed)
+    train, test = ({tuple(row) for row in part.tolist()} for part in (split.train_recipes, split.test_recipes))
+    assert not train & test
+    assert len(train | test) == 35
+    assert not set(facts(book, split="train", split_mode=split)) & set(facts(book, split="test", split_mode=split))

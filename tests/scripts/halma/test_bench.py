@@ -1,0 +1,105 @@
+"""`gumption bench halma`: everything but the training runs for real, on small numbers; the training is stood in for."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from gumption.agents.halma import train as training
+from gumption.agents.halma.acting import RandomActor
+from gumption.data import InputError
+from gumption.envs.halma import Memory, MemoryWriter
+from gumption.scripts.halma import bench as bench_halma
+from gumption.scripts.halma.bench import Settings
+from gumption.scripts.measurement import CartPoleRandom
+
+SETTINGS = Settings(repeats=1, envs=8, episodes=20, slice=3)
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """A training that tells its config and a rate."""
+    asked = []
+
+    def train(config, *, progress):
+        assert not progress, "the bench tells by itself what it does, on the same line"
+        asked.append(config)
+        return SimpleNamespace(final={"steps_per_s": 1234.5, "wall_s": 800.0 if config.agent == "mlp" else 901.0})
+
+    monkeypatch.setattr(training, "train_td3", train)
+    monkeypatch.setattr(CartPoleRandom, "__call__", lambda self, seconds: 100_000.0)
+    return asked
+
+
+def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
+    symbolic, visual, mazes, tests, training = bench_halma.halma_case(SETTINGS)
+    for one in (symbolic, visual, mazes, tests, training):
+        assert one.median > 0
+        assert one.ratio == pytest.approx(one.median / one.yardstick_median)
+        json.dumps(one.as_json(), allow_nan=False)
+    assert (symbolic.unit, visual.unit, mazes.unit, tests.unit) == ("steps/s", "panels/s", "s", "s")
+    assert "batch of 8" in symbolic.what
+    assert (symbolic.met, visual.met) == (symbolic.median >= 500_000, visual.median >= 5_000)
+    assert mazes.met == (mazes.median < 0.1)
+    assert tests.met
+    assert "20 episodes" in tests.what
+    assert tests.details["mazes"]["T"] == 100
+    assert (mazes.target, tests.target) == ("0.1 s", "60 s")
+    assert mazes.yardstick_median == 1.0, "100,000 steps of CartPole"
+    assert (training.median, training.ratio) == (1234.5, 1234.5 / 100_000)
+    assert "a slice of 3 episodes" in training.what
+    assert [config.episodes for config in no_training] == [3]
+
+
+def test_whole_trainings_run_alone_where_they_are_asked_for(no_training, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
+    settings = replace(SETTINGS, halma_agent=["mlp", "tran"])
+    told = list(bench_halma.halma_case(settings))[5:]
+    assert [(one.median, one.ratio, one.target, one.met) for one in told] == [
+        (800.0, 800.0, "15 minutes", True),
+        (901.0, 901.0, "15 minutes", False),
+    ]
+    assert told[0].what == "HALMA training, MLP, 2,000 episodes on cpu: one run alone"
+    assert [(config.agent, config.episodes) for config in no_training] == [("mlp", 3), ("mlp", 2000), ("tran", 2000)]
+
+
+def test_an_agent_that_cannot_be_trained_is_told_before_anything_is_measured():
+    settings = replace(SETTINGS, halma_agent=["mlp", "transformer"])
+    with pytest.raises(InputError, match="agent is 'transformer'; it can be mlp, lstm, tran"):
+        next(bench_halma.halma_case(settings))
+    with pytest.raises(InputError, match="it is the folder of a pretrained model"):
+        next(bench_halma.halma_case(replace(SETTINGS, halma_agent=["space"])))
+
+
+def test_whole_trainings_are_those_of_the_saved_runs(no_training, monkeypatch, tmp_path):
+    rows = [
+        {"condition": name, "wall_s": seconds, "seeds": [0, 1], "column": {"config": {"episodes": episodes}}}
+        for name, seconds, episodes in (
+            ("MLP", 600.0, 2000),
+            ("TRAN", 1200.0, 2000),
+            ("LSTM", 9.0, 20),
+            ("X", None, 2000),
+        )
+    ]
+    rows[1]["made"] = {"workers": 1, "hardware": {"cpu": "another"}}
+    saved = {"experiment": "halma-table1", "workers": 2, "hardware": {"cpu": "one"}, "rows": rows}
+    (tmp_path / "results.json").write_text(json.dumps(saved))
+    monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "results.json")
+    told = list(bench_halma._training(SETTINGS, CartPoleRandom()))[1:]
+    assert [(one.median, one.met) for one in told] == [(600.0, True), (1200.0, False)]
+    assert told[0].what == "HALMA training, MLP, 2,000 episodes: mean of the 2 runs of halma-table1, 2 at a time"
+    assert told[1].what == "HALMA training, TRAN, 2,000 episodes: mean of the 2 runs of halma-table1, 1 at a time"
+    assert [one.details["hardware"]["cpu"] for one in told] == ["one", "another"]
+    assert told[0].ratio == 600.0
+
+
+def test_a_memory_holds_whole_episodes(tmp_path):
+    writer = MemoryWriter(tmp_path / "memory", 5)
+    mazes = bench_halma.remember(RandomActor(5), 6, writer, first=4)
+    writer.close()
+    memory = Memory.load(tmp_path / "memory")
+    assert sorted(set(memory.episode.tolist())) == [4, 5, 6, 7, 8, 9]
+    assert len(mazes) == 100
+    assert (memory.maze < 100).all()

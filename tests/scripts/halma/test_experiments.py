@@ -1,0 +1,345 @@
+"""HALMA's experiments: their data, and running, resuming and reporting them. Runs are stood in for here, except in the
+last test, which trains."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from gumption.agents.halma.acting import OracleActor
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import EVALUATION, ROWS, label
+from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
+from gumption.scripts.experiment import find_experiment
+from gumption.scripts.halma import runs as halma_runs
+from gumption.scripts.halma.experiments import EXPERIMENTS
+from gumption.scripts.halma.published import TABLE_1
+from gumption.scripts.halma.runs import build_graph, inferred_pairs, run_job, with_space
+from gumption.scripts.jobs import Job, chosen_conditions, make_jobs, slug
+from gumption.scripts.report import gather
+from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
+
+from .conftest import stand_in
+
+SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
+
+
+# ---- the data
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
+def test_experiments_are_well_formed(experiment):
+    assert len({slug(name) for name in experiment.conditions}) == len(experiment.conditions)
+    for name, condition in experiment.conditions.items():
+        settings = {**experiment.base, **condition.settings}
+        if settings["agent"] == "space":
+            settings["space_model"] = "somewhere"
+        config = HALMAConfig(**settings)
+        assert name.split(",")[0] == label(config)
+        if experiment.varied:
+            assert experiment.varied[0] in condition.settings
+    if experiment.name != "halma-quick":
+        assert (experiment.seeds, experiment.base["episodes"]) == (5, 2000)
+
+
+def test_the_paper_s_experiments_are_there():
+    assert set(EXPERIMENTS) == {"halma-quick", "halma-table1", "halma-visual", "halma-volume", "halma-options"}
+    assert not set(EXPERIMENTS) & set(OF_WORDCRAFT)
+    assert list(EXPERIMENTS["halma-table1"].conditions) == SYMBOLIC
+    assert list(EXPERIMENTS["halma-visual"].conditions) == [
+        "CNN+MLP",
+        "CNN+MLP, fixed panels",
+        "CNN+TRAN",
+        "SPACE",
+    ]
+    varied = {
+        name: sorted(
+            {condition.settings[EXPERIMENTS[name].varied[0]] for condition in EXPERIMENTS[name].conditions.values()}
+        )
+        for name in ("halma-volume", "halma-options")
+    }
+    assert varied == {"halma-volume": [100, 300, 500, 1000], "halma-options": [1, 3, 5]}
+
+
+def test_table_1_is_the_paper_s():
+    """The figures that the specification quotes, and some of the paper's deviations."""
+    assert list(TABLE_1) == ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "CNN+MLP", "CNN+TRAN", "SPACE"]
+    quoted = {
+        "MLP": "99.2/71.7 51.0/54.9 55.0/19.9 25.0/7.4 41.7/15.1 31.7/11.7 6.7/1.5 0/0 35.0/12.2",
+        "LSTM": "57.2/50.9 57.8/45.2 50.0/24.0 63.3/26.3 60.0/28.9 45.0/17.2 100/51.9 86.7/29.9 48.3/21.8",
+        "TRAN": "93.9/67.9 82.8/58.1 41.7/16.3 43.3/12.2 36.7/14.0 43.3/17.9 25.0/5.8 50.0/10.0 41.7/14.5",
+        "TRAN+LSTM": "72.3/64.0 54.0/40.1 66.7/35.7 78.3/34.8 58.3/27.1 71.7/35.4 - - 41.7/22.0",
+    }
+    for agent, figures in quoted.items():
+        for test, told in zip(ROWS[:-1], figures.split(), strict=True):
+            ours = [TABLE_1[agent][test][measure] for measure in ("rho_g", "rho_p")]
+            if told == "-":
+                assert ours == [None, None]
+            else:
+                assert [one[0] for one in ours] == pytest.approx([float(part) for part in told.split("/")], abs=0.0501)
+    assert TABLE_1["MLP"]["T"]["rho_a"] == (94.78, 4.11)
+    assert TABLE_1["SPACE"]["RT"] == {"rho_a": (41.62, 1.20), "rho_g": (3.67, 0.47), "rho_p": (2.66, 0.19)}
+    assert TABLE_1["CNN+TRAN"]["AnT"]["rho_g"] is None
+    assert TABLE_1["CNN+MLP"]["AnT"]["rho_g"] == (0.0, 0.0)
+
+
+def test_agents_on_space_share_its_model(tmp_path):
+    jobs = with_space(make_jobs(EXPERIMENTS["halma-visual"], {"episodes": 7}, [0, 1], tmp_path), tmp_path)
+    models = [job.settings.get("space_model") for job in jobs]
+    assert models == [None] * 6 + [str(tmp_path / "space")] * 2
+    assert {job.last for job in jobs} == {EVALUATION}
+    assert jobs[-1].settings["max_opt_len"] == 1
+    assert jobs[-1].directory == tmp_path / "space" / "seed-1"
+
+
+# ---- running and reporting
+
+
+def test_command_runs_reports_and_resumes(run, tmp_path):
+    output = run("halma-table1", "--seeds", "2", "--episodes", "200", "--out", "there", "--save", "kept")
+    assert "10 runs, 0 complete" in output
+    assert re.search(r"10/10 +written strategy \+ KG, seed 1: goals reached in T 95%, RT 95%", output)
+    assert "paper 94.8 ± 4.1" in output
+    assert "AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in output
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == SYMBOLIC
+    assert rows["MLP"]["column"]["tests"]["T"]["rho_g"]["per_run"] == [0.4, 0.41]
+    assert rows["MLP"]["column"]["tests"]["T"]["rho_g"]["mean"] == pytest.approx(0.405)
+    assert rows["MLP"]["wall_s"] == 10.5
+    assert rows["MLP"]["curve"]["episodes"] == list(range(40, 201, 20)), "those that both runs tell of"
+    assert [len(values) for values in rows["MLP"]["curve"]["valid_moves"]] == [9, 9]
+    assert rows["MLP"]["curve"]["valid_moves"][0][-1] == pytest.approx(0.4)
+    assert results["paper"]["LSTM"]["AfT-3"]["rho_g"] == [100.0, 0.0]
+    assert results["command"].startswith("gumption experiment halma-table1 --seeds 2")
+    assert set(results["versions"]) >= {"gumption", "torch", "numpy", "gymnasium"}
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
+    assert set(kept) == {"results.json", "table.md", "table.png", "table.svg", "curves.png", "curves.svg"}
+    for name, content in kept.items():
+        assert str(tmp_path).encode() not in content
+        assert content == (tmp_path / "there" / name).read_bytes()
+    told = kept["table.md"].decode()
+    assert "| T | rho_a | 8 | 40.5 ± 0.5 (40.0 to 41.0); paper 94.8 ± 4.1 |" in told
+    best = told.split("best in rho_g of RT (seeds: MLP 1, LSTM 1, TRAN 1, TRAN+LSTM 1, written strategy + KG 0):")[1]
+    assert "| T | 41.0 / 41.0<br>paper 99.2 / 71.7 | 51.0 / 51.0<br>paper 57.2 / 50.9 |" in best
+
+    more = run("halma-table1", "--seeds", "3", "--episodes", "200", "--out", "there")
+    assert "15 runs, 10 complete" in more
+    again = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert again["rows"][0]["seeds"] == [0, 1, 2]
+    before = (tmp_path / "there" / "table.png").read_bytes()
+    (tmp_path / "there" / "table.png").unlink()
+    run("--report", "there")
+    assert (tmp_path / "there" / "table.png").read_bytes() == before
+
+
+def test_some_agents_first_and_others_later(run, no_pictures, tmp_path):
+    some = ("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    assert "1 runs, 0 complete" in run(*some, "--setting", "LSTM")
+    assert [row["condition"] for row in gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"]] == ["LSTM"]
+    assert "2 runs, 1 complete" in run(*some, "--setting", "written strategy + KG", "--setting", "LSTM")
+    assert [row["condition"] for row in gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"]] == [
+        "LSTM",
+        "written strategy + KG",
+    ]
+    with pytest.raises(
+        InputError, match=r"halma-table1 has no 'GRU'; it has MLP, LSTM, TRAN, TRAN\+LSTM, written strategy \+ KG"
+    ):
+        run(*some, "--setting", "GRU")
+
+
+def test_each_agent_has_the_newest_command_that_runs_it(run, no_pictures, tmp_path):
+    """Also where other agents are run later in the same folder, and where all is reported again."""
+    common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    run(*common, "--setting", "MLP", "--setting", "LSTM")
+    run(*common, "--setting", "TRAN", "--setting", "LSTM")
+    run("--report", "there")
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert results["command"].endswith("--setting TRAN --setting LSTM")
+    made = {row["condition"]: row.get("made") for row in results["rows"]}
+    assert made["TRAN"] is made["LSTM"] is None
+    assert made["MLP"] == {
+        **{key: results[key] for key in ("versions", "hardware", "workers")},
+        "command": results["command"].replace("TRAN", "MLP"),
+    }
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert told.index("LSTM; TRAN:\n\nCommand: ") < told.index("MLP:\n\nCommand: ")
+
+
+def test_parts_of_an_experiment_are_saved_together(run, no_pictures, tmp_path):
+    """Runs of two folders, as of two machines: what was saved stays, what is run again replaces it."""
+    kept = tmp_path / "kept"
+    common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--save", "kept")
+    run(*common, "--out", "here", "--setting", "TRAN", "--setting", "MLP")
+    run(*common, "--out", "there", "--setting", "LSTM")
+    plan = json.loads((tmp_path / "there" / "plan.json").read_text())
+    two = {"workers": 2, "made": {"LSTM": {**plan["made"]["LSTM"], "workers": 2}}}  # two would have to import this
+    (tmp_path / "there" / "plan.json").write_text(json.dumps({**plan, **two}))
+    run("--report", "there", "--save", "kept")
+    assert [row["condition"] for row in gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"]] == ["LSTM"]
+    results = json.loads((kept / "results.json").read_text())
+    rows = {row["condition"]: row for row in results["rows"]}
+    assert list(rows) == ["MLP", "LSTM", "TRAN"]
+    assert list(results["paper"]) == ["MLP", "LSTM", "TRAN"]
+    assert "made" not in rows["LSTM"]
+    assert rows["MLP"]["made"] == rows["TRAN"]["made"]
+    assert rows["MLP"]["made"]["command"].endswith("--out here --setting TRAN --setting MLP")
+    told = (kept / "table.md").read_text()
+    newest, before = told.split("LSTM:\n\nCommand: ")[1].split("MLP; TRAN:\n\nCommand: ")
+    assert "--out there --setting LSTM" in newest
+    assert "--out here --setting TRAN --setting MLP" in before
+    assert "2 run(s) at a time" in newest
+    assert "1 run(s) at a time" in before
+    run(*common, "--out", "third", "--setting", "MLP")
+    again = {row["condition"]: row for row in json.loads((kept / "results.json").read_text())["rows"]}
+    assert list(again) == ["MLP", "LSTM", "TRAN"]
+    assert {name for name in again if "made" not in again[name]} == {"MLP"}
+    assert again["TRAN"] == rows["TRAN"], "who made it stays as it was"
+    assert again["LSTM"]["made"]["command"].endswith("--out there --setting LSTM")
+
+
+def test_results_that_do_not_go_together_are_left_alone(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "here", "--save", "kept", "--setting", "MLP")
+    before = (tmp_path / "kept" / "results.json").read_bytes()
+    with pytest.raises(InputError, match=r"kept/results\.json: no results of halma-options; save into another folder"):
+        run("halma-options", "--seeds", "1", "--out", "other", "--save", "kept")
+    other = ("halma-table1", "--seeds", "1", "--episodes", "300", "--out", "there", "--setting", "LSTM")
+    with pytest.raises(InputError, match=r"kept/results\.json: MLP was run with other settings; save into another"):
+        run(*other, "--save", "kept")
+    assert (tmp_path / "kept" / "results.json").read_bytes() == before
+
+
+def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, monkeypatch, tmp_path):
+    trained = []
+
+    def pretrained(mazes, painter, *, run_dir, steps, **settings):
+        trained.append((len(mazes), painter.images, steps, settings["resume"]))
+        run_dir.mkdir()
+
+    matrix = {"classes": ["a", "b"], "confusion": [[0.9, 0.1], [None, None]], "confusion_std": [[0.0, 0.0]] * 2}
+    read = {**matrix, "accuracy": 0.625, "accuracy_std": 0.01, "samples": 9}
+    probed = dict.fromkeys(("colour", "digit", "colour_pixels", "digit_pixels"), read)
+    monkeypatch.setattr("gumption.agents.halma.space_training.pretrain_space", pretrained)
+    monkeypatch.setattr(
+        "gumption.agents.halma.probe.probe_model",
+        lambda folder: {**probed, "digits": 1200, "digits_with_slot": 1100},
+    )
+    arguments = ("halma-visual", "--seeds", "1", "--setting", "SPACE", "--setting", "CNN+MLP", "--out", "there")
+    run(*arguments)
+    assert trained == [(100, "train", halma_runs.SPACE_STEPS, False)]
+    results = json.loads((tmp_path / "there" / "results.json").read_text())
+    assert results["probe"]["digits_with_slot"] == 1100
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert "SPACE's slots (1,100 of 1,200 digits have one)" in told
+    assert "| colour, % | 62.5 ± 1.0 | 62.5 ± 1.0 | 59.67 ± 0.58 |" in told
+    assert (tmp_path / "there" / "probe.png").stat().st_size > 1_000
+    run(*arguments)
+    assert len(trained) == 1, "what is complete needs no model"
+
+
+def test_what_does_not_stand_beside_each_other_is_refused(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    with pytest.raises(InputError, match=r"episodes \(200 there, 300 asked for\)"):
+        run("halma-table1", "--seeds", "1", "--episodes", "300", "--out", "there")
+    with pytest.raises(InputError, match=r"experiment \(halma-table1 there, halma-options asked for\)"):
+        run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    other = tmp_path / "there" / "mlp" / "seed-3"
+    other.parent.joinpath("seed-0").rename(other)
+    stand_in(Job("MLP", 0, "train", {"agent": "mlp", "episodes": 9}, other.parent / "seed-0", last=EVALUATION), False)
+    with pytest.raises(InputError, match="its runs have different settings"):
+        gather(tmp_path / "there", EXPERIMENTS["halma-table1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("halma-table1", "--preset", "fast"),
+            "--preset is for WordCraft's experiments; halma-table1 has no use for it",
+        ),
+        (("halma-table1", "--total-steps", "9"), "--total-steps is for WordCraft's experiments"),
+        (("halma-quick", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft's experiments"),
+        (("halma-quick", "--facts", "x"), "--facts is for link prediction; halma-quick has no use for it"),
+        (("wordcraft-fig2", "--episodes", "3"), "--episodes is for HALMA's experiments; wordcraft-fig2 has no use"),
+        (("wordcraft-fig2", "--setting", "MLP"), "wordcraft-fig2 has no 'MLP'; it has random features, 1 distractor"),
+        (("wn18rr", "--episodes", "3"), "--episodes is for HALMA's experiments; wn18rr has no use for it"),
+        (("kg-scale", "--facts", "x"), "--facts is for link prediction; kg-scale has no use for it"),
+    ],
+)
+def test_options_of_other_experiments_are_refused(run, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(*arguments)
+
+
+def test_nothing_to_report_is_an_error(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
+    (tmp_path / "there" / "mlp" / "seed-0" / EVALUATION).unlink()
+    with pytest.raises(InputError, match="no run is complete yet"):
+        gather(tmp_path / "there", EXPERIMENTS["halma-table1"])
+    with pytest.raises(InputError, match=r"no plan\.json"):
+        gather(tmp_path, EXPERIMENTS["halma-table1"])
+    (tmp_path / "me.json").write_text("{}")
+    with pytest.raises(InputError, match="--human is for WordCraft's experiments; there has no use for it"):
+        run("--report", "there", "--human", "me.json")
+    assert all(name in run("--list") for name in EXPERIMENTS)
+
+
+def test_runs_without_metrics_are_reported_without_curves(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
+    metrics: Path = tmp_path / "there" / "mlp" / "seed-0" / "metrics.jsonl"
+    metrics.unlink()
+    assert gather(tmp_path / "there", EXPERIMENTS["halma-table1"])["rows"][0]["curve"] is None
+    run("--report", "there")
+
+
+def test_find_experiment():
+    assert find_experiment("halma-table1") is EXPERIMENTS["halma-table1"]
+    assert list(chosen_conditions(EXPERIMENTS["halma-table1"], ["TRAN"]).conditions) == ["TRAN"]
+
+
+def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_path):
+    asked = []
+
+    def graph_of(runs):
+        asked.append(dict(runs))
+        graph = KnowledgeGraph()
+        graph.add([("red 5", "greaterThan", "red 3")], graph="halma/mlp")
+        return graph
+
+    monkeypatch.setattr(halma_runs, "build_graph", graph_of)
+    output = run("halma-quick", "--out", "there")
+    folders = {"MLP": Path("there/mlp/seed-0"), "written strategy + KG": Path("there/written-strategy-kg/seed-0")}
+    assert asked == [folders]
+    assert "What the agents have understood is in there/kg.nq, 1 facts." in output
+    assert "Pairs that written strategy + KG knows through affordance only: 0" in output
+    assert len(KnowledgeGraph.load(tmp_path / "there" / "kg.nq")) == 1
+
+
+def test_a_run_for_real(tmp_path, monkeypatch, one_thread):
+    """Nothing stood in for: a short training, its tests, and what it understood as a graph."""
+    monkeypatch.setattr(halma_runs, "MAZES", 2)
+    monkeypatch.setattr(halma_runs, "SEEDS", (0,))
+    monkeypatch.setattr("gumption.agents.halma.comparisons.comparisons", lambda run: {"oracle": OracleActor})
+    small = {"num_envs": 4, "batch_size": 32, "hidden_size": 16, "policy_delay": 20, "candidates": 2}
+    settings = {"guided": True, "guide_interval": 4, "episodes": 4, "num_mazes": 3, "device": "cpu"}
+    settings |= {"overrides": tuple((small | {"random_candidates": 1}).items())}
+    job = Job("written strategy + KG", 0, "train", settings, tmp_path / "seed-0", last=EVALUATION)
+    run_job(job, False)
+    assert job.complete
+    first, trained = (job.directory / EVALUATION).read_bytes(), (job.directory / "final.json").read_bytes()
+    found = json.loads(first)
+    assert (found["agent"], found["seeds"]) == ("written strategy + KG", [0])
+    assert (found["tests"]["T"]["mazes"], found["tests"]["RT"]["mazes"]) == (3, 2)
+    assert found["beside"]["oracle"]["RT"]["rho_p"]["mean"] == 1
+    (job.directory / EVALUATION).unlink()
+    run_job(job, False)
+    assert (job.directory / EVALUATION).read_bytes() == first
+    assert (job.directory / "final.json").read_bytes() == trained, "what is trained is not trained again"
+
+    graph = build_graph({"written strategy + KG": job.directory})
+    assert "halma/written-strategy-kg" in graph.graphs()
+    pairs = inferred_pairs(graph, "written strategy + KG")
+    assert all(9 >= greater > lesser >= 1 for greater, lesser in pairs)
+    assert pairs == sorted(set(pairs))

@@ -1,0 +1,107 @@
+"""Tables of HALMA's experiments, and what they say of their rows. Runs are stood in for (conftest.py)."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+from gumption.agents.halma import prior
+from gumption.agents.halma.evaluation import MEASURES, ROWS
+from gumption.scripts.halma.experiments import EXPERIMENTS
+from gumption.scripts.halma.report import headline, table
+from gumption.scripts.halma.table import OTHER_MEASURE, falls_short
+from gumption.scripts.report import gather
+
+SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
+
+
+def test_a_narrow_terminal_shows_every_figure_whole(run, no_pictures, monkeypatch, tmp_path):
+    """Fifteen agents do not stand side by side in 80 columns."""
+    run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    monkeypatch.setenv("COLUMNS", "80")
+    output = run("--report", "there")
+    assert "…" not in output
+    told = output.split("rho_a: valid")[0]
+    assert max(map(len, told.splitlines())) <= 80
+    agents = Counter(name.split(",")[0] for name in EXPERIMENTS["halma-options"].conditions)
+    assert {agent: len(re.findall(rf"(?<![\w+]){re.escape(agent)},", told)) for agent in agents} == agents
+    columns, figures = agents["written strategy + KG"], (len(ROWS) - 1) * len(MEASURES)  # AnT has none
+    assert told.count("95.0 ± 0.0") == columns * figures * 3, "two play beside each guided agent"
+
+
+def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
+    output = run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    assert "paper" not in output.split("written")[0].split("rho_a: valid")[0]
+    names = {path.name for path in (tmp_path / "there").iterdir() if path.is_file()}
+    assert names == {"plan.json", "results.json", "table.md", "ablation.png", "ablation.svg"}
+    text = (tmp_path / "there" / "ablation.svg").read_text(encoding="utf-8")
+    for word in ("max_opt_len", "TRAN+LSTM", "diagnostic tests"):
+        assert word in text
+
+
+def test_the_short_table(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
+    lines = headline(gather(tmp_path / "there", EXPERIMENTS["halma-table1"])).splitlines()
+    assert (
+        lines[0]
+        == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | written strategy + KG | knowledge only | oracle |"
+    )
+    assert lines[2].startswith("| T | 40.0 / 40.0<br>paper 99.2 / 71.7 | 50.0 / 50.0<br>paper 57.2 / 50.9 |")
+    assert "| AfT-3 | " in lines[8]
+    assert "70.0 / 70.0<br>paper - |" in lines[8]
+    assert lines[10].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
+    assert lines[10].endswith("| -<br>paper 41.7 / 22.0 | - | - | - |")
+    told = "\n".join(table(EXPERIMENTS["halma-table1"], gather(tmp_path / "there", EXPERIMENTS["halma-table1"])))
+    assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in told
+    assert "| MLP | 0 | 10 s |" in told
+    assert "The best run" not in told, "there is but one"
+    assert "NaN" not in json.dumps(gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
+
+
+def test_a_guided_agent_is_told_with_what_stands_beside_it(run, no_pictures, tmp_path):
+    run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "written strategy + KG")
+    output = run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
+    results = gather(tmp_path / "there", EXPERIMENTS["halma-table1"])
+    assert [column["agent"] for column in results["rows"][1]["beside"]] == ["knowledge only", "oracle"]
+    assert headline(results).startswith("| rho_g / rho_p, % | MLP | written strategy + KG | knowledge only | oracle |")
+    assert "knowledge only" in output
+    told = "\n".join(table(EXPERIMENTS["halma-table1"], results))
+    assert "\n".join(prior.told()) in told
+    assert "its MLP has 54.9 of it on RT, where rho_g is 51.0" in told
+    short = told.split("What falls short of the paper's rho_g:\n\n")[1].split("\n\n")[0].splitlines()
+    assert short[0] == "- MLP, T: rho_g 40.0 against 99.2 (rho_p 40.0 against 71.7)"
+    assert [line.split(":")[0] for line in short] == ["- MLP, T", "- MLP, RT", "- MLP, ST-1", "- MLP, AfT-1"]
+
+
+def test_rows_that_were_saved_earlier_say_so(run, no_pictures, tmp_path):
+    """Tests of earlier rows may ask what was seen, and earlier guided agents saw what they did not observe."""
+    common = ("halma-table1", "--seeds", "1", "--episodes", "200", "--save", "kept")
+    run(*common, "--out", "there", "--setting", "MLP", "--setting", "written strategy + KG")
+    assert "Made before" not in (tmp_path / "kept" / "table.md").read_text()
+    saved = json.loads((tmp_path / "kept" / "results.json").read_text())
+    for row in saved["rows"]:
+        del row["beside"]
+    (tmp_path / "kept" / "results.json").write_text(json.dumps(saved))
+    run(*common, "--out", "other", "--setting", "LSTM")
+    told = (tmp_path / "kept" / "table.md").read_text()
+    assert "some of their questions had been seen: MLP, written strategy + KG.\n" in told
+    assert "without those that play beside it: written strategy + KG.\n" in told
+    assert "LSTM." not in told
+
+
+def test_ablations_tell_those_beside_an_agent_apart(run, no_pictures, tmp_path):
+    run("halma-options", "--seeds", "1", "--episodes", "200", "--out", "there")
+    told = (tmp_path / "there" / "table.md").read_text()
+    assert "| written strategy + KG, max_opt_len 3 | knowledge only, max_opt_len 3 | oracle, max_opt_len 3 |" in told
+
+
+def test_the_page_tells_what_the_saved_results_tell():
+    root = Path(__file__).resolve().parents[3]
+    page = (root / "envs" / "halma" / "README.md").read_text(encoding="utf-8")
+    [measure] = re.findall(r"<!-- measure -->\n(.*?)<!-- end -->", page, re.DOTALL)
+    assert measure == OTHER_MEASURE + "\n"
+    [(name, shown)] = re.findall(r"<!-- falls short: ([\w-]+) -->\n(.*?)<!-- end -->", page, re.DOTALL)
+    saved = json.loads((root / "scripts" / "results" / name / "results.json").read_text(encoding="utf-8"))
+    columns = {row["condition"]: row["column"] for row in saved["rows"]}
+    assert shown.splitlines() == [f"- {one}" for one in falls_short(columns)]
+    assert any(line.startswith("- LSTM, AfT-3") for line in shown.splitlines())

@@ -1,0 +1,126 @@
+"""`gumption kg infer` and `mine`, as they are called."""
+
+import json
+
+import pytest
+
+from gumption.kg import KnowledgeGraph
+from gumption.kg.rules.horn import read_rules, symmetric, transitive, write_rules
+
+
+@pytest.fixture
+def gumption(gumption):
+    """`gumption kg` in a folder with a graph and rules."""
+    graph = KnowledgeGraph()
+    graph.add([("fire", "near", "water"), ("water", "near", "[red]mud[/red]")], graph="w")
+    graph.save("kg.nq")
+    write_rules("rules.json", [symmetric("near"), transitive("near")])
+    return gumption
+
+
+RULES = ("--rules", "rules.json")
+
+
+def test_infer_from_a_file_to_a_file(gumption, tmp_path):
+    table = gumption.ok("infer", "kg.nq#w", *RULES, "--out", "out.nq")
+    assert "symmetric(near)" in table
+    assert "written to the graph w/inferred; computed anew: first run" in table
+    graph = KnowledgeGraph.load(tmp_path / "out.nq")
+    assert graph.graphs() == {"w": 2, "w/inferred": 7}
+    graph.add([("[red]mud[/red]", "near", "clay")], graph="w")
+    graph.save(tmp_path / "out.nq")
+    again = json.loads(gumption.ok("infer", "out.nq#w", *RULES, "--out", "out.nq", "--json"))
+    assert {key: again[key] for key in ("into", "stated", "entailed", "added", "removed", "recomputed")} == {
+        "into": "w/inferred", "stated": 3, "entailed": 13, "added": 6, "removed": 0, "recomputed": None,
+    }  # fmt: skip
+    assert sum(again["by_rule"].values()) == 6
+    assert "only new facts were followed" in gumption.ok("infer", "out.nq#w", *RULES, "--out", "out.nq")
+    assert KnowledgeGraph.load(tmp_path / "kg.nq").graphs() == {"w": 2}
+
+
+def test_infer_in_a_folder_into_a_named_graph_with_provenance(gumption, tmp_path):
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        graph.add([("a", "near", "b")], graph="one")
+        graph.add([("b", "near", "c")], graph="two")
+    answer = json.loads(gumption.ok("infer", "kg", *RULES, "--into", "more", "--provenance", "--json"))
+    assert (answer["into"], answer["stated"], answer["entailed"]) == ("more", 2, 7)
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        assert set(graph.graphs()) == {"one", "two", "more", "more/provenance"}
+
+
+def test_explain_writes_nothing(gumption, tmp_path):
+    fact = ("[red]mud[/red]", "near", "fire")
+    text = gumption.ok("infer", "kg.nq#w", *RULES, "--explain", *fact)
+    assert text.splitlines() == [
+        "  1. water near [red]mud[/red]   [stated]",
+        "  2. [red]mud[/red] near water   [symmetric(near) from 1]",
+        "  3. fire near water   [stated]",
+        "  4. water near fire   [symmetric(near) from 3]",
+        "  5. [red]mud[/red] near fire   [transitive(near) from 2, 4]",
+    ]
+    steps = json.loads(gumption.ok("infer", "kg.nq", *RULES, "--explain", *fact, "--json"))["steps"]
+    assert steps[-1] == {"fact": list(fact), "rule": "transitive(near)", "premises": [1, 3]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kg.nq", "rules.json"]
+
+
+def test_mine_then_infer(gumption, tmp_path):
+    graph = KnowledgeGraph()
+    graph.add([(f"{k}{i}", "partOf", f"{k}{i + 1}") for k in "abcd" for i in range(2)], graph="g")
+    graph.add([(f"{k}0", "within", f"{k}2") for k in "abc"], graph="g")
+    graph.save(tmp_path / "parts.nq")
+    settings = ("--min-support", "3", "--min-confidence", "0.7", "--min-head-coverage", "1")
+    rows = json.loads(gumption.ok("mine", "parts.nq", *settings, "--out", "mined.json", "--json"))
+    assert rows == [
+        {
+            "rule": "within(x, y) <= partOf(x, z) & partOf(z, y)",
+            "support": 3, "body_size": 4, "head_coverage": 1.0, "confidence": 0.75, "pca_confidence": 1.0,
+        }
+    ]  # fmt: skip
+    assert [str(rule) for rule in read_rules(tmp_path / "mined.json")] == [rows[0]["rule"]]
+    table = gumption.ok("mine", "parts.nq#g", *settings, "--out", "mined.json")
+    assert "within(x, y) <= partOf(x, z) & partOf(z, y)" in table
+    assert "0.750" in table
+    assert "1 of 1 rules, all written to mined.json" in table
+    assert "1 of 3 rules" in gumption.ok("mine", "parts.nq", "--min-support", "3", "--top", "1")
+    out = gumption.ok("infer", "parts.nq#g", "--rules", "mined.json", "--out", "parts.nq", "--json")
+    assert json.loads(out)["added"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("infer", "kg.nq", *RULES), "kg.nq is a file: say with --out which file to write"),
+        (("infer", "none.nq", *RULES), "there is no graph at none.nq"),
+        (("infer", "kg.nq", *RULES, "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
+        (("infer", "folder", *RULES, "--out", "x.nq"), "folder is changed in place: leave out --out"),
+        (("infer", "kg.nq#v", *RULES, "--out", "x.nq"), "unknown graph 'v'"),
+        (("infer", "kg.nq", "--rules", "none.json", "--out", "x.nq"), "cannot read none.json: No such file"),
+        (
+            ("infer", "kg.nq", "--rules", "bad.json", "--out", "x.nq"),
+            "bad.json: rule 1: symmetric takes the names of 1",
+        ),
+        (("infer", "kg.nq", "--rules", "typo.json", "--out", "x.nq"), "unknown relation 'neer': did you mean 'near'?"),
+        (("infer", "kg.nq", *RULES, "--into", "w", "--out", "x.nq"), "the graph 'w' has facts that inference did not"),
+        (
+            ("infer", "kg.nq", *RULES, "--explain", "fire", "near", "watr"),
+            "unknown entity 'watr': did you mean 'water'",
+        ),
+        (("infer", "kg.nq", *RULES, "--out", "x.nq", "--update", "http://x.org"), "update='http://x.org' goes with"),
+        (("mine", "none.nq"), "there is no graph at none.nq"),
+        (("mine", "kg.nq#v"), "unknown graph 'v'"),
+        (("mine", "kg.nq", "--min-support", "0"), "min_support is 0"),
+        (("mine", "kg.nq", "--min-pca-confidence", "2"), "min_pca_confidence is 2.0: it is a share between 0 and 1"),
+        (("mine", "kg.nq", "--min-confidence", "2"), "min_confidence is 2.0: it is a share between 0 and 1"),
+        (("mine", "kg.nq", "--out", "bad.json/x.json"), "cannot write bad.json/x.json: File exists"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(gumption, tmp_path, arguments, message):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "bad.json").write_text('{"rules": [{"symmetric": 1}]}')
+    write_rules(tmp_path / "typo.json", [symmetric("neer")])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    code, out, err = gumption(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -1,0 +1,137 @@
+"""The house: no cycles, no world named in a shared module, no file too long, one place for each thing."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gumption.envs.worlds import WORLDS
+
+ROOMS = ("data", "kg", "envs", "agents", "scripts")
+REPOSITORY = Path(__file__).resolve().parents[1]
+FILES = sorted(path.relative_to(REPOSITORY) for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
+MODULES = {".".join(["gumption", *path.with_suffix("").parts]).removesuffix(".__init__"): path for path in FILES}
+TESTS = sorted(path.relative_to(REPOSITORY) for path in (REPOSITORY / "tests").rglob("*.py"))
+LONGEST = 400
+# The list of worlds names them; the demo is one world's story; public names and the help name some.
+MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/demo.py", "agents/__init__.py", "scripts/cli.py"}
+# Data that ships, and what makes it, is of the worlds that it serves.
+DATA_ROOM = "data"
+
+
+def imports(module: str, path: Path) -> Iterator[str]:
+    """The gumption modules that a module imports, within functions and for types only, too."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            stem = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*stem, *((node.module or "").split(".") if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names] + [base]
+        else:
+            continue
+        # `from gumption.kg import X` of a package's lazy names is an import of the package alone.
+        yield from (name for name in names if name in MODULES and name != module)
+
+
+def lazily_named(path: Path) -> bool:
+    """A package whose names are imported when they are asked for imports nothing by itself."""
+    return path.name == "__init__.py" and "__getattr__" in (REPOSITORY / path).read_text(encoding="utf-8")
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components with more than one module (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            component = []
+            while not component or component[-1] != node:
+                component.append(stack.pop())
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {module: set() if lazily_named(path) else set(imports(module, path)) for module, path in MODULES.items()}
+    assert cycles(graph) == []
+
+
+def test_a_cycle_is_seen() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def shared(path: Path) -> bool:
+    """Whether a file serves all worlds: it lies in no world's folder."""
+    return not any(world in path.parts for world in WORLDS) and path.parts[0] != DATA_ROOM
+
+
+def named_worlds(source: str) -> set[str]:
+    """The worlds that code names, in names, strings or imports; what prose in comments and docstrings tells of them as
+    an example does not count."""
+    tree = ast.parse(source)
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+        and isinstance(node.body[0].value, ast.Constant)
+    }
+    words: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            words.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            words.append(node.attr)
+        elif isinstance(node, ast.alias):
+            words.append(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            words.append(node.module or "")
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            words.append(node.name)
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in prose
+            and not re.match(r"(?s)\s*Example", node.value)
+        ):
+            words.append(node.value)
+    text = " ".join(words).lower()
+    return {world for world in WORLDS if world in text}
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if shared(path)], ids=str)
+def test_a_shared_module_names_no_world(path: Path) -> None:
+    if str(path) in MAY_NAME_WORLDS:
+        return
+    assert named_worlds((REPOSITORY / path).read_text(encoding="utf-8")) == set()
+
+
+def test_a_named_world_is_seen() -> None:
+    assert named_worlds('from gumption.envs.halma import x\nprint("WordCraft")') == {"halma", "wordcraft"}
+    assert named_worlds('"""About halma."""\nx = "Example: gumption train halma"') == set()
+
+
+@pytest.mark.parametrize("path", [*FILES, *TESTS], ids=str)
+def test_a_file_can_be_read_in_a_sitting(path: Path) -> None:
+    assert len((REPOSITORY / path).read_text(encoding="utf-8").splitlines()) <= LONGEST
