@@ -135,7 +135,7 @@ def at_home(home: Path) -> dict[str, str]:
 
 
 def test_the_installed_completion_knows_commands_and_options(tmp_path: Path) -> None:
-    install = ["gumption", "--install-completion", "bash"]
+    install = ["bash", "-c", "gumption --install-completion; exit $?"]  # the shell that it is asked from is found out
     done = subprocess.run(install, env=at_home(tmp_path), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert completed("gumption ex", tmp_path) == ["experiment"]

@@ -1,6 +1,7 @@
 """`gumption COMMAND WORLD`: which worlds a command lists, whose app it runs, and what it refuses."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,17 +34,20 @@ def general(of: World) -> typer.Typer:
 
 
 @pytest.fixture(autouse=True)
-def three_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+def three_worlds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One with a command of its own, one without, and one whose command is in a module that is not there."""
     monkeypatch.setattr(sys.modules["gumption.scripts.worlds"], "garden", garden, raising=False)
-    for name in list(WORLDS):
-        monkeypatch.delitem(WORLDS, name)
+    listed = dict(WORLDS)  # put back as a whole: the list has an order, which monkeypatch.delitem would lose
+    WORLDS.clear()
     for one in (
         world("garden", play="gumption.scripts.worlds:garden"),
         world("bare"),
         world("broken", play="no_such_module_of_ours:app"),
     ):
-        monkeypatch.setitem(WORLDS, one.name, one)
+        WORLDS[one.name] = one
+    yield
+    WORLDS.clear()
+    WORLDS.update(listed)
 
 
 def run(*arguments: str, serve: Any = None) -> str:
