@@ -11,20 +11,15 @@ from torch import nn
 
 from gumption.data import InputError
 from gumption.envs import worlds
-from gumption.kg import KnowledgeGraph, load_predictor
-from gumption.kg.checkpoint import has_checkpoint, pick_device, put_weights
-from gumption.kg.places import open_graph
+from gumption.kg.checkpoint import pick_device, put_weights
 
 from .advice import Advice
 from .kg_policy import KGPolicy
-from .knowledge import OWN
 from .learner_state import saved_network
 from .readout import MASKED, Readout
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .world_config import WorldConfig
-
-GRAPH = "graph.nq"
-PREDICTOR = "predictor"
+from .world_knowledge import WorldKnowledge, kept_advice
 
 
 class State(NamedTuple):
@@ -99,31 +94,14 @@ class WorldSetup:
             )
         self.test_env = self._make(min(config.eval_episodes, 512), self.entry.held_out)
         self.train_env = self._make(min(config.eval_episodes, 512), {})
-        self.graph: KnowledgeGraph | None = None
-        self.predictor: Any = None
-        self.advice = advice if advice is not None or config.kg == "none" else self._advice(world)
+        self.advice, self.knowledge = advice, None
+        if advice is None and config.kg != "none":
+            self.knowledge = WorldKnowledge.of(config.kg, world, self.env.vocabulary, self.env.relations, self.device)
+            self.advice = self.knowledge.advice
 
     def _make(self, num_envs: int, more: Any) -> Any:
         settings = {**dict(self.config.env), **more}
         return gym.make_vec(self.entry.id, num_envs=num_envs, **settings).unwrapped
-
-    def _advice(self, world: worlds.World) -> Advice:
-        source = self.config.kg
-        if source not in OWN and has_checkpoint(Path(source)):
-            self.predictor = load_predictor(source, self.device)
-            return Advice(self.predictor, self.env.vocabulary, self.env.relations, device=self.device)
-        if source in OWN:
-            facts = world.get("facts")
-            if facts is None:
-                raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
-            graph, name = KnowledgeGraph(), None
-            graph.add(facts(split=OWN[source]), graph=f"{world.name}/{OWN[source]}")
-        else:
-            graph, name = open_graph(source)
-        self.graph = KnowledgeGraph()
-        for each in [name] if name is not None else graph.graphs():
-            self.graph.add(graph.triples(graph=each), graph=each)
-        return Advice(self.graph, self.env.vocabulary, self.env.relations, device=self.device)
 
     def policy(self) -> WorldPolicy:
         return make_policy(self.config, self.env, self.advice, self.network)
@@ -140,18 +118,11 @@ class WorldSetup:
         }
 
     def manifest(self) -> dict[str, Any]:
-        if self.graph is not None:
-            return {"knowledge": {"source": Path(self.config.kg).name, "graph": self.graph.content_hash()}}
-        if self.predictor is not None:
-            return {"knowledge": {"source": Path(self.config.kg).name, "predictor": self.predictor.vocabulary.hash}}
-        return {}
+        return {} if self.knowledge is None else {"knowledge": self.knowledge.about}
 
     def keep(self, path: Path) -> None:
-        if self.graph is not None:
-            (path / KNOWLEDGE).mkdir(exist_ok=True)
-            self.graph.save(path / KNOWLEDGE / GRAPH)
-        if self.predictor is not None:
-            self.predictor.save(path / KNOWLEDGE / PREDICTOR)
+        if self.knowledge is not None:
+            self.knowledge.save(path / KNOWLEDGE)
 
 
 def make_policy(config: WorldConfig, env: Any, advice: Advice | None, network: nn.Module | None = None) -> WorldPolicy:
@@ -178,9 +149,8 @@ def load_policy(run_dir: str | Path, *, device: str | None = None) -> tuple[Worl
     env.reset(seed=0)
     advice = None
     if config.kg != "none":
-        kept = run_dir / KNOWLEDGE
-        source = load_predictor(kept / PREDICTOR) if (kept / PREDICTOR).is_dir() else KnowledgeGraph.load(kept / GRAPH)
-        advice = Advice(source, env.vocabulary, env.relations, device=str(pick_device(config.device)))
+        device = str(pick_device(config.device))
+        advice = kept_advice(run_dir / KNOWLEDGE, env.vocabulary, env.relations, device)
     policy = make_policy(config, env, advice)
     put_weights(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
     return config, policy.eval()

@@ -80,6 +80,8 @@ class TD3Parameters:
             )
 
 
+NO_GRAPH = "none"
+
 _LEAST: dict[str, float] = {
     **dict.fromkeys(
         ("num_envs", "batch_size", "policy_delay", "buffer_size", "greedy_steps", "hidden_size", "sequence"), 1
@@ -117,8 +119,10 @@ class HALMAConfig:
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
         see panels.
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
-    :ivar guide_weight: of those scores, which lie between -1 and 1; differences of 0.05 decide, and logits are some
-        units apart.
+    :ivar kg: a graph that is given to the agent, whose facts are looked up and mixed into its logits (symbols only):
+        "none", "full" (all facts of the world), or a file, folder or address, #NAME for one of its graphs.
+    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; each fact
+        of `kg` that speaks for a choice counts 1. Logits are some units apart.
     :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
     :ivar max_opt_len, num_mazes, maze_seed, mean_depth, mean_branches: the mazes and options of the training.
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
@@ -131,6 +135,7 @@ class HALMAConfig:
 
     agent: str = "mlp"
     guided: bool = False
+    kg: str = NO_GRAPH
     guide_weight: float = 100.0
     guide_interval: int = 100
     max_opt_len: int = 5
@@ -162,10 +167,14 @@ class HALMAConfig:
         for name in ("seed", "maze_seed"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} is {getattr(self, name)}; it is at least 0")
-        if self.guided and self.agent in VISUAL:
-            raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided=True needs symbols")
-        if not self.guided and (self.guide_weight, self.guide_interval) != (100.0, 100):
-            raise InputError("guide_weight and guide_interval need guided=True")
+        if self.told and self.agent in VISUAL:
+            raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
+        if self.guided and self.kg != NO_GRAPH:
+            raise InputError(f"an agent is guided by its own knowledge or by a graph, kg={self.kg!r}: choose one")
+        if not self.told and self.guide_weight != 100:
+            raise InputError("guide_weight needs guided or kg")
+        if not self.guided and self.guide_interval != 100:
+            raise InputError("guide_interval needs guided=True")
         if self.agent not in VISUAL and self.images != "train":
             raise InputError(f"images are for agents that see panels; {self.agent} sees symbols")
         if self.panels not in PANELS:
@@ -185,6 +194,11 @@ class HALMAConfig:
         """The default parameters, those tuned for the agent, those of fixed panels, and the overrides."""
         fixed = FIXED_PANELS if self.panels == "fixed" else {}
         return replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
+
+    @property
+    def told(self) -> bool:
+        """Whether knowledge is mixed into the logits."""
+        return self.guided or self.kg != NO_GRAPH
 
     @property
     def recurrent(self) -> bool:

@@ -24,7 +24,7 @@ from gumption.envs.halma.diagnostics import TESTS
 from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
 
 from .acting import Actor, MakeActor, play
-from .config import HALMAConfig
+from .config import NO_GRAPH, HALMAConfig
 from .given import GivenAgent, GivenConfig
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
 MEASURES = ("rho_a", "rho_g", "rho_p")
-GUIDED = "written strategy + KG"
+GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
 DYNAMIC = "dynamic"  # all mazes of the diagnostic tests taken together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
@@ -55,7 +55,7 @@ def label(config: HALMAConfig | GivenConfig) -> str:
     """An agent's name as in Table 1. A guided agent is called what it is: people wrote its strategy (see prior.py)."""
     if isinstance(config, GivenConfig):
         return config.agent
-    return GUIDED if config.guided else config.agent.upper()
+    return GUIDED if config.guided else config.agent.upper() + (config.kg != NO_GRAPH) * WITH_GRAPH
 
 
 def images(config: HALMAConfig | GivenConfig, test: str) -> str:

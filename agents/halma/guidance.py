@@ -1,29 +1,72 @@
 """Knowledge in the choice of options: what each step of decoding an option is worth, for a batch of agents.
 
-    guide = Guide(knowledge, num_envs)
-    guide.observe(percept)                                      # once a step
-    logits = logits + weight * guide.direction_bias()           # then the primitives, one after another
-    logits = logits + weight * guide.primitive_bias(direction, chosen)
+    guide = make_guide(knowledge, num_envs, max_opt_len)
+    guide.observe(percept)                           # once a step
+    logits = logits + weight * guide.bias(chosen)    # of each choice in turn, given those made before it
 
-Scores of whole options come from scoring.py. An option is decoded step by step: a choice is worth as much as the best
-option that it leaves attainable, which is asked of what the knowledge has measured, not of arithmetic.
+There are two guides. `StrategyGuide` follows a strategy that people wrote, over an agent's own knowledge: scores of
+whole options come from scoring.py, and a choice is worth as much as the best option that it leaves attainable. Which
+lengths are attainable follows from the options that the knowledge has measured. `GraphGuide` asks a graph for the facts
+that speak for a choice, as agents of every world do (gumption.agents.advice).
 """
 
 import numpy as np
 
+from gumption.agents.advice import Advice
 from gumption.data import InputError
+from gumption.envs.halma.action_facts import HALMAFacts
 
 from .acting import Percept
 from .episodic import EpisodicMemory
 from .knowledge import HALMAKnowledge
 from .scoring import CLASSES, Scoring
 
+Knowledge = HALMAKnowledge | Advice
 
-class Guide:
+
+def make_guide(knowledge: Knowledge, num_envs: int, max_opt_len: int) -> "Guide":
+    """The guide that goes by some knowledge.
+
+    :raises InputError: knowledge of options of another length.
+    """
+    if isinstance(knowledge, Advice):
+        return GraphGuide(knowledge, num_envs, max_opt_len)
+    if knowledge.options.max_opt_len != max_opt_len:
+        raise InputError(
+            f"the knowledge is about options of up to {knowledge.options.max_opt_len} primitives, not {max_opt_len}"
+        )
+    return StrategyGuide(knowledge, num_envs)
+
+
+class GraphGuide:
+    """Scores by the facts that speak for a choice: the sum of the advice's scores, one for each relation.
+
+    :ivar knowledge: the advice, about the vocabulary of `HALMAFacts`; it may be replaced at any time.
+    """
+
+    def __init__(self, knowledge: Advice, num_envs: int, max_opt_len: int) -> None:
+        self.knowledge, self.num_envs = knowledge, num_envs
+        self._facts = HALMAFacts(max_opt_len)
+        self._rows = np.zeros((num_envs, 11), dtype=np.int64)
+
+    def observe(self, percept: Percept) -> None:
+        """Take in what the agents perceive now; InputError for visual panels, whose digits nobody has read yet."""
+        self._rows = panel_rows(percept.observation)
+
+    def bias(self, chosen: np.ndarray) -> np.ndarray:
+        """(B, 4) float32: of each direction, or of each primitive after those chosen. A graph that is looked up gives
+        the number of facts that it states for the choice.
+
+        :param chosen: (B, t) int64, the option so far: nothing, or a direction and t - 1 primitives.
+        """
+        rows = np.broadcast_to(self._rows, (len(chosen), self._rows.shape[1]))  # one panel may have many options
+        return self.knowledge.score(self._facts.facts(rows, chosen)).sum(2).numpy(force=True)
+
+
+class StrategyGuide:
     """Scores the choices of B agents, each of which remembers the episode it is in.
 
-    At each step `observe` comes first; then `direction_bias`, and `primitive_bias` for each primitive in turn. Biases
-    lie in [-1, 1]: the best score that the choice leaves attainable. They are exactly 0 where nothing is known.
+    Biases lie in [-1, 1]: the best score that the choice leaves attainable. They are exactly 0 where nothing is known.
 
     :ivar knowledge: may be replaced at any time by what was learned meanwhile; episodes go on being remembered.
     """
@@ -45,10 +88,7 @@ class Guide:
         self._scoring = Scoring(knowledge)
 
     def observe(self, percept: Percept) -> None:
-        """Take in what the agents perceive now, and score what they can do.
-
-        :raises InputError: visual panels, whose digits nobody has read yet.
-        """
+        """Take in what the agents perceive now, and score what they can do; InputError as of `GraphGuide`."""
         knowledge, rows = self._knowledge, panel_rows(percept.observation)
         value = knowledge.measure[knowledge.options.of(percept.action[:, 1:])]
         self.episodes.observe(
@@ -67,18 +107,18 @@ class Guide:
         """(11,) bool: the lengths of `scores` that some option has."""
         return self._scoring.attainable[:, 0, 0] == 0
 
-    def direction_bias(self) -> np.ndarray:
-        """(B, 4) float32: of each direction."""
-        return (self._scores + self._scoring.attainable).max(0)
+    def bias(self, chosen: np.ndarray) -> np.ndarray:
+        """(B, 4) float32: of each direction, or of each primitive after those chosen.
 
-    def primitive_bias(self, direction: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """(B, 4) float32: of each primitive after those chosen.
-
-        :param direction: (B,) int64.
-        :param chosen: (B, t) int64 primitives, t < max_opt_len.
+        :param chosen: (B, t) int64, the option so far: nothing, or a direction and t - 1 primitives.
         """
-        left = self._scoring.left[chosen.shape[1]].take(self._knowledge.options.of(chosen), axis=1)
-        return (left + self._scores[:, self._each, direction, None]).max(0)
+        if chosen.shape[1] == 0:
+            return (self._scores + self._scoring.attainable).max(0)
+        left = self._scoring.left[chosen.shape[1] - 1].take(self._knowledge.options.of(chosen[:, 1:]), axis=1)
+        return (left + self._scores[:, self._each, chosen[:, 0], None]).max(0)
+
+
+Guide = StrategyGuide | GraphGuide
 
 
 class KnowledgeActor:
@@ -86,27 +126,22 @@ class KnowledgeActor:
     nothing draws options uniformly.
     """
 
-    def __init__(self, knowledge: HALMAKnowledge, max_opt_len: int) -> None:
+    def __init__(self, knowledge: Knowledge, max_opt_len: int) -> None:
         """:raises InputError: knowledge of options of another length."""
-        if knowledge.options.max_opt_len != max_opt_len:
-            raise InputError(
-                f"the knowledge is about options of up to {knowledge.options.max_opt_len} primitives, not {max_opt_len}"
-            )
         self.max_opt_len = max_opt_len
-        self.guide = Guide(knowledge, 0)
+        self.guide = make_guide(knowledge, 0, max_opt_len)
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
         """Options (B, 1 + T) int64."""
         size = len(percept.first)
         if self.guide.num_envs != size:
-            self.guide = Guide(self.guide.knowledge, size)
+            self.guide = make_guide(self.guide.knowledge, size, self.max_opt_len)
         self.guide.observe(percept)
-        direction = _one_of_the_best(self.guide.direction_bias(), rng)
         chosen = np.zeros((size, 0), dtype=np.int64)
-        for _ in range(self.max_opt_len):
-            primitive = _one_of_the_best(self.guide.primitive_bias(direction, chosen), rng)
-            chosen = np.concatenate([chosen, primitive[:, None]], axis=1)
-        return np.concatenate([direction[:, None], chosen], axis=1)
+        for _ in range(1 + self.max_opt_len):
+            choice = _one_of_the_best(self.guide.bias(chosen), rng)
+            chosen = np.concatenate([chosen, choice[:, None]], axis=1)
+        return chosen
 
 
 def panel_rows(observation: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from .config import HALMAConfig
 from .encoders import COLUMNS, ROWS, Memo
 
 if TYPE_CHECKING:
-    from .guidance import Guide
+    from .guidance import Guide, Knowledge
     from .knowledge import HALMAKnowledge
 
 
@@ -60,9 +60,10 @@ class NetworkActor:
         self.network, self.perception, self.greedy, self.generator = network, perception, greedy, generator
         self.features = torch.empty(0)
         self.memo: Memo | None = None
-        self.knowledge: HALMAKnowledge | None = None
+        self.knowledge: Knowledge | None = None
         self.guide: Guide | None = None
         self.guide_weight = 0.0
+        self.max_opt_len = network.steps - 1
 
     def memo_of(self, percept: Percept) -> Memo:
         """What the network remembers before it takes in a percept."""
@@ -86,41 +87,45 @@ class NetworkActor:
         elsewhere = rng.random(len(options)) >= self.greedy
         return np.where(elsewhere[:, None], other_options(rng, options), options)
 
-    def consult(self, knowledge: "HALMAKnowledge", weight: float) -> None:
-        """Mix what some knowledge says into the logits, from now on."""
+    def consult(self, knowledge: "Knowledge", weight: float) -> None:
+        """Mix what some knowledge says into the logits, from now on. What a guide remembers of the episodes that are
+        being played, it goes on remembering."""
         self.knowledge, self.guide_weight = knowledge, weight
         if self.guide is not None:
-            self.guide.knowledge = knowledge
+            self.guide.knowledge = knowledge  # pyright: ignore[reportAttributeAccessIssue]
 
     def remembered(self) -> dict[str, np.ndarray]:
-        """What the guide remembers of the episodes that are being played; empty without one."""
-        return {} if self.guide is None else self.guide.episodes.state_dict()
+        """What the guide remembers of the episodes that are being played; empty where it remembers nothing."""
+        episodes = getattr(self.guide, "episodes", None)
+        return {} if episodes is None else episodes.state_dict()
 
     def remember(self, state: dict[str, np.ndarray], num_envs: int) -> None:
         """Put back what `remembered` gave, of so many environments."""
         if state and self.knowledge is not None:
-            from .guidance import Guide
+            self._make_guide(num_envs).episodes.load_state_dict(state)
 
-            self.guide = Guide(self.knowledge, num_envs)
-            self.guide.episodes.load_state_dict(state)
+    def mixed(self, chosen: torch.Tensor) -> torch.Tensor:
+        """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""
+        assert self.guide is not None
+        bias = self.guide.bias(chosen.cpu().numpy())
+        return self.guide_weight * torch.from_numpy(bias).to(chosen.device)
+
+    def _make_guide(self, num_envs: int) -> Any:
+        from .guidance import make_guide
+
+        assert self.knowledge is not None
+        self.guide = make_guide(self.knowledge, num_envs, self.max_opt_len)
+        return self.guide
 
     def _advice(self, percept: Percept) -> Callable[[torch.Tensor], torch.Tensor] | None:
         if self.knowledge is None:
             return None
-        from .guidance import Guide
-
         size = len(percept.first)
         if self.guide is None or self.guide.num_envs != size:
-            self.guide = Guide(self.knowledge, size)
-        guide, weight = self.guide, self.guide_weight
-        guide.observe(percept)
-
-        def advice(chosen: torch.Tensor) -> torch.Tensor:
-            made = chosen.cpu().numpy()
-            bias = guide.primitive_bias(made[:, 0], made[:, 1:]) if made.shape[1] else guide.direction_bias()
-            return weight * torch.from_numpy(bias).to(chosen.device)
-
-        return advice
+            self._make_guide(size)
+        assert self.guide is not None
+        self.guide.observe(percept)
+        return self.mixed
 
 
 def knowledge_of(folder: Path, upto: int | None = None) -> "HALMAKnowledge":

@@ -1,7 +1,8 @@
 """Runs of HALMA agents: their folders, their checkpoints, and their agents ready to play.
 
 A folder has config.json, manifest.json (versions, hardware, fingerprint of the mazes), mazes.jsonl (those of the
-training), memory/ (its transitions), metrics.jsonl, checkpoint/ and, when the run is complete, final.json.
+training), memory/ (its transitions), knowledge/ (the graph, if it was given one), metrics.jsonl, checkpoint/ and, when
+the run is complete, final.json.
 """
 
 import json
@@ -12,9 +13,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gumption.agents.run_folder import CHECKPOINT, FINAL, RunFolder, read_config, read_metrics
+from gumption.agents.advice import Advice
+from gumption.agents.run_folder import CHECKPOINT, FINAL, KNOWLEDGE, RunFolder, read_config, read_metrics
+from gumption.agents.world_knowledge import WorldKnowledge, kept_advice
+from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
+from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv, Mazes
+from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
+from gumption.kg import KnowledgeGraph
 from gumption.kg.checkpoint import (
     load_checkpoint,
     optimiser_tensors,
@@ -25,7 +32,7 @@ from gumption.kg.checkpoint import (
 )
 
 from .actor_critic import Actor
-from .config import HALMAConfig
+from .config import NO_GRAPH, HALMAConfig
 from .player import NetworkActor, knowledge_of, make_perception
 from .td3 import Training
 
@@ -105,6 +112,8 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     player = NetworkActor(network.eval(), make_perception(config, where), config.learner.greedy_last)
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
+    if config.kg != NO_GRAPH:
+        player.consult(graph_advice(run_dir, config), config.guide_weight)
     final = json.loads((run_dir / FINAL).read_text(encoding="utf-8")) if (run_dir / FINAL).is_file() else {}
     return HALMARun(config, Mazes.load(run_dir / MAZES), final, read_metrics(run_dir), run_dir, network, player)
 
@@ -114,18 +123,34 @@ def run_folder(path: Path, config: HALMAConfig) -> RunFolder:
     return RunFolder(path, config.to_json(), lambda stored: HALMAConfig.from_json(stored).to_json())
 
 
-def begin(folder: RunFolder, mazes: Mazes, *, resume: bool) -> bool:
-    """Make the folder of a training on these mazes. Returns whether there is a checkpoint to go on from.
+def graph_advice(run_dir: Path, config: HALMAConfig) -> Advice:
+    """What the graph says that a run was given and has kept; InputError where it is missing."""
+    return kept_advice(run_dir / KNOWLEDGE, HALMAFacts(config.max_opt_len).vocabulary, RELATIONS)
 
-    :raises InputError: a folder that is in use, or one begun with another config.
+
+def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool) -> bool:
+    """Make the folder of a training on these mazes, with the graph that the config names. Returns whether there is a
+    checkpoint to go on from.
+
+    :raises InputError: a folder that is in use, or one begun with another config; a graph that is not there, or says
+        nothing of what speaks for a choice.
     """
     folder.check(resume)
     if folder.has_checkpoint:
         return True
+    knowledge = None
+    if config.kg != NO_GRAPH:
+        vocabulary = HALMAFacts(config.max_opt_len).vocabulary
+        knowledge = WorldKnowledge.of(config.kg, worlds.find(config.world), vocabulary, RELATIONS)
+        if not isinstance(knowledge.source, KnowledgeGraph):
+            raise InputError(f"{config.kg} is the folder of a predictor; HALMA's agents look facts up: give a graph")
     shutil.rmtree(folder.path / MEMORY, ignore_errors=True)  # killed before its first checkpoint: begun anew
     mazes.save(folder.path / MAZES)
     device = str(folder.settings["device"])
-    folder.begin({"versions": versions(), "hardware": hardware(device), "mazes": mazes.fingerprint})
+    told = {} if knowledge is None else {"knowledge": knowledge.about}
+    folder.begin({"versions": versions(), "hardware": hardware(device), "mazes": mazes.fingerprint, **told})
+    if knowledge is not None:
+        knowledge.save(folder.path / KNOWLEDGE)
     return False
 
 

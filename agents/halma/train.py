@@ -7,15 +7,15 @@ from tempfile import TemporaryDirectory
 from gumption.agents.progress import Bar
 from gumption.agents.run_folder import RunFolder
 
-from .config import HALMAConfig
-from .runs import MEMORY, HALMARun, begin, finish, load_state, run_folder, save_state, training_env
+from .config import NO_GRAPH, HALMAConfig
+from .runs import MEMORY, HALMARun, begin, finish, graph_advice, load_state, run_folder, save_state, training_env
 from .td3 import Training
 
 
 def train_td3(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> HALMARun:
-    """Train an agent of Table 1, or one that its own knowledge guides.
+    """Train an agent of Table 1, or one that its own knowledge or a given graph guides.
 
     The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
 
@@ -28,8 +28,10 @@ def train_td3(
         where = Path(run_dir) if run_dir is not None else Path(stack.enter_context(TemporaryDirectory()))
         folder = run_folder(where, config)
         env = training_env(config)
-        resume = begin(folder, env.mazes, resume=resume)
+        resume = begin(folder, config, env.mazes, resume=resume)
         training = Training(config, env, folder.path / MEMORY)
+        if config.kg != NO_GRAPH:
+            training.player.consult(graph_advice(folder.path, config), config.guide_weight)
         training.begin(load_state(folder, training) if resume else None)
         stack.callback(training.memory.close)
         bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}", progress))

@@ -13,12 +13,13 @@ from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
 
 from .acting import Percept, first_percept
 from .experience import ALL_COLOURS, LEADS_TO
-from .guidance import Guide
+from .guidance import GraphGuide, Guide
 from .knowledge import HALMAKnowledge
 from .player import NetworkActor
 
 OWN = "network alone"
 RELATION = "own memory"
+NOTHING = np.zeros((1, 0), dtype=np.int64)  # of an option that is begun
 MOST = 9  # cells: a longer option leads out of every maze
 
 
@@ -76,7 +77,7 @@ class HALMAPlayer:
         """The choices of a direction and of a length, for a vector (1, size) of the body."""
         network, guide = self.actor.network, self.actor.guide
         options, alone = (part.cpu().numpy() for part in network.distribution(made))
-        mixed = alone if guide is None else network.distribution(made, self._advice(guide))[1].cpu().numpy()
+        mixed = alone if guide is None else network.distribution(made, self.actor.mixed)[1].cpu().numpy()
         direction, length = int(self._options[0, 0]), int(self._options[0, 1:].sum())
         directions = tuple(
             Candidate(
@@ -101,20 +102,14 @@ class HALMAPlayer:
             Choice(f"how far {DIRECTIONS[direction]}", tuple(parts), reachable.index(length), OWN),
         )
 
-    def _advice(self, guide: Guide) -> Any:
-        def advice(chosen: torch.Tensor) -> torch.Tensor:
-            done = chosen.cpu().numpy()
-            bias = guide.primitive_bias(done[:, 0], done[:, 1:]) if done.shape[1] else guide.direction_bias()
-            return self.actor.guide_weight * torch.from_numpy(bias).to(chosen.device)
-
-        return advice
-
     def _about_direction(self, guide: Guide, way: int) -> tuple[Score, ...]:
-        facts = tuple(known_of_direction(guide.knowledge, self.env.rows[0], way))
-        return (Score(RELATION, float(guide.direction_bias()[0, way]), facts),)
+        bias = float(guide.bias(NOTHING)[0, way])
+        if isinstance(guide, GraphGuide):
+            return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
+        return (Score(RELATION, bias, tuple(known_of_direction(guide.knowledge, self.env.rows[0], way))),)
 
     def _about_length(self, guide: Guide, direction: int, length: int) -> tuple[Score, ...]:
-        if not 1 <= length <= MOST or not guide.attainable[length]:
+        if isinstance(guide, GraphGuide) or not 1 <= length <= MOST or not guide.attainable[length]:
             return ()
         facts = tuple(known_of_length(guide.knowledge, self.env.rows[0], direction, length))
         return (Score(RELATION, float(guide.scores[0, direction, length]), facts),)

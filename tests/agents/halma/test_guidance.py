@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gumption.agents.halma.acting import Percept, first_percept, next_percept, play
-from gumption.agents.halma.guidance import Guide, KnowledgeActor, panel_rows
+from gumption.agents.halma.guidance import KnowledgeActor, StrategyGuide, panel_rows
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, one_hot, oracle_trials, sample_mazes
@@ -40,18 +40,21 @@ def choice(knowledge: HALMAKnowledge, row: list[int]) -> tuple[str, int]:
     return DIRECTIONS[option[0]], int(option[1:].sum())
 
 
-def all_biases(guide: Guide, max_opt_len: int) -> list[np.ndarray]:
-    direction = np.arange(guide.num_envs) % 4
-    chosen = np.arange(guide.num_envs * max_opt_len).reshape(-1, max_opt_len) % 4
-    primitive = [guide.primitive_bias(direction, chosen[:, :t]) for t in range(max_opt_len)]
-    return [guide.direction_bias(), *primitive]
+def nothing(guide: StrategyGuide) -> np.ndarray:
+    """No choice is made yet."""
+    return np.zeros((guide.num_envs, 0), dtype=np.int64)
+
+
+def all_biases(guide: StrategyGuide, max_opt_len: int) -> list[np.ndarray]:
+    chosen = np.arange(guide.num_envs * (1 + max_opt_len)).reshape(-1, 1 + max_opt_len) % 4
+    return [guide.bias(chosen[:, :t]) for t in range(1 + max_opt_len)]
 
 
 @pytest.mark.parametrize("max_opt_len", [1, 5])
 def test_without_knowledge_every_bias_is_exactly_zero(newborn: Newborn, max_opt_len: int) -> None:
     env = HALMAVectorEnv(16, max_opt_len=max_opt_len)
     env.reset(seed=0)
-    guide, percept = Guide(newborn(max_opt_len), 16), first_percept(env)
+    guide, percept = StrategyGuide(newborn(max_opt_len), 16), first_percept(env)
     for _ in range(40):
         guide.observe(percept)
         for bias in all_biases(guide, max_opt_len):
@@ -106,11 +109,11 @@ def test_it_stops_at_the_lesser_digit_because_it_knows_which_that_is(
     knowledge = knowing(5)
     assert choice(knowledge, row) == ("right", 6)
     ignorant = replace(knowledge, greater=np.zeros_like(knowledge.greater))
-    scores = Guide(ignorant, 1)
+    scores = StrategyGuide(ignorant, 1)
     scores.observe(at(row, 5))
     assert scores.scores[0, 2, 6] == scores.scores[0, 2, 8] > 0
     assert scores.scores[0, 2, 7] == 0
-    unaware = Guide(replace(knowledge, lesser_shows_hint=False), 1)
+    unaware = StrategyGuide(replace(knowledge, lesser_shows_hint=False), 1)
     unaware.observe(at(row, 5))
     assert unaware.scores[0, 2, 6] == unaware.scores[0, 2, 8]
     assert unaware.scores[0, 2, 9] == -1
@@ -120,13 +123,15 @@ def test_hints_and_goals_lead_only_who_understands_them(knowing: Callable[[int],
     knowledge = knowing(5)
     row = panel({"right": 3, "up": 4, "left": 1}, goal=(2, 5), hint="up")
     assert choice(knowledge, row) == ("up", 4)
-    guide = Guide(replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool)), 1)
+    guide = StrategyGuide(replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool)), 1)
     guide.observe(at(row, 5))
-    bias = guide.direction_bias()[0]
+    bias = guide.bias(nothing(guide))[0]
     assert bias[1] == bias[2] > bias[0] > 0 > bias[3]
-    guide = Guide(replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool), reaches_goal=np.zeros(8, dtype=bool)), 1)
+    guide = StrategyGuide(
+        replace(knowledge, leads_to=np.zeros((4, 4), dtype=bool), reaches_goal=np.zeros(8, dtype=bool)), 1
+    )
     guide.observe(at(row, 5))
-    bias = guide.direction_bias()[0]
+    bias = guide.bias(nothing(guide))[0]
     assert bias[0] == bias[1] == bias[2] > 0 > bias[3]
 
 
@@ -145,19 +150,19 @@ def test_a_bias_is_the_best_score_that_a_choice_leaves(knowing: Callable[[int], 
     knowledge = knowing(3)
     env = HALMAVectorEnv(32, max_opt_len=3, mean_depth=5)
     env.reset(seed=3)
-    guide, percept = Guide(knowledge, 32), first_percept(env)
+    guide, percept = StrategyGuide(knowledge, 32), first_percept(env)
     options = np.array(list(itertools.product(range(4), repeat=3)))
     measured = knowledge.measure[knowledge.options.of(options)]
     kinds = np.where(measured > 0, measured, np.where(knowledge.stopped[knowledge.options.of(options)], 10, 0))
     for _ in range(8):
         guide.observe(percept)
         score = guide.scores[:, :, kinds].reshape(32, 4, 4, 4, 4)
-        assert np.array_equal(guide.direction_bias(), score.max((2, 3, 4)))
-        direction = guide.direction_bias().argmax(1)
+        assert np.array_equal(guide.bias(nothing(guide)), score.max((2, 3, 4)))
+        direction = guide.bias(nothing(guide)).argmax(1)
         chosen = np.zeros((32, 0), dtype=np.int64)
         here = score[np.arange(32), direction]
         for t in range(3):
-            bias = guide.primitive_bias(direction, chosen)
+            bias = guide.bias(np.concatenate([direction[:, None], chosen], axis=1))
             assert np.array_equal(bias, here.reshape(32, 4, -1).max(2))
             primitive = bias.argmax(1) if t else percept.observation[:, 4, 10:14].argmax(1)
             here = here[np.arange(32), primitive]
@@ -220,7 +225,7 @@ def test_a_guide_may_begin_in_the_middle_of_an_episode(knowing: Callable[[int], 
     row = panel({"right": 8, "left": 2}, {"right": 6}, goal=(9, 4))
     begun = at(row)
     late = begun._replace(first=~begun.first, action=np.array([[2, 1, 0, 0]]), reached=begun.first)
-    fresh, other = Guide(knowing(3), 1), Guide(knowing(3), 1)
+    fresh, other = StrategyGuide(knowing(3), 1), StrategyGuide(knowing(3), 1)
     fresh.observe(begun)
     other.observe(late)
     assert np.array_equal(fresh.scores, other.scores)
@@ -229,20 +234,20 @@ def test_a_guide_may_begin_in_the_middle_of_an_episode(knowing: Callable[[int], 
 def test_a_guide_goes_on_from_saved_episodes(knowing: Callable[[int], HALMAKnowledge]) -> None:
     env = HALMAVectorEnv(16, max_opt_len=3)
     env.reset(seed=2)
-    guide, percept, rng = Guide(knowing(3), 16), first_percept(env), np.random.default_rng(0)
-    other: Guide | None = None
+    guide, percept, rng = StrategyGuide(knowing(3), 16), first_percept(env), np.random.default_rng(0)
+    other: StrategyGuide | None = None
     for step in range(60):
         guide.observe(percept)
         if step == 30:
-            other = Guide(knowing(3), 16)
+            other = StrategyGuide(knowing(3), 16)
             other.episodes.load_state_dict(guide.episodes.state_dict())
         elif other is not None:
             other.observe(percept)
             assert np.array_equal(guide.scores, other.scores)
-        direction = guide.direction_bias().argmax(1)
+        direction = guide.bias(nothing(guide)).argmax(1)
         options = np.concatenate([direction[:, None], rng.integers(3, size=(16, 3))], axis=1)
         percept = next_percept(env, options, env.move(options))
-    assert not np.array_equal(guide.scores, Guide(knowing(3), 16).scores)
+    assert not np.array_equal(guide.scores, StrategyGuide(knowing(3), 16).scores)
 
 
 def test_panels_are_read_from_observations() -> None:
@@ -253,7 +258,7 @@ def test_panels_are_read_from_observations() -> None:
 def test_pictures_are_told_to_have_no_digits(newborn: Newborn) -> None:
     percept = at([0] * 11)._replace(observation=np.zeros((1, 128, 128, 3), dtype=np.uint8))
     with pytest.raises(InputError, match='play with observation="symbolic"'):
-        Guide(newborn(3), 1).observe(percept)
+        StrategyGuide(newborn(3), 1).observe(percept)
 
 
 def test_knowledge_of_other_options_is_told(newborn: Newborn) -> None:

@@ -1,0 +1,92 @@
+"""Knowledge of a run in any world, from the word of `--kg` to advice: a graph that is looked up, or a link predictor.
+
+What a run asks is kept in its folder, as a graph or a predictor of its own, so that it can be asked again later.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.envs.worlds import World
+from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
+from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.places import open_graph
+
+from .advice import Advice
+from .knowledge import OWN, UnknownEntities
+
+GRAPH = "graph.nq"
+PREDICTOR = "predictor"
+
+
+@dataclass(frozen=True, eq=False)
+class WorldKnowledge:
+    """A graph or a predictor, and the advice that it gives.
+
+    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", and, of a graph that is not
+        made of the world's own facts, how many of the "test_facts" it states or entails.
+    """
+
+    advice: Advice
+    source: Any
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        world: World,
+        vocabulary: Sequence[str],
+        relations: Sequence[str | NaryRelation],
+        device: str = "cpu",
+    ) -> "WorldKnowledge":
+        """
+        :param source: "train" or "full", a graph (file, folder, address, perhaps with #NAME), or a predictor's folder.
+        :param vocabulary: of the environment, `relations` too.
+        :raises InputError: a source that is not there or does not fit the world, or a world without facts.
+        """
+        if source not in OWN and has_checkpoint(Path(source)):
+            predictor = load_predictor(source, device)
+            about = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+            return cls(Advice(predictor, vocabulary, relations, device=device), predictor, about)
+        graph = KnowledgeGraph()
+        if source in OWN:
+            graph.add(_facts(world, OWN[source]), graph=f"{world.name}/{OWN[source]}")
+        else:
+            given, name = open_graph(source)
+            with given:
+                for each in [name] if name is not None else given.graphs():
+                    graph.add(given.triples(graph=each), graph=each)
+        advice = Advice(graph, vocabulary, relations, device=device)
+        about = {"source": source if source in OWN else Path(source).name, "graph": graph.content_hash()}
+        if source not in OWN:
+            if advice.report:
+                warnings.warn(f"{source}: {advice.report}", UnknownEntities, stacklevel=1)
+            if world.get("facts") is not None:
+                tested, stated = set(_facts(world, "test")), set(graph.triples())
+                about["test_facts"] = {"stated": len(tested & stated), "of": len(tested)}
+        return cls(advice, graph, about)
+
+    def save(self, folder: Path) -> None:
+        """Keep the graph or the predictor in a run's folder."""
+        folder.mkdir(exist_ok=True)
+        self.source.save(folder / (GRAPH if isinstance(self.source, KnowledgeGraph) else PREDICTOR))
+
+
+def kept_advice(
+    folder: Path, vocabulary: Sequence[str], relations: Sequence[str | NaryRelation], device: str = "cpu"
+) -> Advice:
+    """The advice of what `WorldKnowledge.save` kept; InputError where it is missing or damaged."""
+    kept = folder / PREDICTOR
+    source = load_predictor(kept, device) if kept.is_dir() else KnowledgeGraph.load(folder / GRAPH)
+    return Advice(source, vocabulary, relations, device=device)
+
+
+def _facts(world: World, part: str) -> Any:
+    facts = world.get("facts")
+    if facts is None:
+        raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
+    return facts(split=part)

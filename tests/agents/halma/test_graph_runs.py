@@ -1,0 +1,133 @@
+"""A graph that is given to a HALMA agent: it speaks for the agent's choices, and the run keeps it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gumption.agents.advice import Advice
+from gumption.agents.halma.comparisons import KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.halma.evaluation import label, play_test
+from gumption.agents.halma.guidance import GraphGuide, make_guide
+from gumption.agents.halma.runs import load_run
+from gumption.agents.halma.train import train_td3
+from gumption.agents.halma.watching import HALMAPlayer
+from gumption.agents.knowledge import UnknownEntities
+from gumption.agents.watching import play_steps
+from gumption.data import InputError
+from gumption.envs.halma import HALMAVectorEnv, Mazes, facts, sample_mazes
+from gumption.kg import ComplEx, KnowledgeGraph
+
+SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
+         ("random_candidates", 1))  # fmt: skip
+
+
+def small(**settings) -> HALMAConfig:
+    given = {"episodes": 4, "log_interval": 4, "num_mazes": 3, "device": "cpu", "overrides": SMALL}
+    return HALMAConfig(**{**given, **settings})
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a moment that was given a graph, which then went away."""
+    folder = tmp_path_factory.mktemp("told")
+    graph = KnowledgeGraph()
+    graph.add(facts(split="all"), graph="mine")
+    graph.save(folder / "mine.nq")
+    train_td3(small(kg=f"{folder / 'mine.nq'}#mine"), folder / "run", progress=False)
+    (folder / "mine.nq").unlink()
+    return folder / "run"
+
+
+def test_a_run_keeps_its_graph_and_is_led_by_it(told: Path) -> None:
+    run = load_run(told)
+    mazes = Mazes(sample_mazes(4, 77))
+    goals = {name: play_test(run, mazes, "RT", [0], make)[1].mean() for name, make in comparisons(run).items()}
+    assert goals["oracle"] == 1
+    assert goals[KNOWLEDGE_ONLY] > 0.5 < goals[UNTRAINED]
+    assert goals[TAKEN_AWAY] < 0.3 > goals["random"]
+    assert label(run.config) == "MLP + given graph"
+
+
+def test_the_manifest_tells_which_graph_and_what_it_knows_of_the_test(told: Path) -> None:
+    about = json.loads((told / "manifest.json").read_text())["knowledge"]
+    kept = KnowledgeGraph.load(told / "knowledge" / "graph.nq")
+    asked = len(set(facts(split="test")))
+    assert about == {
+        "source": "mine.nq#mine",
+        "graph": kept.content_hash(),
+        "test_facts": {"stated": asked, "of": asked},
+    }
+
+
+def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> None:
+    graph = KnowledgeGraph()
+    graph.add(facts(split="all"), graph="mine")
+    graph.save(tmp_path / "mine.nq")
+    config = small(kg=str(tmp_path / "mine.nq"), checkpoint_interval=2)
+    whole = train_td3(config, tmp_path / "whole", progress=False)
+    train_td3(config, tmp_path / "cut", progress=False)
+    (tmp_path / "cut" / "final.json").unlink()
+    (tmp_path / "mine.nq").unlink()
+    again = train_td3(config, tmp_path / "cut", resume=True, progress=False)
+    assert [line["return"] for line in again.curve] == [line["return"] for line in whole.curve]
+    weights = zip(again.network.parameters(), whole.network.parameters(), strict=True)
+    assert all(torch.equal(mine, other) for mine, other in weights)
+
+
+def test_the_guide_says_what_the_advice_of_the_world_says() -> None:
+    graph = KnowledgeGraph()
+    graph.add(facts(split="all"))
+    env = HALMAVectorEnv(6, max_opt_len=3)
+    env.reset(seed=2)
+    advice = Advice(graph, env.vocabulary, env.relations)
+    guide = make_guide(advice, 6, 3)
+    assert isinstance(guide, GraphGuide)
+    from gumption.agents.halma.acting import first_percept
+
+    guide.observe(first_percept(env))
+    chosen = np.array([[d % 4] for d in range(6)])
+    for upto in (chosen[:, :0], chosen, np.concatenate([chosen, chosen], 1)):
+        said = advice(env, upto if upto.shape[1] else None).sum(2).numpy()
+        assert np.array_equal(guide.bias(upto), said)
+        assert said.any()
+
+
+def test_what_the_graph_says_is_shown(told: Path) -> None:
+    env = HALMAVectorEnv(1, mazes=load_run(told).mazes, max_opt_len=5, trials=1, render_mode="ansi")
+    step = next(iter(play_steps(HALMAPlayer(load_run(told).actor(), env, 0))))
+    direction, _ = step.choices
+    said = {score.relation: fact for one in direction.candidates for score in one.scores for fact in score.facts}
+    assert "indicates" in said
+    assert said["indicates"].endswith(tuple(candidate.label for candidate in direction.candidates))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("train", "the graph has none of the relations that the world asks for: leadsTo"),
+        ("nowhere.nq", "there is no graph at nowhere.nq"),
+    ],
+)
+def test_a_graph_that_says_nothing_is_refused(tmp_path: Path, source: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train_td3(small(kg=source), tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_predictor_is_refused(tmp_path: Path) -> None:
+    ComplEx.fit(list(facts(split="all")), rank=2, epochs=1).save(tmp_path / "model")
+    with pytest.raises(InputError, match="model is the folder of a predictor; HALMA's agents look facts up"):
+        train_td3(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_labels_that_the_world_does_not_have_are_told(tmp_path: Path) -> None:
+    graph = KnowledgeGraph()
+    graph.add([("triangle", "leadsTo", "up"), ("trangle", "leadsTo", "down")], graph="mine")
+    graph.save(tmp_path / "mine.nq")
+    with pytest.warns(UnknownEntities, match="'trangle': did you mean 'triangle'"):
+        train_td3(small(kg=str(tmp_path / "mine.nq")), progress=False)
