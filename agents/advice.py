@@ -57,7 +57,8 @@ class Advice:
         if isinstance(source, KnowledgeGraph):
             stated = StatedFacts.of(source, graph, vocabulary[1:], relations)
             self.report = stated.report
-            self.scores = known_scores(stated.triples, vocabulary[1:], stated.relations, device)
+            rows = {relation: stated.world_rows(relation) for relation in stated.relations}
+            self.scores = known_scores(rows, vocabulary[1:], device)
         elif isinstance(source, LinkPredictor):
             self.scores = predictor_scores(source, vocabulary[1:], relations, device=device)
         else:

@@ -23,7 +23,7 @@ from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.nary import nary_rows, relation_name
+from gumption.kg.nary import relation_name
 from gumption.kg.places import open_graph
 from gumption.kg.scores import RelationScores, binary_scorer, pair_scorer
 from gumption.kg.vocabulary import Triple, unknown_label
@@ -111,7 +111,7 @@ class Knowledge:
             "source": source if source in OWN else Path(source).name,
             "graph": stated.graph_hash,
             "facts": len(stated.ids) + sum(map(len, stated.rows.values())),
-            **({} if source in OWN else {"test_facts": leaks(stated, part_facts, entities)}),
+            **({} if source in OWN else {"test_facts": leaks(stated, part_facts, entities, relations)}),
         }
         if any(isinstance(relation, NaryRelation) for relation in chosen):
             about["word_vectors"] = vectors_hash(fits.vectors[: len(entities)])
@@ -198,21 +198,20 @@ def own_graph(part_facts: PartFacts, part: str) -> tuple[KnowledgeGraph, None]:
     return graph, None
 
 
-def leaks(stated: StatedFacts, part_facts: PartFacts, entities: Sequence[str]) -> dict[str, int]:
-    """How many of the test part's facts a graph states or entails: {"stated", "of"}.
-
-    :raises InputError: as `part_facts`, where the world has no test part.
-    """
+def leaks(
+    stated: StatedFacts, part_facts: PartFacts, entities: Sequence[str], relations: Sequence[str | NaryRelation]
+) -> dict[str, int]:
+    """How many of the test part's facts a graph states or entails: {"stated", "of"}."""
     graph, _ = own_graph(part_facts, "test")
-    roles = {role for r in stated.nary for role in r.roles}
-    tested = [fact for fact in graph.triples() if fact[1] not in roles]
-    mine = set(stated.vocabulary.ids_to_triples(stated.ids))
-    found, of = sum(fact in mine for fact in tested), len(tested)
-    for relation in stated.nary:
-        labels = stated.vocabulary.entities
-        rows = {tuple(row) for row in nary_rows(graph.triples(), relation, labels).tolist()}
-        found += sum(tuple(row) in rows for row in stated.rows.get(relation.name, np.zeros((0, 3))).tolist())
-        of += len(rows)
+    if not len(graph):
+        return {"stated": 0, "of": 0}
+    tested = StatedFacts.of(graph, None, entities, relations)
+    found = of = 0
+    for relation in tested.relations:
+        asked = {tuple(row) for row in tested.world_rows(relation).tolist()}
+        known = stated.world_rows(relation) if relation in stated.relations else np.zeros((0, 3), dtype=np.int64)
+        found += sum(tuple(row) in asked for row in known.tolist())
+        of += len(asked)
     return {"stated": found, "of": of}
 
 

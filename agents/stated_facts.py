@@ -1,7 +1,7 @@
 """What a graph states of the relations that a world asks for: read from the graph once, as ids."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gumption.kg.links.fact_ids import distinct
 from gumption.kg.nary import nary_rows
 from gumption.kg.rules.fact_arrays import PROVENANCE
 from gumption.kg.sources.weights import WEIGHTS
-from gumption.kg.vocabulary import Triple, nearest_labels, unknown_label
+from gumption.kg.vocabulary import nearest_labels, unknown_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,7 @@ class StatedFacts:
     :ivar relations: those that the world asks for and the graph has; `nary` those of three parties it asks for.
     :ivar report: what does not fit, in a sentence.
     :ivar graph_hash: sha256 (hex) of the facts that were read, as labels.
+    :ivar size: N.
     """
 
     vocabulary: Vocabulary
@@ -34,7 +35,7 @@ class StatedFacts:
     nary: tuple[NaryRelation, ...]
     report: str
     graph_hash: str
-    _nodes: list[Triple] = field(repr=False)
+    size: int
 
     @classmethod
     def of(
@@ -50,43 +51,57 @@ class StatedFacts:
             matches.
         """
         nary = tuple(r for r in relations if isinstance(r, NaryRelation))
-        roles = {role for r in nary for role in r.roles}
+        roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
         names = [name] if name is not None else [n for n in graph.graphs() if not n.endswith((WEIGHTS, PROVENANCE))]
-        nodes: list[Triple] = []
-        parts: list[tuple[Vocabulary, np.ndarray]] = []
-        for each in names:
-            labels, ids = graph.arrays(each)
-            of_node = np.array([relation in roles for relation in labels.relations], dtype=bool)[ids[:, 1]]
-            nodes += labels.ids_to_triples(ids[of_node])
-            parts.append((labels, ids[~of_node]))
-        vocabulary = _vocabulary(entities, parts, {party for _, _, party in nodes})
-        facts = distinct(vocabulary, np.concatenate([_moved(vocabulary, *part) for part in parts] or [_NONE]))
-        rows = {r.name: found for r in nary if len(found := nary_rows(nodes, r, vocabulary.entities))}
+        parts = [graph.arrays(each) for each in names]
+        labels, vocabulary = _vocabularies(entities, parts, roles)
+        moved = distinct(labels, np.concatenate([_moved(labels, *part) for part in parts] or [_NONE]))
+        of_node = moved[:, 1] >= len(vocabulary.relations)
+        facts, nodes = moved[~of_node], moved[of_node]
+        rows = {r.name: found for r in nary if len(found := nary_rows(labels, nodes, r))}
         stated = set(vocabulary.relations)
         there = tuple(r for r in relations if (r in stated if isinstance(r, str) else r.name in rows))
         if not there:
-            raise InputError(_no_relation(relations, stated | roles & {relation for _, relation, _ in nodes}))
+            raise InputError(_no_relation(relations, set(labels.relations)))
         asked = [vocabulary.relations.index(r) for r in there if isinstance(r, str)]
         parties = [facts[np.isin(facts[:, 1], asked)][:, [0, 2]].ravel(), *(found.ravel() for found in rows.values())]
         used = np.unique(np.concatenate(parties))
         report = _report(vocabulary, used, len(entities))
-        return cls(vocabulary, facts, rows, there, nary, report, graph.content_hash(name), nodes)
+        return cls(vocabulary, facts, rows, there, nary, report, graph.content_hash(name), len(entities))
 
-    @property
-    def triples(self) -> list[Triple]:
-        """All facts as labels, those of nodes too."""
-        return [*self.vocabulary.ids_to_triples(self.ids), *self._nodes]
+    def world_rows(self, relation: str | NaryRelation) -> np.ndarray:
+        """(n, 3) int64 rows (subject, given, object) of a relation's facts among the world's entities alone, as ids of
+        its environments: 1 to N, and 0 for the third party of a relation of two."""
+        if isinstance(relation, NaryRelation):
+            rows = self.rows[relation.name]
+            return rows[(rows < self.size).all(1)] + 1
+        place = self.vocabulary.relations.index(relation)
+        facts = self.ids[(self.ids[:, 1] == place) & (self.ids[:, [0, 2]] < self.size).all(1)]
+        return np.stack([facts[:, 0] + 1, np.zeros(len(facts), dtype=np.int64), facts[:, 2] + 1], axis=1)
 
 
 _NONE = np.zeros((0, 3), dtype=np.int64)
 
 
-def _vocabulary(
-    entities: Sequence[str], parts: Sequence[tuple[Vocabulary, np.ndarray]], parties: set[str]
-) -> Vocabulary:
-    stated = {labels.entities[i] for labels, ids in parts for i in np.unique(ids[:, [0, 2]]).tolist()}
-    kinds = {labels.relations[i] for labels, ids in parts for i in np.unique(ids[:, 1]).tolist()}
-    return Vocabulary((*entities, *sorted((stated | parties) - set(entities))), sorted(kinds))
+def _vocabularies(
+    entities: Sequence[str], parts: Sequence[tuple[Vocabulary, np.ndarray]], roles: Sequence[str]
+) -> tuple[Vocabulary, Vocabulary]:
+    """All labels of the graphs, and those that come first in it: without nodes and their roles."""
+    stated: set[str] = set()
+    nodes: set[str] = set()
+    kinds: set[str] = set()
+    for labels, ids in parts:
+        of_node = np.array([relation in roles for relation in labels.relations], dtype=bool)[ids[:, 1]]
+        parties = np.concatenate([ids[~of_node, 0], ids[:, 2]])
+        stated |= {labels.entities[i] for i in np.unique(parties).tolist()}
+        nodes |= {labels.entities[i] for i in np.unique(ids[of_node, 0]).tolist()}
+        kinds |= {labels.relations[i] for i in np.unique(ids[:, 1]).tolist()}
+    mine = (*entities, *sorted(stated - set(entities)))
+    relations = sorted(kinds - set(roles))
+    everything = Vocabulary(
+        (*mine, *sorted(nodes - set(mine))), (*relations, *(role for role in roles if role in kinds))
+    )
+    return everything, Vocabulary(mine, relations)
 
 
 def _moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:

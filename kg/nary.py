@@ -1,13 +1,14 @@
 """Facts with more than two parties: what an n-ary relation is made of in the graph, and its facts as rows of ids."""
 
-from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from gumption.data import InputError
 
-from .vocabulary import Triple
+from .links.fact_ids import distinct
+from .vocabulary import Vocabulary
 
 
 class NaryRelation(NamedTuple):
@@ -36,33 +37,30 @@ def relation_name(relation: "str | NaryRelation") -> str:
     return relation if isinstance(relation, str) else relation.name
 
 
-def nary_rows(triples: Iterable[Triple], relation: NaryRelation, entities: Sequence[str]) -> np.ndarray:
-    """(n, 3) int64 rows (subject, given, object) of the nodes that have all roles, as places in `entities`, distinct
-    and sorted; where subject and given have one role, the lesser id comes first. Nodes about others are left out.
+def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> np.ndarray:
+    """(n, 3) int64 rows (subject, given, object) of entity ids, one for each object of a node that has all roles,
+    distinct and sorted. Where subject and given have one role, the lesser id comes first.
 
-    :param triples: facts of any relations; those of the roles are read.
+    :param ids: (m, 3) int64 facts of any relations; those of the roles are read.
     :raises InputError: a node with more parties in a role than the relation has places for.
     """
-    ids = {label: i for i, label in enumerate(entities)}
-    nodes: dict[str, dict[str, list[str]]] = {}
-    roles = set(relation.roles)
-    for node, role, party in triples:
-        if role in roles:
-            nodes.setdefault(node, {}).setdefault(role, []).append(party)
-    rows = []
-    for node, parties in nodes.items():
-        if len(parties) < len(roles):
-            continue
-        subjects, givens = parties[relation.subject], parties[relation.given]
-        same = relation.subject == relation.given
-        if len(subjects) > (2 if same else 1) or len(givens) > (2 if same else 1):
+    if not set(relation.roles) <= set(vocabulary.relations):
+        return np.zeros((0, 3), dtype=np.int64)
+    facts = distinct(vocabulary, ids)  # sorted by node
+    parts = {role: facts[facts[:, 1] == vocabulary.relations.index(role)][:, [0, 2]] for role in relation.roles}
+    nodes = reduce(np.intersect1d, (part[:, 0] for part in parts.values()))
+    same = relation.subject == relation.given
+    pair = []
+    for role in dict.fromkeys((relation.subject, relation.given)):
+        node, party = parts[role].T
+        begin, end = node.searchsorted(nodes), node.searchsorted(nodes, side="right")
+        if (crowded := np.flatnonzero(end - begin > 1 + same)).size:
+            at = crowded[0]
             raise InputError(
-                f"the node {node!r} has {len(subjects)} {relation.subject}; a fact of {relation.name!r} has "
-                f"{'two at most' if same else 'one'}"
+                f"the node {vocabulary.entities[nodes[at]]!r} has {(end - begin)[at]} {role}; a fact of "
+                f"{relation.name!r} has {'two at most' if same else 'one'}"
             )
-        first, second = (subjects[0], subjects[-1]) if same else (subjects[0], givens[0])
-        if first in ids and second in ids:
-            a, b = ids[first], ids[second]
-            pair = sorted((a, b)) if same else (a, b)
-            rows += [(*pair, ids[made]) for made in parties[relation.object] if made in ids]
-    return np.unique(np.array(rows, dtype=np.int64).reshape(-1, 3), axis=0)
+        pair += [party[begin], party[end - 1]] if same else [party[begin]]
+    made = parts[relation.object][np.isin(parts[relation.object][:, 0], nodes)]
+    of = nodes.searchsorted(made[:, 0])
+    return np.unique(np.stack([pair[0][of], pair[1][of], made[:, 1]], axis=1), axis=0)

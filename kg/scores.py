@@ -1,6 +1,6 @@
 """Relation scores: link predictors and known facts frozen, from which a policy gathers the scores of its choices."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self
 
@@ -12,10 +12,10 @@ from gumption.data import InputError
 
 from .links.nary_predictor import NaryPredictor
 from .links.predictor import LinkPredictor
-from .nary import NaryRelation, nary_rows, relation_name
+from .nary import NaryRelation, relation_name
 from .quick_scores import FEW, Gather, LookUp, quick_form
 from .scorers import FLOOR, BinaryTable, KnownFacts, PairProducts, PairTable
-from .vocabulary import Triple, unknown_label
+from .vocabulary import unknown_label
 
 # What a table of pairs and products may take; 16 bits for each make this about 800 entities. Beyond it their scores are
 # worked out when they are asked for. A table of two parties may take four times as much, about 23,000 entities.
@@ -174,26 +174,19 @@ def pair_scorer(
 
 
 def known_scores(
-    triples: Iterable[Triple],
-    entities: Sequence[str],
-    relations: Sequence[str | NaryRelation],
-    device: torch.device | str = "cpu",
+    rows: Mapping[str | NaryRelation, np.ndarray], entities: Sequence[str], device: torch.device | str = "cpu"
 ) -> RelationScores:
-    """Plain look-up: 1 for each fact that is among the triples and is about these entities, 0 for any other."""
-    ids = {label: i + 1 for i, label in enumerate(entities)}
-    stated = list(triples)
-    rows: dict[str, list[tuple[int, int, int]]] = {r: [] for r in relations if isinstance(r, str)}
-    for subject, relation, object_ in stated:
-        if relation in rows and subject in ids and object_ in ids:
-            rows[relation].append((ids[subject], 0, ids[object_]))
+    """Plain look-up: 1 for each fact that is known, 0 for any other.
+
+    :param rows: of each relation its facts, (n, 3) int64 env ids (subject, given, object); given is 0 where the
+        relation has two parties.
+    """
     scorers: dict[str, nn.Module] = {}
-    for relation in relations:
-        if isinstance(relation, str):
-            facts, parties, either = np.array(rows[relation], dtype=np.int64).reshape(-1, 3), 2, False
-        else:
-            facts = nary_rows(stated, relation, entities) + 1
-            parties, either = 3, relation.subject == relation.given
-        scorer = KnownFacts(torch.from_numpy(facts), len(ids), parties=parties, either=either)
+    for relation, facts in rows.items():
+        nary = isinstance(relation, NaryRelation)
+        either = nary and relation.subject == relation.given
+        parties = 3 if nary else 2
+        scorer = KnownFacts(torch.from_numpy(facts), len(entities), parties=parties, either=either)
         scorers[relation_name(relation)] = scorer.to(device)
     return RelationScores(entities, scorers)
 

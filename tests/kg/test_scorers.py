@@ -135,15 +135,11 @@ def test_nothing_is_known_where_nothing_was_stated() -> None:
         assert not none(*asked(6, 0)).any()
 
 
-def test_facts_of_a_graph_are_looked_up_by_their_labels() -> None:
-    stated = [
-        ("a", "likes", "b"), ("b", "likes", "b"), ("a", "hates", "c"), ("a", "likes", "stranger"),
-        ("n1", "hasPart", "a"), ("n1", "hasPart", "b"), ("n1", "hasProduct", "c"),
-        ("n2", "hasPart", "d"), ("n2", "hasProduct", "e"),
-        ("n3", "hasPart", "a"), ("n3", "hasPart", "stranger"), ("n3", "hasProduct", "e"),
-        ("n4", "hasGiver", "a"), ("n4", "hasTaker", "b"), ("n4", "hasGift", "c"),
-    ]  # fmt: skip
-    scores = known_scores(iter(stated), ENTITIES, ("likes", MAKES, GIVES, "fears"))
+def test_facts_are_looked_up_by_relation() -> None:
+    pairs, makes, gives = [(1, 0, 2), (2, 0, 2)], [(1, 2, 3), (4, 4, 5)], [(1, 2, 3)]
+    rows = {"likes": pairs, MAKES: makes, GIVES: gives, "fears": []}
+    known = {relation: np.array(facts, dtype=np.int64).reshape(-1, 3) for relation, facts in rows.items()}
+    scores = known_scores(known, ENTITIES)
     assert scores.relations == ("likes", "makes", "gives", "fears")
     assert scores.entities == ENTITIES
     ids = np.array(list(every(range(SIZE + 1), repeat=3)), dtype=np.int64).T.reshape(3, SIZE + 1, -1)
