@@ -43,6 +43,19 @@ class UnknownEntities(UserWarning):
     """A graph does not know all entities of the world, or the world not all of the graph's."""
 
 
+class LeakedFacts(UserWarning):
+    """A graph states facts of the world's test part: an agent that it guides has been told answers."""
+
+
+def warn_of_leaks(source: str, counts: Mapping[str, int]) -> None:
+    """Tell of a graph's test facts; see `leaks`."""
+    if counts["stated"]:
+        text = (
+            f"{source} states {counts['stated']:,} of the {counts['of']:,} facts of the test: success there is no proof"
+        )
+        warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=2)
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     """Scores, and what they were made of.
@@ -107,12 +120,14 @@ class Knowledge:
             elif BINARY not in predictors:
                 predictors[BINARY] = fits.complex()
         names = [relation_name(relation) for relation in chosen]
-        about = {
+        about: dict[str, Any] = {
             "source": source if source in OWN else Path(source).name,
             "graph": stated.graph_hash,
             "facts": len(stated.ids) + sum(map(len, stated.rows.values())),
-            **({} if source in OWN else {"test_facts": leaks(stated, part_facts, entities, relations)}),
         }
+        if source not in OWN:
+            about["test_facts"] = leaks(stated, part_facts, entities, relations)
+            warn_of_leaks(source, about["test_facts"])
         if any(isinstance(relation, NaryRelation) for relation in chosen):
             about["word_vectors"] = vectors_hash(fits.vectors[: len(entities)])
         return cls(frozen(predictors, entities, names, calibrated, device), predictors, stated, fits, calibrated, about)

@@ -16,7 +16,7 @@ from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.places import open_graph
 
 from .advice import Advice
-from .knowledge import OWN, UnknownEntities
+from .knowledge import OWN, UnknownEntities, warn_of_leaks
 
 GRAPH = "graph.nq"
 PREDICTOR = "predictor"
@@ -61,13 +61,17 @@ class WorldKnowledge:
                 for each in [name] if name is not None else given.graphs():
                     graph.add(given.triples(graph=each), graph=each)
         advice = Advice(graph, vocabulary, relations, device=device)
-        about = {"source": source if source in OWN else Path(source).name, "graph": graph.content_hash()}
+        about: dict[str, Any] = {
+            "source": source if source in OWN else Path(source).name,
+            "graph": graph.content_hash(),
+        }
         if source not in OWN:
             if advice.report:
                 warnings.warn(f"{source}: {advice.report}", UnknownEntities, stacklevel=1)
             if world.get("facts") is not None:
                 tested, stated = set(_facts(world, "test")), set(graph.triples())
                 about["test_facts"] = {"stated": len(tested & stated), "of": len(tested)}
+                warn_of_leaks(source, about["test_facts"])
         return cls(advice, graph, about)
 
     def save(self, folder: Path) -> None:
