@@ -72,7 +72,7 @@ def query(
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
     if "timeout" in labels:
         raise InputError("--bind timeout: call the variable something else, because --timeout is another thing")
-    graph, name = open_graph(source, read_only=True, timeout=timeout)
+    graph, name = open_graph(source, timeout=timeout)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
@@ -96,7 +96,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences."""
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):
             graph.save(out, name)
@@ -123,7 +123,7 @@ def validate(
     from gumption.kg.store.shapes import validate as validated
 
     file = _shapes_file(shapes)
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph, working("validating"):
         report = validated(graph, file, name)
     nodes = "checked" if report.checked is None else count(range(report.checked), "node") + " checked"
@@ -142,7 +142,7 @@ def validate(
 @app.command(name="hash", epilog="Example: gumption kg hash runs/kg.nq#wordcraft/train")
 def content_hash(source: Source) -> None:
     """A hash of the facts as a set, the same in every kind of store and file."""
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph, working("hashing"):
         print(graph.content_hash(name))
 

@@ -106,6 +106,7 @@ def test_mine_then_infer(gumption, tmp_path):
             "unknown entity 'watr': did you mean 'water'",
         ),
         (("infer", "kg.nq", *RULES, "--out", "x.nq", "--update", "http://x.org"), "update='http://x.org' goes with"),
+        (("infer", "http://127.0.0.1:9/q#", *RULES, "--update", "http://127.0.0.1:9/u"), "missing after #"),
         (("mine", "none.nq"), "there is no graph at none.nq"),
         (("mine", "kg.nq#v"), "unknown graph 'v'"),
         (("mine", "kg.nq", "--min-support", "0"), "min_support is 0"),
