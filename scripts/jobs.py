@@ -25,6 +25,7 @@ from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 
 from .experiments import FINAL, Experiment, Job
+from .notes import print_notes
 
 __all__ = ["FINAL", "HEADER", "PLAN", "Job", "make_jobs", "read_plan", "run_jobs", "slug", "write_plan"]
 
@@ -143,7 +144,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     threads = max(1, usable_cores() // workers)
     try:
         # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
-        with ProcessPoolExecutor(workers, get_context("spawn"), _use_threads, (threads,)) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (threads,)) as pool:
             yield pool
     except BrokenProcessPool:
         raise InputError(
@@ -170,10 +171,11 @@ def _timed(run: RunJob, job: Job) -> float:
     return perf_counter() - started
 
 
-def _use_threads(threads: int) -> None:
+def _begin_worker(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    print_notes()
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:

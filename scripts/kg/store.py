@@ -1,6 +1,5 @@
 """`gumption kg load`, `query`, `export`, `validate` and `hash`: what is done with a graph as a store of facts."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,18 +34,11 @@ def load(
 
     Loading again adds only what is not there: after an interruption the same command does the rest.
     """
-    import warnings
-
-    from gumption.kg.store.reading import SkippedLines
-
     new = {}
     with changed_graph(place, update) as into:
         for file in files:
-            with warnings.catch_warnings(record=True) as told, working(f"loading {file}"):
-                warnings.simplefilter("always", SkippedLines)
+            with working(f"loading {file}"):
                 new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad, columns=columns, header=header)
-            for warning in told:
-                print(f"note: {warning.message}", file=sys.stderr)
         counts = into.graphs()
     if as_json:
         print_json({"new": new, "graphs": counts})
