@@ -100,9 +100,10 @@ class TrainConfig:
     :ivar alternatives: tables may offer other ways to the goal.
     :ivar max_mix_steps: mixes in an episode; the depth where it is not given.
     :ivar reward: "shaped" or "sparse".
-    :ivar subgoal_rewards: +1 when an intermediate of the task is first made.
+    :ivar subgoal_rewards: rewards of 1 when an intermediate of the task is first made.
     :ivar split: how the book is split: by_recipe, by_goal, by_task, ..., none, or a split file.
-    :ivar train_ratio, split_seed: the share of the training part, and the draw of the split.
+    :ivar train_ratio: the share of the training part.
+    :ivar split_seed: another seed splits the book in another way; it also draws the features "random".
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
     :ivar kg: knowledge in the policy: "none", the facts of "train"ing recipes, of all ("full"), a graph (a file, folder
@@ -119,6 +120,8 @@ class TrainConfig:
     :ivar total_steps: environment steps.
     :ivar eval_interval: steps between evaluations on the test tasks; also between checkpoints.
     :ivar final_draws: tables per task in the last evaluation.
+    :ivar seed: of the weights, the tasks and the tables; the split has its own.
+    :ivar device: "auto", "cpu" or "cuda".
     """
 
     recipe_book: str = "commonsense"
