@@ -1,4 +1,4 @@
-"""What all tests share: no network, one thread per worker, a SPARQL server, the folder of real data beside gumption."""
+"""What all tests share: no network, one thread, a SPARQL server, the folder of real data beside gumption."""
 
 import http.server
 import os
@@ -24,9 +24,8 @@ os.environ["GUMPTION_OFFLINE"] = "1"
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Importing PyKEEN's data sets makes a folder; keep it out of the home directory.
 os.environ.setdefault("PYSTOW_HOME", str(Path(tempfile.gettempdir()) / "gumption-tests-pystow"))
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the processor: torch with more threads than its share is slower by an order of magnitude.
-    os.environ["OMP_NUM_THREADS"] = "1"
+# Tests share the processor: on small work torch with more threads than its share is slower by an order of magnitude.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,11 @@
 """What the tests of the command line share."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gumption import data
 from gumption.scripts import cli
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """torch on one thread: on small work, with other tests on the processor, more are slower by far."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

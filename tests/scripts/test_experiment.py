@@ -371,7 +371,7 @@ def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, me
         run("--report", "there", "--human", "me.json")
 
 
-def test_a_small_experiment_for_real(tmp_path, monkeypatch, book, one_thread):
+def test_a_small_experiment_for_real(tmp_path, monkeypatch, book):
     """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
     arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from gumption.envs.wordcraft import Split
 from gumption.scripts import cli
@@ -31,8 +30,6 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     lines = ["\t".join(words[i : i + 3]) for i in range(0, len(words), 3)]
     (tmp_path / "small.tsv").write_text("\n".join(["result\tingredient\tingredient", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more are slower on a machine that is busy
     monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
 
     def call(*arguments: str) -> Result:
@@ -42,8 +39,7 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         captured = capsys.readouterr()
         return Result(int(ended.value.code or 0), captured.out, captured.err)
 
-    yield call
-    torch.set_num_threads(threads)
+    return call
 
 
 BOOK = ("--recipe-book", "small.tsv", "--device", "cpu")
