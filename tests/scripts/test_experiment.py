@@ -50,18 +50,10 @@ def book(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, book):
+def run(monkeypatch, experiment, book):
     """Call the command with the stand-in for runs; returns what it printed."""
     monkeypatch.setattr(wordcraft_runs, "run_job", stand_in)
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
-        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
-        assert result.exit_code == 0
-        return result.output
-
-    return call
+    return experiment
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
