@@ -66,6 +66,7 @@ class Advice:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
             self.scores = source
         self.relations = self.scores.relations
+        self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self._said = torch.empty(0)
 
@@ -84,8 +85,11 @@ class Advice:
         return self._said
 
     def why(self, b: int, a: int) -> list[tuple[Fact, float]]:
-        """The facts behind the scores of candidate a in environment b when they were last asked for: (subject,
-        relation, object), with a third party where one is given, and the score; the greatest first.
+        """The facts behind the scores of candidate a in environment b when they were last asked for, and the scores;
+        the greatest first.
+
+        A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
+        that is not chosen yet: its score is then that of the best third party there is.
 
         :raises InputError: nothing was asked yet.
         """
@@ -96,7 +100,7 @@ class Advice:
             place = asked.relations.index(relation)
             s, o, g = (int(part[b, a, place]) for part in (asked.subject, asked.object, asked.given))
             if s and o:
-                third = (self.vocabulary[g],) if g else ()
+                third = (self.vocabulary[g],) if relation in self._of_three else ()
                 found.append(((self.vocabulary[s], relation, self.vocabulary[o], *third), float(self._said[b, a, k])))
         return sorted(found, key=lambda pair: -pair[1])
 

@@ -23,13 +23,14 @@ from torch import nn
 
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
+from gumption.data.reading import read_json
 from gumption.envs import worlds
 
 from .advice import Advice
 from .learner_state import load_training, save_training
 from .progress import Bar
 from .readout import Readout
-from .run_folder import FINAL, Board, RunFolder, read_json, read_metrics
+from .run_folder import FINAL, Board, RunFolder, read_metrics
 from .world_setup import WorldSetup
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.writing import write_json
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
@@ -39,7 +39,7 @@ BINARY = "binary"  # the predictor of all relations of two parties
 PartFacts = Callable[[str], Mapping[str, Iterable[Triple]]]
 
 
-class UnknownEntities(UserWarning):
+class UnknownEntities(Note):
     """A graph does not know all entities of the world, or the world not all of the graph's."""
 
 

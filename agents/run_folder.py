@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json, write_text
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
@@ -21,6 +22,7 @@ from .settings import CONFIG
 
 METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
 CHECKPOINT, KNOWLEDGE = "checkpoint", "knowledge"
+NO_RUN = "not a complete run"  # what is said where one of these files is missing
 
 
 class RunFolder:
@@ -114,19 +116,9 @@ def read_metrics(run_dir: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in lines[:-1]]
 
 
-def read_json(path: Path) -> Any:
-    """The content of one of a run's files; InputError where it is missing or damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: not a complete run ({error.strerror})") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error})") from None
-
-
 def world_of(run_dir: str | Path) -> worlds.World:
     """The world of a run; InputError where there is no run, or its world is not known here."""
-    config = read_json(Path(run_dir) / CONFIG)
+    config = read_json(Path(run_dir) / CONFIG, missing=NO_RUN)
     if not isinstance(config, dict):
         raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run")
     return worlds.find(str(config.get("world", worlds.FIRST)))
@@ -134,7 +126,7 @@ def world_of(run_dir: str | Path) -> worlds.World:
 
 def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
     """A run's config as an object of its class; `changes` replace fields, None leaves one as it is."""
-    stored = read_json(run_dir / CONFIG)
+    stored = read_json(run_dir / CONFIG, missing=NO_RUN)
     try:
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:

@@ -16,7 +16,7 @@ lowest to the highest score, with five it is a little narrower. One run has no i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -64,27 +64,13 @@ def bootstrap_interval(
     The same scores, seed and settings give the same interval. Raises InputError for scores that are empty, not finite
     or of another shape.
     """
-    from scipy import stats
-
     table = _score_table(scores)
     compute = _STATISTICS[statistic]
-    value = float(compute(table.ravel(), axis=-1))
-    if table.shape[0] < 2:
-        return Estimate(value, float("nan"), float("nan"))
 
     def over_tasks(*tasks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         return compute(np.concatenate(tasks, axis=axis), axis=axis)
 
-    # Several samples are resampled independently of each other by scipy: one sample per task is the stratification.
-    result = stats.bootstrap(
-        tuple(table.T),
-        over_tasks,
-        n_resamples=resamples,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+    return _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)
 
 
 def probability_of_improvement(
@@ -99,8 +85,6 @@ def probability_of_improvement(
 
     0.5 means no difference. The interval resamples the runs of both sides; it is NaN where a side has one run only.
     """
-    from scipy import stats
-
     ours, theirs = _score_table(scores), _score_table(baseline)
     if ours.shape[1] != theirs.shape[1]:
         raise InputError(
@@ -116,13 +100,24 @@ def probability_of_improvement(
         ]
         return np.mean(chances, axis=0)
 
-    samples = (*ours.T, *theirs.T)
-    value = float(improvement(*samples, axis=-1))
-    if min(ours.shape[0], theirs.shape[0]) < 2:
+    return _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)
+
+
+def _bootstrap(
+    samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int
+) -> Estimate:
+    """A statistic of samples and its interval; NaN ends where one of the samples has one score only.
+
+    scipy resamples several samples independently of each other: one sample per task is the stratification.
+    """
+    from scipy import stats
+
+    value = float(statistic(*samples, axis=-1))
+    if min(map(len, samples)) < 2:
         return Estimate(value, float("nan"), float("nan"))
     result = stats.bootstrap(
         samples,
-        improvement,
+        statistic,
         n_resamples=resamples,
         confidence_level=confidence,
         method="percentile",

@@ -3,13 +3,12 @@ world has no learner of its own."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf
 from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
 
-from .settings import MIXINGS, config_values
+from .settings import MIXINGS, OPTIMISERS, REDUCTIONS, check_choices, check_overrides, check_ranges, config_values
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,11 @@ class WorldLearner:
 
     def __post_init__(self) -> None:
         """:raises InputError: a value out of range."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(field.default, str):
-                continue
-            whole = isinstance(field.default, int)
-            if not isinstance(value, int if whole else int | float) or not (1 if whole else 0) <= value < inf:
-                raise InputError(f"{field.name} is {value!r}; it is a {'whole ' * whole}number, at least {int(whole)}")
-        for name, known in (("optimiser", ("rmsprop", "adam")), ("reduction", ("sum", "mean"))):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        check_choices(self, {"optimiser": OPTIMISERS, "reduction": REDUCTIONS})
+        numbers = [field for field in fields(self) if not isinstance(field.default, str)]
+        check_ranges(
+            self, {field.name: 1 if isinstance(field.default, int) else 0.0 for field in numbers}, {"discount": 1}
+        )
 
 
 @dataclass(frozen=True)
@@ -76,19 +70,11 @@ class WorldConfig:
         """:raises InputError: a value that is unknown or out of range."""
         for name in ("env", "overrides"):
             object.__setattr__(self, name, tuple(sorted((str(k), v) for k, v in getattr(self, name))))
-        for name in ("total_steps", "eval_interval", "eval_episodes"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; it is at least 0")
-        if self.mixing not in MIXINGS:
-            raise InputError(f"mixing is {self.mixing!r}; it can be {', '.join(MIXINGS)}")
+        check_ranges(self, {"total_steps": 1, "eval_interval": 1, "eval_episodes": 1, "seed": 0})
+        check_choices(self, {"mixing": MIXINGS})
         if self.kg == "none" and (self.kg_only or self.mixing != "linear"):
             raise InputError("kg_only and mixing need knowledge: kg='train', 'full' or a graph")
-        known = {field.name for field in fields(WorldLearner)}
-        for name, _ in self.overrides:
-            if name not in known:
-                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        check_overrides(self.overrides, WorldLearner)
         _ = self.learner
 
     @property

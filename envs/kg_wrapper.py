@@ -70,18 +70,13 @@ class SingleKGScores(gym.Wrapper[Any, Any, Any, Any]):
     """A single env with `kg_scores`; see `KGScores`."""
 
     def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        advice: Advisor,
-        facts: FactsFunction | None = None,
-        bound: float = 20.0,
-        observation: Collection[str] = PARTS,
+        self, env: gym.Env[Any, Any], advice: Advisor, facts: FactsFunction | None, bound: float, parts: Collection[str]
     ) -> None:
         super().__init__(env)
         ask = asked(env, facts) if facts else stated_by_one(env, advice)
         self._scores = ActionScores(ask, source_name(facts), advice, bound, 1)
         first, _ = env.reset()
-        self._view = _View(env.observation_space, observation, self._scores.space(first))
+        self._view = _View(env.observation_space, parts, self._scores.space(first))
         self.observation_space = self._view.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -108,9 +103,9 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         self,
         env: VectorEnv[Any, Any, Any],
         advice: Advisor,
-        facts: FactsFunction | None = None,
-        bound: float = 20.0,
-        observation: Collection[str] = PARTS,
+        facts: FactsFunction | None,
+        bound: float,
+        parts: Collection[str],
     ) -> None:
         super().__init__(env)
         ask = asked(env, facts) if facts else stated_by_all(env, advice)
@@ -125,7 +120,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
                 )
             env.unwrapped.before_renewal = self._keep  # type: ignore[attr-defined]
         first, _ = env.reset()
-        self._view = _View(env.single_observation_space, observation, self._scores.space(first))
+        self._view = _View(env.single_observation_space, parts, self._scores.space(first))
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
 

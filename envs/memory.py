@@ -6,7 +6,6 @@ it are loaded, and it is told how many were lost. What a record holds is a world
 """
 
 import hashlib
-import json
 import os
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 
 try:
@@ -266,10 +266,7 @@ def _read_header(folder: Path, schema: str) -> dict[str, Any]:
             f"{folder}: no memory of transitions there ({HEADER} is missing); "
             "RecordMemory(env, folder) writes one while an agent acts"
         )
-    try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); restore it from a copy, or make the memory anew") from None
+    header = read_json(path, advice="restore it from a copy, or make the memory anew")
     found = header.get("schema") if isinstance(header, dict) else None
     if found != schema:
         raise InputError(f"{path}: a memory of schema {found!r}, and {schema!r} is read here")

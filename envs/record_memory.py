@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
@@ -86,7 +86,7 @@ class Recording:
         if (self.directory / HEADER).exists():
             memory = TransitionMemory.read(self.directory, layout)
             if memory.warning:
-                warnings.warn(memory.warning, stacklevel=3)
+                warnings.warn(memory.warning, Note, stacklevel=3)
             kept = len(memory)
             self._begun = int(memory.records["episode"].max(initial=-1)) + 1
         self._check_files(kept)

@@ -13,19 +13,20 @@ def is_address(place: str) -> bool:
 
 
 def open_graph(
-    source: str, *, read_only: bool = True, timeout: float | None = None
+    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> tuple[KnowledgeGraph, str | None]:
     """The graph at a file, folder or address that exists, and the name after #, if any.
 
     With `read_only` a folder is read as it is, also while another process writes to it.
 
-    :raises InputError: nothing there, a name that is missing or that no graph has.
+    :param update: the address for updates, where `source` is that of an endpoint.
+    :raises InputError: nothing there, or a name that is missing after #.
     """
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")
-    if is_address(place) or Path(place).is_dir():
-        return KnowledgeGraph(place, read_only=read_only, timeout=timeout), name or None
+    if is_address(place) or Path(place).is_dir() or update is not None:
+        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout), name or None
     if not Path(place).is_file():
         raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
     return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name or None

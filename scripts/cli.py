@@ -6,6 +6,7 @@ gumption data list
 
 import importlib
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -14,6 +15,8 @@ import typer.core
 import typer.main
 
 from gumption.data import InputError
+
+from .notes import print_notes
 
 # Sub-command -> (module under gumption.scripts with an `app`, the line that `gumption --help` shows).
 COMMANDS = {
@@ -80,11 +83,13 @@ def gumption(
 
 def main() -> None:
     """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130."""
-    try:
-        typer.main.get_command(app).main(prog_name="gumption")
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    with warnings.catch_warnings():
+        print_notes()
+        try:
+            typer.main.get_command(app).main(prog_name="gumption")
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,13 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.provenance import usable_cores
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 
 from .experiments import FINAL, Experiment, Job
+from .notes import print_notes
 
-__all__ = ["FINAL", "HEADER", "PLAN", "Job", "make_jobs", "read_json", "read_plan", "run_jobs", "slug", "write_plan"]
+__all__ = ["FINAL", "HEADER", "PLAN", "Job", "make_jobs", "read_plan", "run_jobs", "slug", "write_plan"]
 
 PLAN = "plan.json"
 HEADER = ("command", "versions", "hardware", "workers")  # of a plan, at least: what runs were made with
@@ -142,23 +144,13 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     threads = max(1, usable_cores() // workers)
     try:
         # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
-        with ProcessPoolExecutor(workers, get_context("spawn"), _use_threads, (threads,)) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (threads,)) as pool:
             yield pool
     except BrokenProcessPool:
         raise InputError(
             "a process was killed, as happens for want of memory: use fewer --workers. Complete runs are kept, the "
             "same command goes on"
         ) from None
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file of ours; InputError where it is missing or broken."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error}); remove the folder it is in and run again") from error
 
 
 def _settings(experiment: Experiment, label: str, common: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,10 +171,11 @@ def _timed(run: RunJob, job: Job) -> float:
     return perf_counter() - started
 
 
-def _use_threads(threads: int) -> None:
+def _begin_worker(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
+    print_notes()
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:

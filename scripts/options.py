@@ -39,7 +39,7 @@ def from_config(
     :param make: makes the config of the options' values; `kind` where it is not given.
 
     Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
-    be given again.
+    be given again, and replaces the field's default.
     """
     flags = flags or {}
     hints, said = get_type_hints(kind), field_help(kind)
@@ -81,7 +81,8 @@ def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any
         return bool, not default, lambda value: not value
     if get_origin(hint) is tuple:
         if get_origin(get_args(hint)[0]) is tuple:
-            return list[str], [], lambda pairs: tuple(map(_pair, pairs or []))
+            given = [f"{name}={json.dumps(value)}" for name, value in default]
+            return list[str], given, lambda pairs: tuple(map(_pair, pairs))
         return str, ",".join(default), lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
     if get_origin(hint) in (Union, types.UnionType):
         return hint, default, lambda value: value

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json, write_text
 
 from .experiments import Experiment
-from .jobs import HEADER, read_json, read_plan, slug
+from .jobs import HEADER, read_plan, slug
 
 RESULTS = "results.json"
 TABLE = "table.md"

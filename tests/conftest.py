@@ -1,15 +1,20 @@
-"""What all tests share: no network, one thread per worker, a SPARQL server, the folder of real data beside gumption."""
+"""What all tests share: no network, one thread, a SPARQL server, the folder of real data beside gumption."""
 
+import http.server
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +24,8 @@ os.environ["GUMPTION_OFFLINE"] = "1"
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Importing PyKEEN's data sets makes a folder; keep it out of the home directory.
 os.environ.setdefault("PYSTOW_HOME", str(Path(tempfile.gettempdir()) / "gumption-tests-pystow"))
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the processor: torch with more threads than its share is slower by an order of magnitude.
-    os.environ["OMP_NUM_THREADS"] = "1"
+# Tests share the processor: on small work torch with more threads than its share is slower by an order of magnitude.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +47,25 @@ def free_port() -> Callable[[], int]:
             return probe.getsockname()[1]
 
     return find
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts an HTTP server of a handler's class, with keyword arguments of it, and gives its address. It logs nothing
+    and ends with the test."""
+    with ExitStack() as running:
+
+        def start(handler: type[http.server.BaseHTTPRequestHandler], **arguments: Any) -> str:
+            quiet = type("Quiet", (handler,), {"log_message": lambda *_: None})
+            address = ("127.0.0.1", 0)
+            server = running.enter_context(http.server.ThreadingHTTPServer(address, partial(quiet, **arguments)))
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+            thread.start()
+            running.callback(thread.join)
+            running.callback(server.shutdown)
+            return f"http://127.0.0.1:{server.server_port}"
+
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ import numpy as np
 
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import TESTS
@@ -278,12 +279,7 @@ def load_evaluation(path: Path) -> dict[str, Any]:
 
     :raises InputError: no such file, or none of ours.
     """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); evaluate the run first") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error}); evaluate the run again") from None
+    value = read_json(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
     # Fields of the config that came later than the run have their defaults, as in `config_values`.

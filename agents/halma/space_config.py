@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
+from gumption.agents.settings import check_ranges
 from gumption.data import InputError
 
 PRESENT = 0.5  # z_pres above which a cell is an object
@@ -81,9 +82,7 @@ class SpaceConfig:
         for name, step in (("base", 8), ("background_base", 8), ("features", 16)):
             if getattr(self, name) < step or getattr(self, name) % step:
                 raise InputError(f"{name} is {getattr(self, name)}; it is a multiple of {step}")
-        for name in ("what", "components", "mask", "component", "hidden"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
+        check_ranges(self, dict.fromkeys(("what", "components", "mask", "component", "hidden"), 1))
         for name in ("foreground_std", "background_std", "scale_std"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} is {getattr(self, name)}; it is a number above 0")

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from gumption.agents.progress import Bar
 from gumption.agents.run_folder import RunFolder, read_metrics
+from gumption.agents.settings import check_choices
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
 from gumption.envs.halma import Mazes
@@ -56,8 +57,7 @@ class SpaceLearning:
 
     def __post_init__(self) -> None:
         """:raises InputError: a value out of range."""
-        if self.optimiser not in OPTIMISERS:
-            raise InputError(f"optimiser is {self.optimiser!r}; it can be {', '.join(OPTIMISERS)}")
+        check_choices(self, {"optimiser": tuple(OPTIMISERS)})
         for name in ("foreground_rate", "background_rate", "max_norm"):
             value = getattr(self, name)
             if not 0 < value < inf:

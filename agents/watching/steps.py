@@ -150,8 +150,10 @@ def _frames(env: Any, pictures: bool) -> tuple[str, np.ndarray | None]:
 
 
 def in_words(fact: Sequence[str]) -> str:
-    """A fact (subject, relation, object) or (subject, relation, object, given) as a sentence:
-    "water combines with earth"; "water makes mud, with earth"."""
-    subject, relation, object_, *given = fact
-    verb = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", relation).lower()
-    return f"{subject} {verb} {object_}" + "".join(f", with {other}" for other in given)
+    """A fact as a sentence. Two parties: "water combines with earth", "water is component of mud". Three: "water with
+    earth makes mud", or "water with something makes mud" where the third is "", not chosen yet."""
+    subject, relation, object_, *third = fact
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", relation).lower()
+    verb = words if words.partition(" ")[0].endswith("s") else f"is {words}"
+    partner = "".join(f" with {party or 'something'}" for party in third)
+    return f"{subject}{partner} {verb} {object_}"

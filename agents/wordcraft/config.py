@@ -1,11 +1,18 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, dataclass, fields, replace
-from math import inf
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gumption.agents.settings import MIXINGS, config_values
+from gumption.agents.settings import (
+    MIXINGS,
+    OPTIMISERS,
+    REDUCTIONS,
+    check_choices,
+    check_overrides,
+    check_ranges,
+    config_values,
+)
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 
@@ -48,15 +55,10 @@ class Learner:
 
     def __post_init__(self) -> None:
         """:raises InputError: a value that is unknown or out of range."""
-        for name, known in (("optimiser", ("rmsprop", "adam")), ("reduction", ("sum", "mean"))):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
-        for name, least in _LEAST.items():
-            value, whole = getattr(self, name), isinstance(least, int)
-            if not isinstance(value, int if whole else int | float) or not least <= value < inf:
-                raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
-        if self.discount > 1 or self.dropout >= 1:
-            raise InputError(f"discount is {self.discount} and dropout {self.dropout}; at most 1, and below 1")
+        check_choices(self, {"optimiser": OPTIMISERS, "reduction": REDUCTIONS})
+        check_ranges(self, _LEAST, {"discount": 1})
+        if self.dropout >= 1:
+            raise InputError(f"dropout is {self.dropout}; it is below 1")
 
 
 _LEAST: dict[str, float] = {
@@ -98,9 +100,10 @@ class TrainConfig:
     :ivar alternatives: tables may offer other ways to the goal.
     :ivar max_mix_steps: mixes in an episode; the depth where it is not given.
     :ivar reward: "shaped" or "sparse".
-    :ivar subgoal_rewards: +1 when an intermediate of the task is first made.
+    :ivar subgoal_rewards: rewards of 1 when an intermediate of the task is first made.
     :ivar split: how the book is split: by_recipe, by_goal, by_task, ..., none, or a split file.
-    :ivar train_ratio, split_seed: the share of the training part, and the draw of the split.
+    :ivar train_ratio: the share of the training part.
+    :ivar split_seed: another seed splits the book in another way; it also draws the features "random".
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
     :ivar kg: knowledge in the policy: "none", the facts of "train"ing recipes, of all ("full"), a graph (a file, folder
@@ -117,6 +120,8 @@ class TrainConfig:
     :ivar total_steps: environment steps.
     :ivar eval_interval: steps between evaluations on the test tasks; also between checkpoints.
     :ivar final_draws: tables per task in the last evaluation.
+    :ivar seed: of the weights, the tasks and the tables; the split has its own.
+    :ivar device: "auto", "cpu" or "cuda".
     """
 
     recipe_book: str = "commonsense"
@@ -157,30 +162,19 @@ class TrainConfig:
         scores = tuple(MAKES.name if score == "recipe" else score for score in self.kg_scores)
         object.__setattr__(self, "kg_scores", scores)
         object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
-        choices = {
-            "agent": AGENTS,
-            "reward": ("shaped", "sparse"),
-            "preset": tuple(PRESETS),
-            "mixing": MIXINGS,
-            "weights": WEIGHTS,
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {', '.join(known)}")
+        rewards = ("shaped", "sparse")
+        check_choices(
+            self,
+            {"agent": AGENTS, "reward": rewards, "preset": tuple(PRESETS), "mixing": MIXINGS, "weights": WEIGHTS},
+        )
         for score in self.kg_scores:
             if score not in RELATION_NAMES or self.kg_scores.count(score) > 1:
                 raise InputError(
                     f"kg_scores names {score!r}; it names each of {', '.join(RELATION_NAMES)} once at most"
                 )
-        for name in ("total_steps", "eval_interval", "final_draws", "seed", "split_seed"):
-            least = 0 if name.endswith("seed") else 1
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least {least}")
+        check_ranges(self, {"total_steps": 1, "eval_interval": 1, "final_draws": 1, "seed": 0, "split_seed": 0})
         self._refuse_what_has_no_effect()
-        known = {field.name for field in fields(Learner)}
-        for name, _ in self.overrides:
-            if name not in known:
-                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        check_overrides(self.overrides, Learner)
         learner = self.learner
         for name, _ in self.overrides:
             if name in _UNREAD[self.agent] or (name == "dropout" and not learner.encoder_size):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.envs.memory import Layout, TransitionMemory
 
 from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
@@ -69,12 +70,10 @@ class Memory(TransitionMemory):
         """
         memory = super().load(folder)
         path = Path(folder) / ENTITIES
+        told = read_json(path, advice="restore it from a copy")
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
             entities, book = tuple(map(str, told["entities"])), told["book"]["hash"]
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); restore it from a copy") from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError) as error:
             raise InputError(f"{path}: no list of entities ({error}); restore it from a copy") from None
         ids = (memory.records[name].max(initial=0) for name in ("goal", "table", "selection", "picked", "product"))
         if book != memory.layout.settings["book"] or max(ids) > len(entities):

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from gensim.models import KeyedVectors
 
-from gumption.data import InputError, path
+from gumption.data import InputError, Note, path
 from gumption.data.label_words import label_words, tokens
 
 SHIPPED = "glove-100d"
@@ -23,7 +23,7 @@ _CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|[_/]")  # ca
 _EXAMPLES = 3
 
 
-class GuessedVectors(UserWarning):
+class GuessedVectors(Note):
     """Some labels have no word vector of their own and were given another."""
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, NoReturn
 
 import pyoxigraph as ox
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.tables import Row, TableLayout, csv_rows
 from gumption.kg.vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, label_to_iri, term_to_label
 
@@ -27,7 +27,7 @@ _BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a nod
 _LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 
 
-class SkippedLines(UserWarning):
+class SkippedLines(Note):
     """Bad lines of a file were left out because the caller allowed it."""
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.writing import write_bytes
 
 from .analysis import GraphStatistics, Neighbourhood
@@ -294,4 +294,4 @@ def _missing_characters(path: Path) -> Iterator[None]:
         if each not in missing:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     if missing and path.suffix == ".png":
-        warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", stacklevel=4)
+        warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", Note, stacklevel=4)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from gumption.scripts.jobs import read_json
+from gumption.data.reading import read_json
 from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 
 from gumption.agents.halma.evaluation import GUIDED
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.scripts.experiments import Experiment
-from gumption.scripts.jobs import FINAL, read_json
+from gumption.scripts.jobs import FINAL
 from gumption.scripts.report import made_lines
 
 from .published import TABLE_S4

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
-from gumption.scripts.jobs import read_json, slug
+from gumption.scripts.jobs import slug
 
 from . import report
 

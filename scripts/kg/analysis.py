@@ -137,7 +137,7 @@ def _read(source: str) -> "tuple[Arrays, Arrays, set[str]]":
     from gumption.data import InputError
     from gumption.kg.views.analysis import merged
 
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         everything = graph.arrays(name)
         if not len(everything[1]):

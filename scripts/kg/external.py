@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, Update, binary_graphs, changed_graph, is_address, open_graph
+from .sources import FILES, Update, binary_graphs, changed_graph, open_graph
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -186,6 +186,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
     """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
     from gumption.data import InputError
     from gumption.envs import worlds
+    from gumption.kg.places import is_address
 
     if source in store.graphs():
         return list(store.arrays(source)[0].entities), store.annotations(source)
@@ -205,7 +206,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
             f"names {', '.join(worlds.known())} and conceptnet"
         )
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         names = [name] if name else binary_graphs(graph)
         entities = {entity for each in names for entity in graph.arrays(each)[0].entities}

@@ -61,7 +61,7 @@ def fit(
     new_folder(out)
     if state.exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         name = name or only_graph(graph, source)
         vocabulary, ids = graph.arrays(name)

@@ -50,12 +50,7 @@ def infer(
             raise InputError(f"{place} is changed in place: leave out --out")
         file_format(out)
     known = read_rules(rules)
-    if update is None:
-        graph, name = open_graph(source, read_only=explain is not None)
-    else:
-        from gumption.kg import KnowledgeGraph
-
-        graph, name = KnowledgeGraph(place, update=update), source.partition("#")[2] or None
+    graph, name = open_graph(source, update=update, read_only=explain is not None)
     with graph:
         if explain is not None:
             with working("applying rules"):
@@ -95,7 +90,7 @@ def mine(
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
     from gumption.kg.rules.mining import mine_rules, write_mined
 
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         facts = graph.arrays(name or only_graph(graph, source))
     with _counting() as progress:

@@ -40,7 +40,7 @@ def leaks(
         option = unknown[0].removesuffix("_mode").replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
     parts = {part: set(facts(split=part, **given)) for part in ("train", "test")}
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         stated = set(graph.triples(graph=name))
         digest = graph.content_hash(name)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
-from gumption.scripts.jobs import read_json
 from gumption.scripts.parts import check_parts, read_parts
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from gumption.data.reading import read_json
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
-from gumption.scripts.jobs import read_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -23,24 +23,13 @@ Timeout = Annotated[float | None, typer.Option(help="Seconds after which it is s
 
 
 def open_graph(
-    source: str, *, read_only: bool = False, timeout: float | None = None
+    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> "tuple[KnowledgeGraph, str | None]":
-    """The graph at a file, folder or address that exists, and the name after #, if any.
+    """`gumption.kg.places.open_graph`; a terminal shows that the graph is read."""
+    from gumption.kg import places
 
-    With `read_only` a folder is read as it is, also while another process writes to it.
-    """
-    from gumption.data import InputError
-    from gumption.kg import KnowledgeGraph
-
-    place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
-    if mark and not name:
-        raise InputError(f"{source}: the name of a graph is missing after #")
-    if is_address(place) or Path(place).is_dir():
-        return KnowledgeGraph(place, read_only=read_only, timeout=timeout), name or None
-    if not Path(place).is_file():
-        raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
-    with working(f"reading {place}"):
-        return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name or None
+    with working(f"reading {source}"):
+        return places.open_graph(source, update=update, read_only=read_only, timeout=timeout)
 
 
 @contextmanager
@@ -50,6 +39,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     A file is read first, unless it is made `anew`, and written when the block ends well.
     """
     from gumption.kg import KnowledgeGraph
+    from gumption.kg.places import is_address
     from gumption.kg.store.files import file_format
     from gumption.kg.store.stores import undone_if_new
 
@@ -71,7 +61,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
     """The facts of the named graph; without a name of all `binary_graphs`, where `only` one is allowed."""
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         if name is None and only:
             name = only_graph(graph, source)
@@ -128,11 +118,8 @@ def new_folder(out: Path) -> None:
 
 def check_place(place: str) -> None:
     """InputError, before anything is worked out, for a file of a kind that no graph is written to."""
+    from gumption.kg.places import is_address
     from gumption.kg.store.files import file_format
 
     if Path(place).suffix and not Path(place).is_dir() and not is_address(place):
         file_format(Path(place))
-
-
-def is_address(place: str) -> bool:
-    return place.startswith(("http://", "https://"))

@@ -1,6 +1,5 @@
 """`gumption kg load`, `query`, `export`, `validate` and `hash`: what is done with a graph as a store of facts."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,18 +34,11 @@ def load(
 
     Loading again adds only what is not there: after an interruption the same command does the rest.
     """
-    import warnings
-
-    from gumption.kg.store.reading import SkippedLines
-
     new = {}
     with changed_graph(place, update) as into:
         for file in files:
-            with warnings.catch_warnings(record=True) as told, working(f"loading {file}"):
-                warnings.simplefilter("always", SkippedLines)
+            with working(f"loading {file}"):
                 new[str(file)] = into.load_file(file, graph, skip_bad=skip_bad, columns=columns, header=header)
-            for warning in told:
-                print(f"note: {warning.message}", file=sys.stderr)
         counts = into.graphs()
     if as_json:
         print_json({"new": new, "graphs": counts})
@@ -72,7 +64,7 @@ def query(
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
     if "timeout" in labels:
         raise InputError("--bind timeout: call the variable something else, because --timeout is another thing")
-    graph, name = open_graph(source, read_only=True, timeout=timeout)
+    graph, name = open_graph(source, timeout=timeout)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
@@ -96,7 +88,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences."""
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):
             graph.save(out, name)
@@ -123,7 +115,7 @@ def validate(
     from gumption.kg.store.shapes import validate as validated
 
     file = _shapes_file(shapes)
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph, working("validating"):
         report = validated(graph, file, name)
     nodes = "checked" if report.checked is None else count(range(report.checked), "node") + " checked"
@@ -142,7 +134,7 @@ def validate(
 @app.command(name="hash", epilog="Example: gumption kg hash runs/kg.nq#wordcraft/train")
 def content_hash(source: Source) -> None:
     """A hash of the facts as a set, the same in every kind of store and file."""
-    graph, name = open_graph(source, read_only=True)
+    graph, name = open_graph(source)
     with graph, working("hashing"):
         print(graph.content_hash(name))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.scripts.experiments import FINAL, Condition
-from gumption.scripts.jobs import read_json
 from gumption.scripts.report import made_lines
 
 if TYPE_CHECKING:

@@ -1,12 +1,11 @@
 """A small recipe book with word vectors, and the settings of runs on it that take less than a second."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from gumption.agents import TrainConfig
 from gumption.data.make_word_vectors import write_word2vec
@@ -25,15 +24,6 @@ tool stone wood       axe tool wood         forest plant plant     beach sand wa
 """
 
 Configure = Callable[..., TrainConfig]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """The small tensors here gain nothing from threads, and a sum over threads has another order of additions."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -172,10 +172,29 @@ def test_why_names_the_facts_behind_each_choice(env: WordCraftVectorEnv, graph: 
                 said = advice.why(b, a)
                 scores = [score for _, score in said]
                 assert scores == sorted(scores, reverse=True)
-                assert {fact for fact, _ in said} == set(of_candidate)
+                # The facts of a world do not say which relation has three parties; the advice does.
+                assert {fact for fact, _ in said} == {
+                    (*fact, "") if fact[1] == "makes" and len(fact) == 3 else fact for fact in of_candidate
+                }
                 for fact, score in said:
                     assert score == found[b, a, RELATION_NAMES.index(fact[1])]
         env.step(env.random_actions())
+
+
+def test_why_says_whether_the_third_party_is_chosen(book: RecipeBook, graph: KnowledgeGraph) -> None:
+    env = WordCraftVectorEnv(1, recipe_book=book, num_distractors=1, split=None)
+    env.reset(options={"goal": "steam", "table": ["water", "fire", "earth"]})
+    advice = Advice(graph, env.vocabulary, env.relations)
+    advice(env)
+    assert advice.why(0, 0) == [(("water", "componentOf", "steam"), 1.0), (("water", "makes", "steam", ""), 1.0)]
+    assert advice.why(0, 2) == [(("earth", "componentOf", "steam"), 0.0), (("earth", "makes", "steam", ""), 0.0)]
+    env.step(np.array([0]))
+    advice(env)
+    assert advice.why(0, 1) == [
+        (("fire", "combinesWith", "water"), 1.0),
+        (("fire", "componentOf", "steam"), 1.0),
+        (("fire", "makes", "steam", "water"), 1.0),
+    ]
 
 
 # ---- what does not fit

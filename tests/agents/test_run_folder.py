@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from gumption.agents import evaluate
-from gumption.agents.run_folder import RunFolder, load_policy, read_json, read_metrics, world_of
+from gumption.agents.run_folder import RunFolder, load_policy, read_metrics, world_of
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.envs import worlds
 
 SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
@@ -124,11 +125,11 @@ def test_what_is_kept_is_read_again(folder: RunFolder) -> None:
 
 
 def test_files_that_are_missing_or_damaged_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"final\.json: not a complete run \(No such file"):
-        read_json(tmp_path / "final.json")
-    (tmp_path / "final.json").write_text("{")
-    with pytest.raises(InputError, match=r"final\.json: not valid JSON"):
-        read_json(tmp_path / "final.json")
+    with pytest.raises(InputError, match=r"config\.json: not a complete run \(No such file"):
+        world_of(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(InputError, match=r"config\.json: not valid JSON"):
+        world_of(tmp_path)
 
 
 # ---- its world

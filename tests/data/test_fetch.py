@@ -4,11 +4,8 @@ import hashlib
 import http.server
 import json
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -22,23 +19,13 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 Describe = Callable[..., None]
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def server(tmp_path: Path, serve: Callable[..., str]) -> str:
     """Address of a server that offers one file, /book.tsv."""
     folder = tmp_path / "served"
     folder.mkdir()
     (folder / "book.tsv").write_bytes(CONTENT)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder))) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, args=(0.02,))
-        thread.start()
-        yield f"http://127.0.0.1:{httpd.server_port}"
-        httpd.shutdown()
-        thread.join()
+    return serve(http.server.SimpleHTTPRequestHandler, directory=str(folder))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_nobody_listens(silent_address):
 
 
 @pytest.fixture
-def wrong_server() -> Iterator[str]:
+def wrong_server(serve: Callable[..., str]) -> Iterator[str]:
     """A server that is no SPARQL endpoint; the path says what it does wrong."""
 
     hung = threading.Event()
@@ -149,15 +149,8 @@ def wrong_server() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"<html>Welcome</html>")
 
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        hung.set()
-        server.shutdown()
-        thread.join()
+    yield serve(Handler)
+    hung.set()
 
 
 @pytest.mark.parametrize(

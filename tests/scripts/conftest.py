@@ -1,23 +1,14 @@
 """What the tests of the command line share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from gumption import data
 from gumption.scripts import cli
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """torch on one thread: on small work, with other tests on the processor, more are slower by far."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+from gumption.scripts import experiment as command
 
 
 @pytest.fixture(scope="session")
@@ -29,8 +20,22 @@ def small_book(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture
+def experiment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """`gumption experiment` in an empty folder; gives what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> str:
+        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
+        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return call
+
+
 class GumptionKg:
-    """Runs `gumption kg`: exit code, stdout, stderr; `ok` gives stdout where nothing went wrong."""
+    """Runs `gumption kg`: exit code, stdout, stderr; `ok` gives stdout where nothing went wrong, `refused` stderr."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.monkeypatch, self.capsys = monkeypatch, capsys
@@ -47,6 +52,15 @@ class GumptionKg:
         code, out, err = self(*arguments)
         assert (code, err) == (0, "")
         return out
+
+    def refused(self, *arguments: str) -> str:
+        """What is said of bad input. Nothing else is printed, and no file is made."""
+        before = sorted(path.name for path in Path.cwd().iterdir())
+        code, out, err = self(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+        assert sorted(path.name for path in Path.cwd().iterdir()) == before
+        return err
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_env_case(settings):
     assert batch.met == (batch.median >= 5e6 and batch.ratio >= 30)
 
 
-def test_train_case(settings, one_thread):
+def test_train_case(settings):
     (one,) = wordcraft.train_case(settings)
     check([one])
     assert one.met is None  # too few steps to hold against the target
@@ -51,14 +51,14 @@ def test_train_case(settings, one_thread):
     assert 0 <= one.details["test_success"] <= 1
 
 
-def test_complex_case(settings, one_thread):
+def test_complex_case(settings):
     (one,) = wordcraft.complex_case(settings)
     check([one])
     assert 0.5 < one.details["mrr_training_facts"] <= 1
     assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
 
 
-def test_kg_scores_case(settings, one_thread):
+def test_kg_scores_case(settings):
     one, batch, adapter = wordcraft.kg_scores_case(settings)
     check([one, batch, adapter])
     assert one.ratio < 1
@@ -73,7 +73,7 @@ def test_help_case(settings):
     assert one.details["seconds_beyond_python"] == pytest.approx(one.median - one.yardstick_median)
 
 
-def test_recipes_case(settings, monkeypatch, one_thread):
+def test_recipes_case(settings, monkeypatch):
     from gumption.scripts.kg import bench_training
 
     learned = []

@@ -12,7 +12,7 @@ from gumption.scripts.demo import QUICK_STEPS, STEPS, in_processes, product_rank
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, small_book, one_thread):
+def run(monkeypatch, tmp_path, small_book):
     """Call the demo on the small book; returns what it printed."""
     monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "400")

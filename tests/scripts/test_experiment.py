@@ -50,18 +50,10 @@ def book(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, book):
+def run(monkeypatch, experiment, book):
     """Call the command with the stand-in for runs; returns what it printed."""
     monkeypatch.setattr(wordcraft_runs, "run_job", stand_in)
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
-        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
-        assert result.exit_code == 0
-        return result.output
-
-    return call
+    return experiment
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
@@ -371,7 +363,7 @@ def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, me
         run("--report", "there", "--human", "me.json")
 
 
-def test_a_small_experiment_for_real(tmp_path, monkeypatch, book, one_thread):
+def test_a_small_experiment_for_real(tmp_path, monkeypatch, book):
     """Nothing stood in for: four short trainings and the baselines, on a book whose labels need no word vectors."""
     arguments = ["wordcraft-fig5", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "2048", "--out", "real"]
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,8 @@ import typer
 import typer.main
 from typer.testing import CliRunner
 
+from gumption.agents.wordcraft.config import TrainConfig
+from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.scripts import cli
@@ -39,6 +41,7 @@ class Garden:
     gate: str | None = None
     plants: tuple[str, ...] = ("kale", "peas")
     more: tuple[tuple[str, Any], ...] = ()
+    tools: tuple[tuple[str, Any], ...] = (("spade", 2), ("brand", "oak"), ("sharp", True))
     place: str = "north"
 
     def __post_init__(self) -> None:
@@ -85,6 +88,7 @@ def test_a_field_has_an_option_of_its_name_type_default_and_help() -> None:
         "gate": ("--gate", str | None, None, "Its colour, where it has one."),
         "plants": ("--plants", str, "kale,peas", "What grows."),
         "more": ("--more", list[str], [], "Settings by name."),
+        "tools": ("--tools", list[str], ["spade=2", 'brand="oak"', "sharp=true"], ""),
         "place": ("--place", str, "north", ""),
     }
     assert list(told) == [field.name for field in fields(Garden)]
@@ -103,6 +107,11 @@ def test_each_kind_of_value_reaches_its_field() -> None:
     assert made(*arguments) == Garden(soil="sand", beds=5, share=0.25, gate="red", fence=False)
     assert made("--plants", " leek , ,dill").plants == ("leek", "dill")
     assert made("--plants", "").plants == ()
+
+
+def test_pairs_that_are_given_replace_those_of_the_field() -> None:
+    assert made("--soil", "sand").tools == Garden().tools
+    assert made("--tools", "rake=1").tools == (("rake", 1),)
 
 
 def test_a_switch_that_turns_a_field_off_is_off_at_first() -> None:
@@ -181,6 +190,13 @@ def test_another_maker_of_the_config() -> None:
         return Garden(place="south", **settings)
 
     assert made("--soil", "sand", make=southern) == Garden(soil="sand", place="south")
+
+
+@pytest.mark.parametrize("kind", [TrainConfig, WorldConfig])
+def test_no_two_options_of_a_training_share_their_help(kind: type[Any]) -> None:
+    told = field_help(kind)
+    assert set(told) == {field.name for field in fields(kind)} - {"world"}
+    assert len(set(told.values())) == len(told)
 
 
 @pytest.mark.parametrize("name", [world.name for world in worlds.WORLDS.values() if "train_command" in world.offers])

@@ -3,10 +3,11 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
 
+from gumption.envs.wordcraft import Split
 from gumption.scripts import cli
 
 ROWS = """
@@ -29,8 +30,6 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     lines = ["\t".join(words[i : i + 3]) for i in range(0, len(words), 3)]
     (tmp_path / "small.tsv").write_text("\n".join(["result\tingredient\tingredient", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more are slower on a machine that is busy
     monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path / "cache"))
 
     def call(*arguments: str) -> Result:
@@ -40,8 +39,7 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         captured = capsys.readouterr()
         return Result(int(ended.value.code or 0), captured.out, captured.err)
 
-    yield call
-    torch.set_num_threads(threads)
+    return call
 
 
 BOOK = ("--recipe-book", "small.tsv", "--device", "cpu")
@@ -115,6 +113,73 @@ def test_a_run_is_not_overwritten_and_can_be_asked_for_again(gumption, tmp_path:
     again = gumption(*SHORT, "--run", "mine", "--resume")
     assert (again.code, again.out) == (0, first.out)
     assert everything(tmp_path / "mine") == before
+
+
+# ---- a split file of one's own
+
+LONGER = (*TRAIN, "--steps", "4096", "--eval-interval", "4096")
+MAKE_SPLIT = ("splits", "wordcraft", "--recipe-book", "small.tsv", "--split", "by_goal", "--seed", "3")
+
+
+def test_a_run_on_a_split_file_keeps_the_split(gumption, tmp_path: Path) -> None:
+    assert gumption(*MAKE_SPLIT, "--out", "goals.json").code == 0
+    made = (tmp_path / "goals.json").read_bytes()
+    done = gumption(*LONGER, "--split", "goals.json", "--run", "mine")
+    assert done.code == 0, done.err
+    assert done.out.startswith("success on unseen goals ")
+    run = tmp_path / "mine"
+    assert (run / "split.json").read_bytes() == made
+    assert json.loads((run / "manifest.json").read_text())["split"]["sha256"] == Split.load("goals.json").hash
+    final = json.loads((run / "final.json").read_text())
+    asked = ("--recipe-book", "small.tsv", "--draws", "10", "--seed", "1", "--json")
+    (tmp_path / "goals.json").unlink()
+    found = json.loads(gumption("evaluate", "mine", *asked).out)
+    assert found["success"] == final["test_success"]
+    goals = json.loads(made)
+    assert found["episodes"] == 10 * len(goals["test_tasks"])
+
+    same = gumption(*LONGER, "--split", "by_goal", "--split-seed", "3", "--run", "same")
+    assert same.code == 0, same.err
+    again = json.loads((tmp_path / "same" / "final.json").read_text())
+    assert again["test_success"] == final["test_success"]
+    assert again["train_success"] == final["train_success"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[:-20], "goals.json: not valid JSON ("),
+        (lambda text: text.replace('"seed":3', '"seed":4'), "goals.json: its content does not match its sha256; it"),
+        (lambda text: "{}", "goals.json: schema is None, expected 'gumption/wordcraft-split/"),
+    ],
+    ids=["cut", "changed", "empty"],
+)
+def test_a_damaged_split_file_is_refused(gumption, tmp_path: Path, damage: Any, message: str) -> None:
+    assert gumption(*MAKE_SPLIT, "--out", "goals.json").code == 0
+    text = (tmp_path / "goals.json").read_text()
+    assert damage(text) != text
+    (tmp_path / "goals.json").write_text(damage(text))
+    refused = gumption(*LONGER, "--split", "goals.json", "--run", "mine")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith(f"error: {message}")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_split_file_of_another_book_or_depth_is_refused(gumption, tmp_path: Path) -> None:
+    rows = (tmp_path / "small.tsv").read_text()
+    (tmp_path / "large.tsv").write_text(rows + "roof\ttool\tbrick\n")
+    assert gumption(*MAKE_SPLIT, "--out", "goals.json").code == 0
+    for arguments, message in (
+        (("--recipe-book", "large.tsv"), "made for the recipe book small"),
+        (("--depth", "2"), "the split was made with depth=1, the environment has 2"),
+        (("--split", "goals.txt"), "split is 'goals.txt'; it can be by_recipe, "),
+        (("--split", "none.json"), "none.json: cannot be read (No such file or directory)"),
+    ):
+        refused = gumption(*LONGER, "--split", "goals.json", *arguments, "--run", "mine")
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith("error: ")
+        assert message in refused.err
+        assert not (tmp_path / "mine").exists()
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,14 @@ def test_wordcraft_as_a_page(watch, tmp_path, small_book):
     steps = json.loads(data[1])["steps"]
     assert {step["episode"] for step in steps} == {1, 2}
     assert steps[0]["choices"][0]["relations"] == ["makes"]
+    first, second = (
+        [(one["label"], fact) for one in step["choices"][0]["candidates"] for fact in one["facts"]]
+        for step in steps[:2]
+    )
+    (goal,) = {fact.partition(" makes ")[2] for _, fact in first}
+    assert [fact for _, fact in first] == [f"{label} with something makes {goal}" for label, _ in first]
+    selected = next(one["label"] for one in steps[0]["choices"][0]["candidates"] if one["chosen"])
+    assert [fact for _, fact in second] == [f"{label} with {selected} makes {goal}" for label, _ in second]
     assert "<title>WordCraft: runs/wordcraft</title>" in page
 
 

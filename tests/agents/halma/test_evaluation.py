@@ -280,7 +280,7 @@ def test_an_evaluation_from_before_fixed_panels_stands_beside_newer_ones(tmp_pat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"evaluation\.json: cannot be read \(No such file or directory\); evaluate the run first"),
+        (None, r"evaluation\.json: no evaluation there: evaluate the run first \(No such file or directory\)"),
         ("{", r"evaluation\.json: not valid JSON \(.*\); evaluate the run again"),
         ('{"schema": "gumption/halma-evaluation/0"}', r"no evaluation of schema gumption/halma-evaluation/1; evaluate"),
         ("[]", "no evaluation of schema"),

@@ -252,7 +252,7 @@ def test_a_damaged_or_foreign_checkpoint_is_told(run: Path, tmp_path: Path) -> N
     save_checkpoint(tmp_path / "b" / "checkpoint", tensors, {**meta, "model": {**meta["model"], "what": 8}})
     with pytest.raises(InputError, match="do not fit the model's settings"):
         SpaceEncoder.load(tmp_path / "b", "cpu")
-    save_checkpoint(tmp_path / "c" / "checkpoint", tensors, {**meta, "model": {**meta["model"], "what": "much"}})
+    save_checkpoint(tmp_path / "c" / "checkpoint", tensors, {**meta, "model": {**meta["model"], "grid": "much"}})
     with pytest.raises(InputError, match="wrong type"):
         SpaceEncoder.load(tmp_path / "c", "cpu")
     torn = run.parent / "torn" / "checkpoint"

@@ -149,7 +149,10 @@ def test_an_action_without_facts_is_a_number() -> None:
 
 def test_facts_in_words() -> None:
     assert in_words(("water", "combinesWith", "fire")) == "water combines with fire"
-    assert in_words(("water", "makes", "steam", "fire")) == "water makes steam, with fire"
+    assert in_words(("water", "componentOf", "acid rain")) == "water is component of acid rain"
+    assert in_words(("digit 3", "affordedBy", "right")) == "digit 3 is afforded by right"
+    assert in_words(("water", "makes", "steam", "fire")) == "water with fire makes steam"
+    assert in_words(("water", "makes", "steam", "")) == "water with something makes steam"
 
 
 def test_the_chosen_candidate_is_always_among_the_likeliest() -> None:

@@ -248,7 +248,7 @@ def test_a_run_without_memory_is_told_what_to_do(tmp_path):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("{", r"header.json: cannot be read \("),
+        ("{", r"header.json: not valid JSON \("),
         (
             '{"schema": "gumption/halma-memory/2"}',
             "a memory of schema 'gumption/halma-memory/2', and 'gumption/halma-memory/1' is read here",

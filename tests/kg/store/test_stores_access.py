@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -231,7 +231,7 @@ graph.query({ENDLESS!r}, timeout=0.5)
 
 
 @pytest.fixture
-def slow_server() -> Iterator[str]:
+def slow_server(serve: Callable[..., str]) -> Iterator[str]:
     """A server that reads a request and then never answers, or answers a drop at a time."""
     ended = threading.Event()
 
@@ -249,15 +249,8 @@ def slow_server() -> Iterator[str]:
                         return
             ended.wait(20)
 
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        ended.set()
-        server.shutdown()
-        thread.join()
+    yield serve(Handler)
+    ended.set()
 
 
 @pytest.mark.parametrize("path", ["/silent", "/drops"])

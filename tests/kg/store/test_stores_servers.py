@@ -2,8 +2,7 @@
 
 import http.server
 import re
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -46,7 +45,7 @@ def test_a_server_of_another_make(rdflib_server, tmp_path):
 
 
 @pytest.fixture
-def auth_server() -> Iterator[tuple[str, list[str]]]:
+def auth_server(serve: Callable[..., str]) -> tuple[str, list[str]]:
     """The address of a server that wants a password, and the credentials that were right."""
     asked: list[str] = []
 
@@ -65,14 +64,7 @@ def auth_server() -> Iterator[tuple[str, list[str]]]:
             no_graphs = b'{"head": {"vars": ["g", "own"]}, "results": {"bindings": []}}'
             self.wfile.write(no_graphs if len(asked) == 1 else b'{"head": {}, "boolean": true}')
 
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/query", asked
-        server.shutdown()
-        thread.join()
+    return f"{serve(Handler)}/query", asked
 
 
 def test_a_password_is_sent_and_not_shown(auth_server):
@@ -86,7 +78,7 @@ def test_a_password_is_sent_and_not_shown(auth_server):
 
 
 @pytest.fixture
-def forgetful_server() -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def forgetful_server(serve: Callable[..., str]) -> tuple[str, list[tuple[int, str]]]:
     """A server that promises to keep connections, and ends each after two answers; (client's port, path) of each."""
     asked: list[tuple[int, str]] = []
 
@@ -104,14 +96,7 @@ def forgetful_server() -> Iterator[tuple[str, list[tuple[int, str]]]]:
             self.wfile.write(body)
             self.close_connection = len([port for port, _ in asked if port == self.client_address[1]]) == 2
 
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
-        thread.join()
+    return serve(Handler), asked
 
 
 def test_connections_are_kept_and_made_again_when_they_have_ended(forgetful_server):

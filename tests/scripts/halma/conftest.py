@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from gumption.agents import plots
 from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
-from gumption.scripts import experiment as command
 from gumption.scripts.halma import runs as halma_runs
 from gumption.scripts.jobs import Job
 
@@ -38,19 +36,11 @@ def stand_in(job: Job, progress: bool) -> None:
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(monkeypatch, experiment):
     """Call the command with the stand-in for runs; returns what it printed."""
     monkeypatch.setattr(halma_runs, "run_job", stand_in)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "220")
-
-    def call(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["gumption", "experiment", *arguments])
-        result = CliRunner().invoke(command.app, list(arguments), catch_exceptions=False)
-        assert result.exit_code == 0
-        return result.output
-
-    return call
+    return experiment
 
 
 @pytest.fixture

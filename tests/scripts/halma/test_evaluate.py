@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
@@ -26,12 +25,9 @@ SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_dela
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     """A run, the same once more under another seed, and the run without tests of its own."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("runs")
     config = HALMAConfig(episodes=4, log_interval=2, num_mazes=3, device="cpu", overrides=SMALL)
     train_td3(config, folder / "one")
-    torch.set_num_threads(threads)
     shutil.copytree(folder / "one", folder / "bare")
     make_splits(read_run(folder / "one"), folder / "one" / "splits", mazes=2)
     shutil.copytree(folder / "one", folder / "two")
@@ -45,7 +41,7 @@ class Result:
 
 
 @pytest.fixture
-def gumption(monkeypatch, capsys, tmp_path, trained, one_thread):
+def gumption(monkeypatch, capsys, tmp_path, trained):
     """Call the command line in a folder with copies of the runs."""
     shutil.copytree(trained, tmp_path / "runs")
     monkeypatch.chdir(tmp_path)

@@ -53,7 +53,7 @@ def test_the_sets_are_those_that_pykeen_ships():
 
 
 @pytest.mark.parametrize("told", [{}, {"reciprocal": False}, {"precision": "bfloat16"}])
-def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, told):
+def test_our_timed_training_is_that_of_fit(sets, ids, told):
     vocabulary, parts = ids
     fitted = ComplEx.fit(
         sets.train, rank=bench_training.RANK, epochs=3, batch_size=bench_training.BATCH_SIZE, n3=0.02, seed=4,
@@ -67,7 +67,7 @@ def test_our_timed_training_is_that_of_fit(sets, ids, one_thread, told):
     assert len(timed.epoch_seconds) == 2
 
 
-def test_pykeen_trains_as_it_is_told(ids, one_thread, frozen):
+def test_pykeen_trains_as_it_is_told(ids, frozen):
     vocabulary, parts = ids
     ticks = itertools.count()
     told = {"rank": 5, "epochs": 2, "batch_size": 512, "clock": lambda: next(ticks)}
@@ -96,7 +96,7 @@ def test_garbage_is_frozen_for_a_while():
     assert gc.get_freeze_count() == 0
 
 
-def test_training_rows(sets, one_thread, frozen, monkeypatch):
+def test_training_rows(sets, frozen, monkeypatch):
     heard = []
     monkeypatch.setattr(bench_training, "EPOCHS", 4)
     settings = BenchSettings(repeats=2, tell=heard.append)
@@ -140,7 +140,7 @@ def test_a_faster_epoch_with_a_lower_mrr_misses_the_target():
     assert (row(True).median, row(True).yardstick_median) == (pytest.approx(1.0), pytest.approx(20.0))
 
 
-def test_both_evaluators_see_the_same_scores(ids, one_thread):
+def test_both_evaluators_see_the_same_scores(ids):
     vocabulary, parts = ids
     theirs = pykeen_peer.random_pykeen(vocabulary, parts["train"], rank=7)
     ours = pykeen_peer.as_ours(theirs, vocabulary)

@@ -20,7 +20,7 @@ FIT = ("fit", "kg.nq#train", "--rank", "8", "--epochs", "6", "--device", "cpu")
 
 
 @pytest.fixture
-def gumption(gumption, one_thread: None):
+def gumption(gumption):
     """`gumption kg` in a folder with a graph of a training and a test part."""
     graph = KnowledgeGraph()
     graph.add(TRAIN, graph="train")

@@ -45,9 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return ended.value.code if isinstance(ended.value.code, int) else 0
 
 
-def test_runs_are_made_ranked_and_told(
-    facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
-) -> None:
+def test_runs_are_made_ranked_and_told(facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, saved = tmp_path / "runs", tmp_path / "saved"
     assert run(monkeypatch, "tiny", "--facts", facts, "--out", out, "--save", saved) == 0
     results = json.loads((saved / "results.json").read_text(encoding="utf-8"))
@@ -77,9 +75,7 @@ def test_runs_are_made_ranked_and_told(
     assert (out / "small" / "seed-0" / "final.json").stat().st_mtime_ns == before
 
 
-def test_a_resumed_run_does_not_tell_a_time(
-    facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
-) -> None:
+def test_a_resumed_run_does_not_tell_a_time(facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, "tiny", "--facts", facts, "--out", tmp_path / "runs", "--seeds", "1") == 0
     shutil.rmtree(tmp_path / "runs" / "small" / "seed-0")
     (tmp_path / "runs" / "small" / "seed-0" / "training").mkdir(parents=True)

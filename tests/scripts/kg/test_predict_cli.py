@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def gumption(gumption, monkeypatch: pytest.MonkeyPatch, folder: Path, one_thread: None):
+def gumption(gumption, monkeypatch: pytest.MonkeyPatch, folder: Path):
     """`gumption kg` where the graph and the model are."""
     monkeypatch.chdir(folder)
     return gumption

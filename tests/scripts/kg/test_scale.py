@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gumption.scripts.jobs import make_jobs, read_json, write_plan
+from gumption.data.reading import read_json
+from gumption.scripts.jobs import make_jobs, write_plan
 from gumption.scripts.kg import scale
 from gumption.scripts.kg.scale import EXPERIMENTS, LARGE, RANKS, calculate, markdown
 from gumption.scripts.report import gather, write_report

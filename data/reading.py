@@ -1,0 +1,24 @@
+"""JSON files read, or refused in a sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+
+
+def read_json(
+    path: Path, *, missing: str = "cannot be read", advice: str = "remove it and make it again, or restore a copy"
+) -> Any:
+    """The content of a JSON file.
+
+    :param missing: what to say of a file that is not there.
+    :param advice: what to do about a damaged one.
+    :raises InputError: either of the two, with the path and the reason.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {missing} ({error.strerror or error})") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error}); {advice}") from None

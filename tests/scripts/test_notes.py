@@ -1,0 +1,58 @@
+"""Notes for people are lines of the command line; warnings of other libraries are as Python prints them."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+from gumption.data import Note
+from gumption.scripts.jobs import worker_pool
+
+WARNS = """
+import warnings
+from gumption.data import Note
+from gumption.scripts.notes import print_notes
+print_notes()
+warnings.warn("the text", Note)
+warnings.warn("the text", Note)
+warnings.warn("another text", Note)
+warnings.warn("of a library", RuntimeWarning)
+"""
+
+
+def told(*arguments: str, where: Path | None = None) -> list[str]:
+    """The lines that Python with these arguments leaves on stderr."""
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=where)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+def test_a_command_tells_its_notes_in_a_line_each(tmp_path: Path, small_book: Path) -> None:
+    book = tmp_path / "book.tsv"
+    book.write_text(small_book.read_text(encoding="utf-8") + "qwxz\twood\tnut\n", encoding="utf-8")
+    graph = tmp_path / "mine.tsv"
+    graph.write_text("wood\tcomponentOf\tqwxz\nwoode\tcomponentOf\tqwxz\n", encoding="utf-8")
+    size = "--distractors 3 --steps 256 --eval-interval 256 --final-draws 1 --device cpu"
+    train = ["train", "wordcraft", "--run", "run", "--recipe-book", str(book), "--kg", str(graph), *size.split()]
+    foreign, guessed, *more = sorted(told("-m", "gumption.scripts.cli", *train, where=tmp_path))
+    assert guessed.startswith("note: 1 of ")
+    assert guessed.endswith(" words have no vector of their own: 1 drawn at random (qwxz)")
+    assert foreign.startswith(f"note: {graph}: the graph knows 2 of the world's ")
+    assert more == []
+
+
+def test_each_note_is_told_once_and_other_warnings_as_they_are() -> None:
+    lines = told("-c", WARNS)
+    assert lines[:2] == ["note: the text", "note: another text"]
+    assert lines[2].endswith("RuntimeWarning: of a library")
+    assert told("-W", "ignore", "-c", WARNS) == []
+
+
+def warn() -> None:
+    warnings.warn("from a worker", Note, stacklevel=1)
+
+
+def test_workers_tell_notes_too(capfd) -> None:
+    with worker_pool(1) as pool:
+        pool.submit(warn).result()
+    assert capfd.readouterr().err == "note: from a worker\n"
