@@ -43,7 +43,7 @@ class UnknownEntities(Note):
     """A graph does not know all entities of the world, or the world not all of the graph's."""
 
 
-class LeakedFacts(UserWarning):
+class LeakedFacts(Note):
     """A graph states facts of the world's test part: an agent that it guides has been told answers."""
 
 

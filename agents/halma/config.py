@@ -1,10 +1,9 @@
 """What a HALMA run is made of: agent, mazes, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, dataclass, fields, replace
-from math import inf
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gumption.agents.settings import config_values
+from gumption.agents.settings import check_choices, check_overrides, check_ranges, config_values
 from gumption.data import InputError
 
 SYMBOLIC = ("mlp", "lstm", "tran", "tran+lstm")
@@ -59,15 +58,8 @@ class TD3Parameters:
 
     def __post_init__(self) -> None:
         """:raises InputError: a value out of range."""
-        for name, least in _LEAST.items():
-            value, whole = getattr(self, name), isinstance(least, int)
-            if not isinstance(value, int if whole else int | float) or not least <= value < inf:
-                raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {least}")
-        if self.greedy_unit not in ("steps", "updates"):
-            raise InputError(f"greedy_unit is {self.greedy_unit!r}; it can be steps or updates")
-        for name in ("discount", "target_rate", "greedy_first", "greedy_last"):
-            if getattr(self, name) > 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at most 1")
+        check_ranges(self, _LEAST, dict.fromkeys(("discount", "target_rate", "greedy_first", "greedy_last"), 1))
+        check_choices(self, {"greedy_unit": ("steps", "updates")})
         if 2 * self.random_candidates > self.candidates:
             raise InputError(f"random_candidates is {self.random_candidates}; it is at most half of the candidates")
         if self.batch_size % self.sequence:
@@ -124,12 +116,17 @@ class HALMAConfig:
     :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; each fact
         of `kg` that speaks for a choice counts 1. Logits are some units apart.
     :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
-    :ivar max_opt_len, num_mazes, maze_seed, mean_depth, mean_branches: the mazes and options of the training.
+    :ivar max_opt_len: T, primitives of an option.
+    :ivar num_mazes: mazes of the training.
+    :ivar maze_seed: fixes which they are.
+    :ivar mean_depth: mean number of cells of a branch of a maze, at least 1.
+    :ivar mean_branches: mean number of branches of a maze.
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: whose handwriting visual panels show, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
     :ivar episodes: so many are begun and ended.
-    :ivar log_interval, checkpoint_interval: episodes between two lines of metrics, and between two checkpoints.
+    :ivar log_interval: episodes between two lines of metrics.
+    :ivar checkpoint_interval: episodes between two checkpoints.
     :ivar overrides: TD3Parameters that differ from the defaults.
     """
 
@@ -157,16 +154,11 @@ class HALMAConfig:
     def __post_init__(self) -> None:
         """:raises InputError: a value that is unknown or out of range."""
         object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
-        if self.agent not in SYMBOLIC + VISUAL:
-            raise InputError(f"agent is {self.agent!r}; it can be {', '.join(SYMBOLIC + VISUAL)}")
+        check_choices(self, {"agent": SYMBOLIC + VISUAL, "panels": PANELS})
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
-        for name in ("guide_interval", "max_opt_len", "num_mazes", "episodes", "log_interval", "checkpoint_interval"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 1")
-        for name in ("seed", "maze_seed"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it is at least 0")
+        counts = ("guide_interval", "max_opt_len", "num_mazes", "episodes", "log_interval", "checkpoint_interval")
+        check_ranges(self, {**dict.fromkeys(counts, 1), "seed": 0, "maze_seed": 0})
         if self.told and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != NO_GRAPH:
@@ -177,16 +169,11 @@ class HALMAConfig:
             raise InputError("guide_interval needs guided=True")
         if self.agent not in VISUAL and self.images != "train":
             raise InputError(f"images are for agents that see panels; {self.agent} sees symbols")
-        if self.panels not in PANELS:
-            raise InputError(f"panels is {self.panels!r}; it can be {' or '.join(PANELS)}")
         if self.agent not in VISUAL and self.panels != "redrawn":
             raise InputError(f"panels={self.panels!r} is for agents that see panels; {self.agent} sees symbols")
         if (self.space_model is not None) != (self.agent == "space"):
             raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
-        known = {field.name for field in fields(TD3Parameters)}
-        for name, _ in self.overrides:
-            if name not in known:
-                raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+        check_overrides(self.overrides, TD3Parameters)
         _ = self.learner
 
     @property

@@ -5,7 +5,6 @@ training), memory/ (its transitions), knowledge/ (the graph, if it was given one
 the run is complete, final.json.
 """
 
-import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from gumption.agents.run_folder import CHECKPOINT, FINAL, KNOWLEDGE, RunFolder, 
 from gumption.agents.world_knowledge import WorldKnowledge, kept_advice
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
+from gumption.data.reading import read_json
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
@@ -114,7 +114,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
     if config.kg != NO_GRAPH:
         player.consult(graph_advice(run_dir, config), config.guide_weight)
-    final = json.loads((run_dir / FINAL).read_text(encoding="utf-8")) if (run_dir / FINAL).is_file() else {}
+    final = read_json(run_dir / FINAL) if (run_dir / FINAL).is_file() else {}
     return HALMARun(config, Mazes.load(run_dir / MAZES), final, read_metrics(run_dir), run_dir, network, player)
 
 
