@@ -32,8 +32,8 @@ Triple = tuple[str, str, str]
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
-# Three reserved graphs of a store: the rdfs:label of each name, each fact of the other graphs once, and what is said
-# about named graphs.
+# Reserved graphs of a store: the rdfs:label of each name, and what is said about named graphs. In UNION older versions
+# kept each fact of the other graphs once.
 LABELS = "urn:gumption:labels"
 UNION = "urn:gumption:union"
 ABOUT = "urn:gumption:about"

@@ -58,6 +58,10 @@ class FactFile:
             raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
         self._skipped: list[str] = []
 
+    def size(self) -> int:
+        """How many bytes it has; 0 where it is missing."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
     def check(self) -> None:
         """Read the whole file, to find out what is wrong with it before anything of it is used."""
         with self._told(), self.format.open(self.path) as stream:
