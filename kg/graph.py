@@ -141,7 +141,7 @@ class KnowledgeGraph:
         with uncollected():
             if self._store.takes_base(file.size()):
                 before = 0
-                self._store.found(file.batches(self._store.batch))
+                self._store.load_first(file)
             else:
                 file.check()
                 before = sum(self.graphs().values())
@@ -243,8 +243,9 @@ class KnowledgeGraph:
             raise InputError("a graph cannot be dropped within a transaction: drop it before or after")
         iri = label_to_iri(self._writable_name(graph), GRAPH)
         self._adopt([iri])
-        self._check_name(graph)
         number = self._selection.count(graph)
+        if not number:
+            raise InputError(_unknown_graph(graph, self.graphs()))
         self._store.drop(iri)
         return number
 
@@ -290,7 +291,7 @@ class KnowledgeGraph:
     ) -> Iterator[Triple]:  # fmt: skip
         """The facts that have these labels where one is given, each once.
 
-        Up to 50,000 come sorted; more come in no particular order, and the first of them at once.
+        Up to 20,000 come sorted; more come in no particular order, and the first of them at once.
         """
         return self._selection.triples(subject, relation, object, graph)
 
@@ -406,7 +407,11 @@ class KnowledgeGraph:
     def _check_name(self, graph: str) -> None:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
-            raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
+            raise InputError(_unknown_graph(graph, known))
+
+
+def _unknown_graph(graph: str, known: Iterable[str]) -> str:
+    return f"{unknown_label('graph', graph, known)} (there are: {', '.join(known) or 'none'})"
 
 
 def _seconds(timeout: float | None) -> float | None:

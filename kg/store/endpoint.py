@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import rdflib
 
     from .quads import Answer
+    from .reading import FactFile
 
 _LABELS = ox.NamedNode(LABELS)
 TIMEOUT_S = 120  # of silence from an endpoint
@@ -158,8 +159,8 @@ class EndpointStore:
     def takes_base(self, size: int) -> bool:
         return False
 
-    def found(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        raise NotImplementedError("an endpoint takes no base")
+    def load_first(self, file: "FactFile") -> None:
+        raise NotImplementedError("an endpoint takes every file in batches")
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         names = [naming(alone=merged)] if unnamed else []

@@ -125,6 +125,11 @@ class Completion:
         return labels
 
 
+def namespace_of(name: ox.NamedNode) -> str:
+    """In which of gumption's namespaces an entity or a relation is."""
+    return RELATION if name.value.startswith(RELATION) else ENTITY
+
+
 def label_quad(name: ox.NamedNode, namespace: str) -> ox.Quad:
     """The statement of a name's rdfs:label in the graph LABELS."""
     return ox.Quad(name, _LABEL, ox.Literal(iri_to_label(name.value, namespace)), _LABELS)

@@ -19,6 +19,7 @@ from gumption.kg.vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, 
 
 from .about import is_about, read_sidecar
 from .files import DEFAULT_GRAPH, UNESCAPES, file_format
+from .plain import PlainTriples
 from .quads import Quads
 
 BLOCK = 1 << 20  # bytes
@@ -68,6 +69,32 @@ class FactFile:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
             for _ in found:
                 pass
+
+    def load_plain(self, store: ox.Store) -> set[bytes] | None:
+        """Have a store read the whole file by itself; the IRIs of gumption's names in it.
+
+        None, and nothing is added, where it is no N-Triples, lines may be bad, or there is more in it than facts.
+        """
+        if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad:
+            return None
+        with self._told():
+            stream = self.format.open(self.path)
+        with stream:
+            plain = PlainTriples(stream)
+            try:
+                store.bulk_load(plain, ox.RdfFormat.N_TRIPLES, to_graph=self._default)  # pyright: ignore[reportArgumentType]
+            except Exception as error:
+                if plain.stopped:
+                    return None
+                if isinstance(error, SyntaxError) or plain.error:
+                    with self._told():
+                        raise plain.error or error from None
+                raise
+        return plain.names
+
+    @property
+    def _default(self) -> ox.NamedNode:
+        return ox.NamedNode(label_to_iri(self.default, GRAPH))
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
         """The quads of the file in lists of `size`."""
@@ -168,7 +195,7 @@ class FactFile:
                 blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
             return blanks[node.value]
 
-        default = ox.NamedNode(label_to_iri(self.default, GRAPH))
+        default = self._default
         for quad in parsed:
             subject, predicate, object_, name = quad
             if isinstance(name, ox.DefaultGraph):

@@ -28,7 +28,7 @@ from .files import DEFAULT_GRAPH
 from .stores import Store
 from .updates import BASE
 
-SORTED = 50_000  # facts that are sorted before the first of them is given
+SORTED = 20_000  # facts that are sorted before the first of them is given
 _DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
 
 
@@ -84,9 +84,9 @@ class Selection:
         return Graphs(named, foreign, base + foreign, ours, filled and not ours, merged, UNION in found)
 
     def _is_merged(self) -> bool:
-        """Whether a fact that another program put into a named graph is in the default graph, too."""
-        one = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 1"
-        return bool(self._store.query(f"ASK {{ {{ {one} }} ?s ?p ?o }}"))
+        """Whether the default graph has what other programs put into named graphs, by the first facts of them."""
+        some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
+        return not self._store.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
 
     def dataset(self, labels: bool) -> tuple[list[str], list[str]]:
         """The graphs that a query sees: without GRAPH, and with it.

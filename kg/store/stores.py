@@ -20,8 +20,9 @@ from gumption.data import InputError
 from gumption.kg.vocabulary import ABOUT, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
 from .files import DEFAULT_GRAPH
-from .quads import Answer, Completion, label_quad, unnamed
+from .quads import Answer, Completion, label_quad, namespace_of, unnamed
 from .query_process import QueryProcess
+from .reading import FactFile
 from .sparql import syntax_error
 from .updates import BASE, adoption, bare, dropping, insertion, removal, renewal, withdrawal
 
@@ -85,11 +86,11 @@ class Store(Protocol):
         ...
 
     def takes_base(self, size: int) -> bool:
-        """Whether a file of so many bytes should come in one piece, by `found`."""
+        """Whether a file of so many bytes should come in one piece, by `load_first`."""
         ...
 
-    def found(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        """Add the first facts of a store, and what it keeps beside them; all or nothing where that fails."""
+    def load_first(self, file: FactFile) -> None:
+        """Add the facts of a file to a store without any, and what it keeps beside them; all or nothing."""
         ...
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
@@ -194,7 +195,7 @@ class LocalStore:
     def insert(self, facts: Sequence[ox.Quad]) -> int:
         if len(facts) >= BASE_FACTS and self._is_empty():
             distinct = dict.fromkeys(facts)
-            self.found([list(distinct)])
+            self._load_first([list(distinct)])
             return len(distinct)
         store = self._quads
         new = [fact for fact in dict.fromkeys(facts) if fact not in store]
@@ -231,7 +232,17 @@ class LocalStore:
     def takes_base(self, size: int) -> bool:
         return size >= BASE_BYTES and self._is_empty()
 
-    def found(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
+    def load_first(self, file: FactFile) -> None:
+        with self._writing() as store:
+            iris = file.load_plain(store)
+            if iris is None:
+                self._load_first(file.batches(self.batch))
+                return
+            names = (ox.NamedNode(iri.decode()) for iri in iris)
+            store.bulk_extend(label_quad(name, namespace_of(name)) for name in names)
+            self._make_base(store, [ox.NamedNode(label_to_iri(file.default, GRAPH))])
+
+    def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         complete = Completion()
         names: dict[ox.NamedNode, None] = {}
 
@@ -242,22 +253,20 @@ class LocalStore:
                 yield from batch
                 yield from complete.labels(facts, graphs=False)
 
-        def beside() -> Iterator[ox.Quad]:
-            for name in names:
-                yield label_quad(name, GRAPH)
-                if name == base:
-                    yield ox.Quad(name, _BASE, ox.Literal(True), _LABELS)
-                    continue
-                for fact in unnamed(store.quads_for_pattern(None, None, None, name)):
-                    if ox.Quad(fact.subject, fact.predicate, fact.object, base) not in store:
-                        yield fact
-
         with self._writing() as store:
             store.bulk_extend(labelled())
-            # Last, because a graph without a label is read as another program's: whole, whatever is beside it.
-            base = next(iter(names), None)
-            store.bulk_extend(beside())
-            store.optimize()
+            self._make_base(store, list(names))
+
+    def _make_base(self, store: ox.Store, names: Sequence[ox.NamedNode]) -> None:
+        """Label the graphs of a store that has no others, and make the first of them its base.
+
+        Their labels come last, because a graph without one is read as another program's: as it is.
+        """
+        for name in names[1:]:
+            facts = unnamed(store.quads_for_pattern(None, None, None, name))
+            store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, names[0]) not in store)
+        marks = [ox.Quad(name, _BASE, ox.Literal(True), _LABELS) for name in names[:1]]
+        store.extend([label_quad(name, GRAPH) for name in names] + marks)
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         with self._writing() as store:
