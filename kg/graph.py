@@ -31,7 +31,7 @@ from .vocabulary import (
     Vocabulary,
     iri_to_label,
     label_to_iri,
-    unknown_label,
+    unknown_graph,
 )
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class KnowledgeGraph:
         self._adopt([iri])
         number = self._selection.count(graph)
         if not number:
-            raise InputError(_unknown_graph(graph, self.graphs()))
+            raise InputError(unknown_graph(graph, self.graphs()))
         self._store.drop(iri)
         return number
 
@@ -407,11 +407,7 @@ class KnowledgeGraph:
     def _check_name(self, graph: str) -> None:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
-            raise InputError(_unknown_graph(graph, known))
-
-
-def _unknown_graph(graph: str, known: Iterable[str]) -> str:
-    return f"{unknown_label('graph', graph, known)} (there are: {', '.join(known) or 'none'})"
+            raise InputError(unknown_graph(graph, known))
 
 
 def _seconds(timeout: float | None) -> float | None:

@@ -6,8 +6,9 @@ from typing import BinaryIO
 
 _BLOCK = 1 << 20  # bytes
 _NAME = re.compile(rb"<(urn:gumption:(?:entity|relation):[^>]*)>")
-# What FactFile does not pass on as it is: blank nodes, triples about triples, statements about names and graphs.
-_OTHER = re.compile(rb"_:|<<|rdf-schema#label>|<urn:gumption:graph:")
+# What FactFile does not pass on as it is: blank nodes, triples about triples, statements about names and graphs, and
+# numbers, which may be written in a way that a store would change.
+_OTHER = re.compile(rb"_:|<<|rdf-schema#label>|<urn:gumption:graph:|XMLSchema#")
 
 
 class PlainTriples:

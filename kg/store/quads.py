@@ -30,7 +30,9 @@ Answer = ox.QueryBoolean | ox.QuerySolutions | ox.QueryTriples | ox.QuadParser
 class Quads:
     """Makes quads of label triples; a label that comes again is not turned into a term again."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: bool = True) -> None:
+        """:param stored: as in `object_to_term`."""
+        self._stored = stored
         self._terms: dict[tuple[str, str], ox.NamedNode] = {}
         self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
 
@@ -61,7 +63,7 @@ class Quads:
         if term is None:
             if len(self._objects) >= REMEMBERED:
                 self._objects.clear()
-            term = self._objects[label] = object_to_term(label)
+            term = self._objects[label] = object_to_term(label, stored=self._stored)
         return term
 
 

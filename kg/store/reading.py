@@ -7,7 +7,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -15,12 +15,22 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.tables import Row, TableLayout, csv_rows
-from gumption.kg.vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, label_to_iri, term_to_label
+from gumption.kg.vocabulary import (
+    ENTITY,
+    GRAPH,
+    LABELS,
+    RDFS_LABEL,
+    RELATION,
+    UNION,
+    kept_literal,
+    label_to_iri,
+    term_to_label,
+)
 
 from .about import is_about, read_sidecar
 from .files import DEFAULT_GRAPH, UNESCAPES, file_format
 from .plain import PlainTriples
-from .quads import Quads
+from .quads import REMEMBERED, Quads
 
 BLOCK = 1 << 20  # bytes
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
@@ -195,6 +205,7 @@ class FactFile:
                 blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
             return blanks[node.value]
 
+        kept = lru_cache(maxsize=REMEMBERED)(kept_literal)
         default = self._default
         for quad in parsed:
             subject, predicate, object_, name = quad
@@ -212,6 +223,8 @@ class FactFile:
                 subject = blank(subject)
             if isinstance(object_, ox.BlankNode):
                 object_ = blank(object_)
+            elif isinstance(object_, ox.Literal):
+                object_ = kept(object_)
             yield ox.Quad(subject, predicate, object_, name)
 
     @cached_property
