@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.data.tables import TableLayout
 
-from .store.about import annotation_update, iri_to_key
+from .store.about import annotation_update, joined
 from .store.answers import FactHash, plain
 from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
@@ -84,18 +84,10 @@ class KnowledgeGraph:
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        location: str | os.PathLike[str] | None = None,
-        *,
-        update: str | None = None,
-        read_only: bool = False,
-        timeout: float | None = None,
-        graph: str | None = None,
-        skip_bad: int = 0,
-        columns: str | Sequence[str | int] | None = None,
-        header: bool | None = None,
-    ) -> Self:
+        cls, path: str | os.PathLike[str], location: str | os.PathLike[str] | None = None, *,
+        update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
+        skip_bad: int = 0, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+    ) -> Self:  # fmt: skip
         """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does.
 
         With `read_only`, nothing can be added after that.
@@ -125,10 +117,10 @@ class KnowledgeGraph:
         Facts that the file puts in no named graph go to `graph`, "default" where it is None. What the file says about
         graphs is added to what is said there.
 
-        The file is read in pieces, so that memory stays bounded. The first large file of a store in memory or on disk
-        is written at once or not at all. Any other one is read twice: once to find what is wrong with it before
-        anything is written, once to write it in batches. After an interruption some batches are there, each whole, and
-        the same call adds the rest. At an endpoint that others write to, their facts are counted too.
+        The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
+        at once or not at all. Any other one is read twice: to find what is wrong with it, then to write it in batches.
+        After an interruption some batches are there, each whole, and the same call adds the rest. At an endpoint that
+        others write to, their facts are counted too.
 
         Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
         to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
@@ -186,10 +178,7 @@ class KnowledgeGraph:
         """
         graph = f"<{label_to_iri(name, GRAPH)}>"
         rows = self._selection.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
-        said: dict[str, list[str]] = {}
-        for key, text in sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows):
-            said.setdefault(key, []).append(text)
-        return {key: "; ".join(texts) for key, texts in said.items()}
+        return joined((row["key"].value, row["text"].value) for row in rows)
 
     def content_hash(self, graph: str | None = None) -> str:
         """sha256 (hex) of the facts as a set: the same for the same facts, whatever holds them and in any order.
@@ -233,18 +222,16 @@ class KnowledgeGraph:
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
-        """Remove a graph with all of its facts and what is said about it; how many facts it had.
+        """Remove a graph and what is said about it; how many facts it had. On disk a million take most of a minute.
 
-        In memory a million facts take a second or two, on disk half a minute.
         Raises InputError for a graph that is not there, and within a transaction.
         """
         self._writable()
         if self._transaction is not None:
-            raise InputError("a graph cannot be dropped within a transaction: drop it before or after")
+            raise InputError("a graph cannot be dropped within a transaction")
         iri = label_to_iri(self._writable_name(graph), GRAPH)
         self._adopt([iri])
-        number = self._selection.count(graph)
-        if not number:
+        if not (number := self._selection.count(graph)):
             raise InputError(unknown_graph(graph, self.graphs()))
         self._store.drop(iri)
         return number
@@ -272,10 +259,9 @@ class KnowledgeGraph:
     def refresh(self) -> None:
         """Make anew what is kept beside the facts: their union in the default graph, and the labels of names.
 
-        Needed where other programs have written to this graph: until then what they put into its named graphs is seen
-        with `graph=` and in GRAPH patterns only, and what they put into the default graph only in the union; then that
-        is in the graph "default". What they remove they have to remove from the default graph, too. After writing
-        through `dataset` it happens by itself.
+        Needed where other programs have written to this graph: until then what they put into its named graphs is not
+        in the union, and what they put into the default graph is there only and not in the graph "default". What they
+        remove they have to remove from the default graph, too. After writing through `dataset` it happens by itself.
         """
         self._writable()
         self._store.stale = False
@@ -360,8 +346,7 @@ class KnowledgeGraph:
     def dataset(self) -> "rdflib.Dataset":
         """The same store as an rdflib Dataset, for programs that take one; with `read_only` it refuses to be changed.
 
-        Its named graphs have the facts. What is written through it is in the union when this KnowledgeGraph is used
-        next.
+        What is written through it is in the union when this KnowledgeGraph is used next.
         """
         return self._store.dataset(self._read_only)
 
@@ -381,8 +366,7 @@ class KnowledgeGraph:
         if graphs.old_union:
             self.refresh()
             graphs = self._selection.graphs()
-        foreign = sorted(set(graphs.foreign).intersection(iris))
-        if graphs.unnamed or foreign:
+        if (foreign := sorted(set(graphs.foreign).intersection(iris))) or graphs.unnamed:
             self._store.adopt(foreign, graphs.unnamed, graphs.merged)
 
     def _sorted(self, graph: str | None) -> list[Triple]:
@@ -392,7 +376,7 @@ class KnowledgeGraph:
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
         complete = Completion()
         for batch in batches:
-            self._adopt(str(name)[1:-1] for name in {quad.graph_name for quad in batch})
+            self._adopt({str(quad.graph_name)[1:-1] for quad in batch})
             yield complete(batch)
 
     def _writable(self) -> None:

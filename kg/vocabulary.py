@@ -259,6 +259,11 @@ def unknown_label(kind: str, label: str, known: Iterable[str]) -> str:
     return f"unknown {kind} {label!r}: {hint}"
 
 
+def unknown_graph(name: str, known: Iterable[str]) -> str:
+    """The message for the name of a graph that is not among the known ones."""
+    return f"{unknown_label('graph', name, known)} (there are: {', '.join(known) or 'none'})"
+
+
 def nearest_labels(label: str, known: Iterable[str], n: int = 3) -> list[str]:
     """The known labels whose spelling is nearest, at most n; a million are compared in a tenth of a second or two."""
     found = process.extract(label, list(known), scorer=fuzz.ratio, limit=n, score_cutoff=60)

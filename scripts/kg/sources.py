@@ -30,27 +30,13 @@ def open_graph(
     With `read_only` a folder is read as it is, also while another process writes to it.
     """
     from gumption.kg import KnowledgeGraph
+    from gumption.kg.places import split_source
 
     place, name = split_source(source)
     if is_address(place) or Path(place).is_dir():
         return KnowledgeGraph(place, read_only=read_only, timeout=timeout), name
     with working(f"reading {place}"):
         return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name
-
-
-def split_source(source: str) -> tuple[str, str | None]:
-    """The file, folder or address of a graph that exists, and the name after #, if any.
-
-    :raises InputError: nothing there, or a name that is missing.
-    """
-    from gumption.data import InputError
-
-    place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
-    if mark and not name:
-        raise InputError(f"{source}: the name of a graph is missing after #")
-    if not is_address(place) and not Path(place).exists():
-        raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
-    return place, name or None
 
 
 @contextmanager

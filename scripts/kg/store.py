@@ -1,4 +1,4 @@
-"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: what is done with a graph as a store of facts."""
+"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: a graph as a store of facts."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph, split_source
+from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph
 
 app = typer.Typer()
 
@@ -122,6 +122,8 @@ def remove(
 ) -> None:
     """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it."""
     from gumption.data import InputError
+    from gumption.kg.places import split_source
+    from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)
     whole = subject is relation is object_ is None
