@@ -26,6 +26,11 @@ class Settings(BenchSettings):
         int | None, typer.Option(min=1000, help="Measure nothing but one graph of so many facts (the table: 5000000).")
     ] = None
 
+    @property
+    def alone(self) -> bool:
+        """A large graph is measured by itself."""
+        return self.facts is not None
+
 
 def kg_case(settings: Settings) -> Iterator[Measurement]:
     """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
