@@ -80,30 +80,31 @@ class FactFile:
             for _ in found:
                 pass
 
-    def load_plain(self, store: ox.Store) -> set[bytes] | None:
-        """Have a store read the whole file by itself; the IRIs of gumption's names in it.
+    def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
+        """Have a store read the whole file by itself, with the labels of the names in it, and `more`.
 
-        None, and nothing is added, where it is no N-Triples, lines may be bad, or there is more in it than facts.
+        False, and nothing is added, where it is no N-Triples, lines may be bad, or there is more in it than facts.
         """
         if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad:
-            return None
+            return False
         with self._told():
             stream = self.format.open(self.path)
         with stream:
-            plain = PlainTriples(stream)
+            plain = PlainTriples(stream, self.name, more)
             try:
-                store.bulk_load(plain, ox.RdfFormat.N_TRIPLES, to_graph=self._default)  # pyright: ignore[reportArgumentType]
+                store.bulk_load(plain, ox.RdfFormat.N_QUADS)  # pyright: ignore[reportArgumentType]
             except Exception as error:
                 if plain.stopped:
-                    return None
+                    return False
                 if isinstance(error, SyntaxError) or plain.error:
                     with self._told():
                         raise plain.error or error from None
                 raise
-        return plain.names
+        return True
 
     @property
-    def _default(self) -> ox.NamedNode:
+    def name(self) -> ox.NamedNode:
+        """Of the graph that has the facts which are in none."""
         return ox.NamedNode(label_to_iri(self.default, GRAPH))
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
@@ -206,7 +207,7 @@ class FactFile:
             return blanks[node.value]
 
         kept = lru_cache(maxsize=REMEMBERED)(kept_literal)
-        default = self._default
+        default = self.name
         for quad in parsed:
             subject, predicate, object_, name = quad
             if isinstance(name, ox.DefaultGraph):

@@ -25,6 +25,7 @@ from gumption.kg.vocabulary import (
 
 from .answers import to_arrays
 from .files import DEFAULT_GRAPH
+from .quads import uncollected
 from .stores import Store
 from .updates import BASE
 
@@ -189,7 +190,8 @@ class Selection:
         # Relation by relation: a local store looks up each term that it answers with, and this spares a third.
         where, _ = self.where("?s ?p ?o", graph)
         relations = [str(row["p"]) for row in self.select(f"SELECT DISTINCT ?p {{ {where} }}")]
-        return to_arrays((term, self.facts({"p": term}, graph, "?s ?o")) for term in relations)
+        with uncollected():
+            return to_arrays((term, self.facts({"p": term}, graph, "?s ?o")) for term in relations)
 
     def facts(self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o") -> ox.QuerySolutions:
         """The facts that have the given terms, each once."""

@@ -71,14 +71,21 @@ def renewal(copied: bool = True) -> str:
         {copies if copied else ""}"""
 
 
+def thinning(graph: str) -> str:
+    """Removes from the default graph what this graph has and no other one."""
+    others = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN (<{graph}>, {_RESERVED}))"
+    return f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} FILTER NOT EXISTS {{ {others} }} }}"
+
+
+def forgetting(graph: str) -> str:
+    """Removes what is said about a graph: its label, that it is the base, and statements about it."""
+    return " ;\n".join(f"DELETE WHERE {{ GRAPH <{about}> {{ <{graph}> ?key ?text }} }}" for about in (LABELS, ABOUT))
+
+
 def dropping(graph: str, copied: bool = True) -> str:
     """Removes a graph with what is said about it, and from the default graph what no other one has."""
-    others = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN (<{graph}>, {_RESERVED}))"
-    copies = f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} FILTER NOT EXISTS {{ {others} }} }} ;"
-    return f"""{copies if copied else ""}
-        DROP SILENT GRAPH <{graph}> ;
-        DELETE WHERE {{ GRAPH <{LABELS}> {{ <{graph}> ?key ?text }} }} ;
-        DELETE WHERE {{ GRAPH <{ABOUT}> {{ <{graph}> ?key ?text }} }}"""
+    parts = [thinning(graph)] if copied else []
+    return " ;\n".join([*parts, f"DROP SILENT GRAPH <{graph}>", forgetting(graph)])
 
 
 def _values(facts: Iterable[ox.Quad]) -> str:
