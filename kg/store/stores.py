@@ -239,7 +239,7 @@ class LocalStore:
 
     def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         complete = Completion()
-        names: dict[ox.NamedNode, None] = {}
+        names: dict[object, None] = {}
 
         def labelled() -> Iterator[ox.Quad]:
             for batch in batches:
@@ -250,7 +250,7 @@ class LocalStore:
 
         with self._writing() as store:
             store.bulk_extend(labelled())
-            self._make_base(store, list(names))
+            self._make_base(store, [name for name in names if isinstance(name, ox.NamedNode)])
 
     def _make_base(self, store: ox.Store, names: Sequence[ox.NamedNode]) -> None:
         """Label the graphs of a store that has no others, and make the first of them its base.

@@ -21,6 +21,7 @@ from .bench_stores import RELATIONS, draw_facts, oxigraph_server, write_facts
 
 FULL = 5_000_000  # facts at which the targets hold
 ADDED = 20_000
+SECTION = "A large graph, on disk where nothing else is said"
 TARGETS = {"first": 0.5, "arrays": 40.0, "adding": 1.0, "dropping": 1.0, "unknown": 0.5}  # seconds
 LOADING, SPACE = 2.0, 1.5  # times what Oxigraph takes
 
@@ -105,7 +106,8 @@ def _on_disk(folder: Path, files: list[Path], facts: int, yardstick: tuple[float
 def _dropping(graph: KnowledgeGraph, files: list[Path], facts: int, where: str) -> Iterator[Measurement]:
     """The last file makes the graph that is dropped."""
     for file in files:
-        number = graph.load_file(file, graph=file.stem)
+        graph.load_file(file, graph=file.stem)
+    number = graph.graphs()[files[-1].stem]
     seconds = _seconds(lambda: graph.drop(files[-1].stem))
     yield _row("dropping", f"dropping {number:,} facts of {facts + number:,} {where}", seconds, facts)
 
@@ -114,9 +116,7 @@ def _row(name: str, what: str, seconds: float, facts: int) -> Measurement:
     limit = TARGETS[name]
     met = seconds <= limit if facts >= FULL else None
     target = f"at most {limit:g} s for {FULL:,} facts"
-    return Measurement(
-        what, "CPU s", seconds, seconds, "the target", limit, seconds / limit, target, met, {}, "On disk"
-    )
+    return Measurement(what, "CPU s", seconds, seconds, "the target", limit, seconds / limit, target, met, {}, SECTION)
 
 
 def _seconds(job: Callable[[], object]) -> float:
