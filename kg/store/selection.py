@@ -168,7 +168,8 @@ class Selection:
         self, subject: str | None, relation: str | None, object_: str | None, graph: str | None
     ) -> Iterator[Triple]:
         """The matching facts as labels, each once; sorted where they are few."""
-        rows = iter(self.facts(_terms(subject, relation, object_), graph))
+        given = _terms(subject, relation, object_)
+        rows = iter(self.facts(given, graph))
         labels: dict[tuple[object, str], str] = {}
 
         def label(term: object, namespace: str) -> str:
@@ -180,8 +181,16 @@ class Selection:
             return labels[key]
 
         found = ((label(row[0], ENTITY), label(row[1], RELATION), label(row[2], ENTITY)) for row in rows)
+        if self._store.near and not any(given.values()) and self._are_many(graph):
+            return found
         first = list(islice(found, SORTED))
         return iter(sorted(first)) if len(first) < SORTED else chain(first, found)
+
+    def _are_many(self, graph: str | None) -> bool:
+        """Whether a graph has more than SORTED facts, which a local store counts without looking up a term."""
+        where, _ = self.where("?s ?p ?o", graph)
+        [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
+        return int(row["n"].value) > SORTED
 
     def read(self, graph: str | None) -> tuple[Vocabulary, np.ndarray]:
         """The sorted labels of the facts and (n, 3) int64 rows of ids, sorted."""
