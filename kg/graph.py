@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.data.tables import TableLayout
 
-from .store.about import annotation_update, iri_to_key
+from .store.about import annotation_update, joined
 from .store.answers import FactHash, plain
 from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
@@ -23,19 +23,15 @@ from .store.selection import Selection
 from .store.sparql import bind, is_update, keywords, label_terms, mentions_labels
 from .store.stores import LocalStore, Store, undone_if_new
 from .store.transaction import Transaction
-from .store.updates import adoption, renewal
 from .vocabulary import (
     ABOUT,
     GRAPH,
-    LABELS,
     RESERVED,
-    UNION,
     Triple,
     Vocabulary,
     iri_to_label,
     label_to_iri,
-    term_to_label,
-    unknown_label,
+    unknown_graph,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +48,10 @@ class KnowledgeGraph:
     the same for all three. vocabulary.py says how labels become IRIs, and how facts with other IRIs and with literals
     look as labels. The rdfs:label of each name is kept too, in a reserved graph that is not counted among the facts.
 
-    Where a method takes `graph`, it is a graph's name, and None stands for the union of all named graphs, in which a
-    fact that several graphs hold counts once. Nothing here depends on the order in which facts were added.
+    Where a method takes `graph`, it is a graph's name, and None stands for the union of all graphs, in which a fact
+    that several graphs hold counts once. What other programs put into the default graph of a folder or an endpoint is
+    the graph "default". Other SPARQL clients find each fact of the union in the default graph; only a graph that came
+    first into a folder, with more than 100,000 facts at once, is not copied there before `refresh`.
 
     With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
     is at that moment, also while another process writes to it. `timeout` is how many seconds a `query` may take; at an
@@ -86,18 +84,10 @@ class KnowledgeGraph:
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        location: str | os.PathLike[str] | None = None,
-        *,
-        update: str | None = None,
-        read_only: bool = False,
-        timeout: float | None = None,
-        graph: str | None = None,
-        skip_bad: int = 0,
-        columns: str | Sequence[str | int] | None = None,
-        header: bool | None = None,
-    ) -> Self:
+        cls, path: str | os.PathLike[str], location: str | os.PathLike[str] | None = None, *,
+        update: str | None = None, read_only: bool = False, timeout: float | None = None, graph: str | None = None,
+        skip_bad: int = 0, columns: str | Sequence[str | int] | None = None, header: bool | None = None,
+    ) -> Self:  # fmt: skip
         """A graph at `location` (a new one in memory if None) with the facts of a file added, as `load_file` does.
 
         With `read_only`, nothing can be added after that.
@@ -127,9 +117,10 @@ class KnowledgeGraph:
         Facts that the file puts in no named graph go to `graph`, "default" where it is None. What the file says about
         graphs is added to what is said there.
 
-        The file is read twice, in pieces, so that memory stays bounded: once to find what is wrong with it before
-        anything is written, once to write it in batches. After an interruption some batches are there, each whole, and
-        the same call adds the rest. At an endpoint that others write to, their facts are counted too.
+        The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
+        at once or not at all. Any other one is read twice: to find what is wrong with it, then to write it in batches.
+        After an interruption some batches are there, each whole, and the same call adds the rest. At an endpoint that
+        others write to, their facts are counted too.
 
         Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
         to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
@@ -140,10 +131,13 @@ class KnowledgeGraph:
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(columns, header))
         with uncollected():
-            file.check()
-        before = sum(self.graphs().values())
-        with uncollected():
-            self._store.load(self._completed(file.batches(self._store.batch)))
+            if self._store.takes_base(file.size()):
+                before = 0
+                self._store.load_first(file)
+            else:
+                file.check()
+                before = sum(self.graphs().values())
+                self._store.load(self._completed(file.batches(self._store.batch)))
         file.warn()
         return sum(self.graphs().values()) - before
 
@@ -158,13 +152,10 @@ class KnowledgeGraph:
         names = list(self.graphs()) if graph is None else [graph]
         about = {name: said for name in names if (said := self.annotations(name))}
         with uncollected():
-            if graph is not None:
-                vocabulary, ids = self.arrays(graph)
-                facts = {graph: vocabulary.ids_to_triples(ids)}
-            elif file_format(path).names_graphs:
-                facts = {name: self.triples(graph=name) for name in names}
+            if graph is not None or file_format(path).names_graphs:
+                facts = {name: self._sorted(name) for name in names}
             else:
-                facts = {DEFAULT_GRAPH: self.triples()}
+                facts = {DEFAULT_GRAPH: self._sorted(None)}
             write_facts(path, facts, about)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
@@ -187,10 +178,7 @@ class KnowledgeGraph:
         """
         graph = f"<{label_to_iri(name, GRAPH)}>"
         rows = self._selection.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
-        said: dict[str, list[str]] = {}
-        for key, text in sorted((iri_to_key(row["key"].value), row["text"].value) for row in rows):
-            said.setdefault(key, []).append(text)
-        return {key: "; ".join(texts) for key, texts in said.items()}
+        return joined((row["key"].value, row["text"].value) for row in rows)
 
     def content_hash(self, graph: str | None = None) -> str:
         """sha256 (hex) of the facts as a set: the same for the same facts, whatever holds them and in any order.
@@ -216,8 +204,8 @@ class KnowledgeGraph:
             facts = checked_quads(triples, self._writable_name(graph))
             if self._transaction is not None:
                 return self._transaction.add(facts)
-            for text in self._adoptions([label_to_iri(graph, GRAPH)] if facts else []):
-                self._store.change((), (), [text])
+            if facts:
+                self._adopt([label_to_iri(graph, GRAPH)])
             return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
@@ -230,7 +218,23 @@ class KnowledgeGraph:
         facts = [quad for name in sorted(names) for quad in checked_quads(rows, self._writable_name(name))]
         if self._transaction is not None:
             return self._transaction.remove(facts)
+        self._adopt([])
         return self._store.delete(facts)
+
+    def drop(self, graph: str) -> int:
+        """Remove a graph and what is said about it; how many facts it had. On disk a million take 20 seconds.
+
+        Raises InputError for a graph that is not there, and within a transaction.
+        """
+        self._writable()
+        if self._transaction is not None:
+            raise InputError("a graph cannot be dropped within a transaction")
+        iri = label_to_iri(self._writable_name(graph), GRAPH)
+        self._adopt([iri])
+        if not (number := self._selection.count(graph)):
+            raise InputError(unknown_graph(graph, self.graphs()))
+        self._store.drop(iri)
+        return number
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -248,42 +252,47 @@ class KnowledgeGraph:
             yield self
         finally:
             self._transaction = None
-        changes.commit(self._adoptions(changes.graphs))
+        if changes.changed:
+            self._adopt(changes.graphs)
+        changes.commit()
 
     def refresh(self) -> None:
-        """Make anew what is kept beside the facts: their union and the labels of names.
+        """Make anew what is kept beside the facts: their union in the default graph, and the labels of names.
 
-        Needed where other programs have written to this graph's named graphs at an endpoint: until then what they wrote
-        is seen with `graph=` and in GRAPH patterns only. After writing through `dataset` it happens by itself.
+        Needed where other programs have written to this graph: until then what they put into its named graphs is not
+        in the union, and what they put into the default graph is there only and not in the graph "default". What they
+        remove they have to remove from the default graph, too. After writing through `dataset` it happens by itself.
         """
         self._writable()
         self._store.stale = False
-        self._store.change((), (), [renewal()])
+        self._store.renew()
         labels, make = Completion(), Quads()
         for name in self.graphs():
             facts = make(self.triples(graph=name), name)
-            self._store.load([labels.labels(facts)])
+            self._store.change((), labels.labels(facts))
 
     def triples(
         self, subject: str | None = None, relation: str | None = None, object: str | None = None,
         graph: str | None = None,
     ) -> Iterator[Triple]:  # fmt: skip
-        """The facts that have these labels where one is given, sorted, each once."""
-        vocabulary, ids = self._selection.read(subject, relation, object, graph)
-        return iter(vocabulary.ids_to_triples(ids))
+        """The facts that have these labels where one is given, each once.
+
+        Up to 20,000 come sorted; more come in no particular order, and the first of them at once.
+        """
+        return self._selection.triples(subject, relation, object, graph)
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
         """The facts as ids: a vocabulary of their sorted labels, and (n, 3) int64 rows in sorted order.
 
         Raises InputError for the name of a graph that has no facts while others have.
         """
-        vocabulary, ids = self._selection.read(None, None, None, graph)
+        vocabulary, ids = self._selection.read(graph)
         if graph is not None and not len(ids):
             self._check_name(graph)
         return vocabulary, ids
 
     def query(self, sparql: str, /, *, timeout: float | None = None, **labels: str | float) -> Any:
-        """The answer to a SPARQL query over the union of all named graphs.
+        """The answer to a SPARQL query over the union of all graphs, in which each fact is once.
 
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
         them; ASK a bool; CONSTRUCT and DESCRIBE a sorted list of label triples. The prefixes gum: (relations), ent:
@@ -309,9 +318,7 @@ class KnowledgeGraph:
         words = keywords(text)
         dataset: tuple[list[str] | None, list[str] | None] = (None, None)
         if "FROM" not in words:
-            default, named = self._selection.graph_iris()
-            labels_too = [LABELS] if mentions_labels(text) else []
-            dataset = default + labels_too, named + labels_too
+            dataset = self._selection.dataset(mentions_labels(text))
         try:
             # The answer has no name here: rdflib's parser keeps this frame alive, and Oxigraph's answers have to end in
             # the thread that asked.
@@ -320,22 +327,12 @@ class KnowledgeGraph:
             raise InputError(f"the query could not be evaluated: {error}") from None
 
     def graphs(self) -> dict[str, int]:
-        """The name of each named graph that has facts -> how many, sorted by name."""
-        iris = self._selection.graph_iris()[1]
-        if not iris:
-            return {}
-        names = " ".join(f"<{iri}>" for iri in iris)
-        rows = self._selection.select(
-            f"SELECT ?g (COUNT(*) AS ?n) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
-        )
-        counts = {term_to_label(row["g"], GRAPH): int(row["n"].value) for row in rows if row["g"] is not None}
-        return dict(sorted(counts.items()))
+        """The name of each graph that has facts -> how many, sorted by name."""
+        return self._selection.counts()
 
     def __len__(self) -> int:
-        """How many facts the union of all named graphs has."""
-        where, repeats = self._selection.where("?s ?p ?o")
-        rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if repeats else where
-        return int(next(self._selection.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))["n"].value)
+        """How many facts the union of all graphs has."""
+        return self._selection.count()
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
@@ -349,8 +346,7 @@ class KnowledgeGraph:
     def dataset(self) -> "rdflib.Dataset":
         """The same store as an rdflib Dataset, for programs that take one; with `read_only` it refuses to be changed.
 
-        Its graph `urn:gumption:union` has each fact once. What is written through it in memory and on disk is put
-        there when this KnowledgeGraph is used next, at an endpoint by `refresh`.
+        What is written through it is in the union when this KnowledgeGraph is used next.
         """
         return self._store.dataset(self._read_only)
 
@@ -364,16 +360,23 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _adoptions(self, iris: Iterable[str]) -> list[str]:
-        """What has to happen to other programs' graphs among these before facts are added to them."""
-        foreign = set(self._selection.graph_iris()[0]) - {UNION}
-        return [adoption(iri) for iri in sorted(foreign.intersection(iris))]
+    def _adopt(self, iris: Iterable[str]) -> None:
+        """Before anything is written: take over the default graph, and other programs' graphs among these."""
+        graphs = self._selection.graphs()
+        if graphs.old_union:
+            self.refresh()
+            graphs = self._selection.graphs()
+        if (foreign := sorted(set(graphs.foreign).intersection(iris))) or graphs.unnamed:
+            self._store.adopt(foreign, graphs.unnamed, graphs.merged)
+
+    def _sorted(self, graph: str | None) -> list[Triple]:
+        vocabulary, ids = self.arrays(graph)
+        return vocabulary.ids_to_triples(ids)
 
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
         complete = Completion()
         for batch in batches:
-            for text in self._adoptions(str(name)[1:-1] for name in {quad.graph_name for quad in batch}):
-                self._store.change((), (), [text])
+            self._adopt({str(quad.graph_name)[1:-1] for quad in batch})
             yield complete(batch)
 
     def _writable(self) -> None:
@@ -388,7 +391,7 @@ class KnowledgeGraph:
     def _check_name(self, graph: str) -> None:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
-            raise InputError(f"{unknown_label('graph', graph, known)} (there are: {', '.join(known)})")
+            raise InputError(unknown_graph(graph, known))
 
 
 def _seconds(timeout: float | None) -> float | None:

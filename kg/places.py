@@ -22,11 +22,20 @@ def open_graph(
     :param update: the address for updates, where `source` is that of an endpoint.
     :raises InputError: nothing there, or a name that is missing after #.
     """
+    place, name = split_source(source)
+    if is_address(place) or Path(place).is_dir() or update is not None:
+        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout), name
+    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name
+
+
+def split_source(source: str) -> tuple[str, str | None]:
+    """The file, folder or address of a graph that exists, and the name after #, if any.
+
+    :raises InputError: nothing there, or a name that is missing.
+    """
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")
-    if is_address(place) or Path(place).is_dir() or update is not None:
-        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout), name or None
-    if not Path(place).is_file():
+    if not is_address(place) and not Path(place).exists():
         raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
-    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name or None
+    return place, name or None

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .bench_cases import all_cases, find_cases
+from .measurement import BenchSettings, Case
 from .own_options import own_options, with_options
 
 app = typer.Typer(add_completion=False)
@@ -50,14 +51,18 @@ def bench(
     options = own_options(context, given, _options(), titles, name or "the whole bench")
     measured = {}
     with Console(stderr=True).status("measuring") as status:
-        for case, chosen in cases.items():
 
-            def tell(text: str, case: str = case) -> None:
-                status.update(f"measuring {case}: {text}")
+        def settings_of(name: str, case: Case) -> BenchSettings:
+            def tell(text: str) -> None:
+                status.update(f"measuring {name}: {text}")
 
-            status.update(f"measuring {case}")
-            settings = chosen.settings(device=device, repeats=repeats, tell=tell, **options[chosen.title])
-            measured[case] = list(chosen.measure(settings))
+            return case.settings(device=device, repeats=repeats, tell=tell, **options[case.title])
+
+        settings = {each: settings_of(each, case) for each, case in cases.items()}
+        alone = [each for each in settings if settings[each].alone]
+        for each in alone or cases:
+            status.update(f"measuring {each}")
+            measured[each] = list(cases[each].measure(settings[each]))
     everything = [one for case in measured.values() for one in case]
     console = Console()
     for heading, group in sections(everything):

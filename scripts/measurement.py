@@ -25,6 +25,11 @@ class BenchSettings:
     repeats: int = 5
     tell: Callable[[str], None] = field(default=_silent, repr=False)
 
+    @property
+    def alone(self) -> bool:
+        """Whether the cases beside the one with these settings are left out."""
+        return False
+
 
 @dataclass(frozen=True)
 class Measurement:

@@ -34,4 +34,4 @@ def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
     for part in PARTS:
         graph.load_file(folder / f"{part}.txt", graph=part)
     vocabulary, _ = graph.arrays()
-    return vocabulary, {part: vocabulary.triples_to_ids(graph.triples(graph=part)) for part in PARTS}
+    return vocabulary, {part: vocabulary.triples_to_ids(sorted(graph.triples(graph=part))) for part in PARTS}

@@ -341,8 +341,11 @@ def _arrays(
     elif graph is not None and not isinstance(facts, KnowledgeGraph):
         raise InputError(f"the named graph {graph!r} is asked for, but triples were given; give a KnowledgeGraph")
     else:
-        triples = list(
-            facts.triples(graph=graph) if isinstance(facts, KnowledgeGraph) else cast("Iterable[Triple]", facts)
+        # Sorted, because a large graph gives its facts in no order that can be relied on.
+        triples = (
+            sorted(facts.triples(graph=graph))
+            if isinstance(facts, KnowledgeGraph)
+            else list(cast("Iterable[Triple]", facts))
         )
         vocabulary = vocabulary or Vocabulary.from_triples(triples)
         ids = vocabulary.triples_to_ids(triples)

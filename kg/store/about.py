@@ -9,7 +9,7 @@ RDF files carry the statements among their triples. A TSV or CSV file has no pla
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -47,6 +47,14 @@ def key_to_iri(key: str) -> str:
 def iri_to_key(iri: str) -> str:
     """The key of such an IRI; a foreign IRI is its own key."""
     return _KEYS.get(iri) or iri.removeprefix(_OWN)
+
+
+def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """What is said under each key, sorted, of statements (IRI of the key, text)."""
+    said: dict[str, list[str]] = {}
+    for key, text in sorted((iri_to_key(iri), text) for iri, text in statements):
+        said.setdefault(key, []).append(text)
+    return {key: "; ".join(texts) for key, texts in said.items()}
 
 
 def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:

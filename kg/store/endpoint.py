@@ -8,18 +8,20 @@ from urllib.parse import urlencode
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import PREFIXES
+from gumption.kg.vocabulary import LABELS, PREFIXES
 
 from .http import Address, Refused
 from .quads import Completion
-from .sparql import syntax_error
-from .updates import insertion, removal
+from .sparql import bounded, syntax_error
+from .updates import adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
 
 if TYPE_CHECKING:
     import rdflib
 
     from .quads import Answer
+    from .reading import FactFile
 
+_LABELS = ox.NamedNode(LABELS)
 TIMEOUT_S = 120  # of silence from an endpoint
 
 _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.9, application/n-triples;q=0.8"
@@ -36,7 +38,6 @@ class EndpointStore:
 
     batch = 5_000  # facts in one request: about a megabyte of text
     near = False
-    stale = False
 
     def __init__(self, query_url: str, update_url: str | None = None, timeout: float | None = None) -> None:
         try:
@@ -48,6 +49,8 @@ class EndpointStore:
             self._query.credentials = self._query.credentials or self._update.credentials
             self._update.credentials = self._update.credentials or self._query.credentials
         self._timeout = timeout
+        self.stale = False
+        self._merged: bool | None = None
 
     def query(
         self,
@@ -57,8 +60,12 @@ class EndpointStore:
         timeout: float | None = None,
     ) -> "Answer":
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
-        dataset = [("default-graph-uri", iri) for iri in default or ()]
-        dataset += [("named-graph-uri", iri) for iri in named or ()]
+        dataset: list[tuple[str, str | bytes]] = []
+        if default == [""]:  # the protocol has no name for the server's own default graph
+            sparql = bounded(sparql, named or ())
+        else:
+            dataset += [("default-graph-uri", iri) for iri in default or ()]
+            dataset += [("named-graph-uri", iri) for iri in named or ()]
         # A form, because the names of many graphs would not fit into an address; without them the query as it is.
         body, kind = f"{prefixes}\n{sparql}".encode(), "application/sparql-query"
         if dataset:
@@ -108,10 +115,24 @@ class EndpointStore:
         return removed
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        parts = [removal(removed)] if removed else []
-        parts += [insertion(added)] if added else []
-        if parts or updates:
-            self._send(" ;\n".join([*parts, *updates]))
+        def send(added: Sequence[ox.Quad]) -> None:
+            parts = [removal(removed) if self._copied else withdrawal(removed)] if removed else []
+            parts += [insertion(added)] if added else []
+            if parts or updates:
+                self._send(" ;\n".join([*parts, *updates]))
+
+        named = [quad for quad in added if not isinstance(quad.graph_name, ox.DefaultGraph)]
+        try:
+            send(added if self._copied else named)
+        except InputError:
+            if self._merged is not None or len(named) == len(added):
+                raise
+            # Some servers show all graphs as their default graph and take no facts for that one alone. Whether this is
+            # such a server is seen by the labels, which are not copied.
+            self._send(insertion(quad for quad in added if quad.graph_name == _LABELS))
+            if not self.merged():
+                raise
+            send(named)
 
     def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         written = 0
@@ -124,14 +145,52 @@ class EndpointStore:
                 ) from None
             written += len(batch)
 
+    def merged(self) -> bool:
+        if self._merged is None:
+            one = f"SELECT ?s ?p ?o {{ GRAPH <{LABELS}> {{ ?s ?p ?o }} }} LIMIT 1"
+            self._merged = bool(self.query(f"ASK {{ {{ {one} }} ?s ?p ?o }}"))
+        return self._merged
+
+    @property
+    def _copied(self) -> bool:
+        """Whether facts have to be put into the default graph to be seen there."""
+        return not self._merged
+
+    def takes_base(self, size: int) -> bool:
+        return False
+
+    def load_first(self, file: "FactFile") -> None:
+        raise NotImplementedError("an endpoint takes every file in batches")
+
+    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
+        names = [naming(alone=merged)] if unnamed else []
+        self.change((), (), names + [adoption(graph, copied=not merged) for graph in graphs])
+
+    def drop(self, graph: str) -> None:
+        self._send(dropping(graph, self._copied))
+
+    def renew(self) -> None:
+        self._send(renewal(self._copied))
+
+    def written_by_rdflib(self) -> None:
+        """What rdflib writes is not in the default graph, and what it puts there is not in a named one."""
+        if not self.stale:
+            self.stale = True
+            if self._copied:
+                self._send(bare())
+
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         import rdflib
-        from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
+        from rdflib.plugins.stores.sparqlstore import SPARQLStore
+
+        from .rdflib_store import EndpointFacts
 
         if read_only or self._update is None:
             store = SPARQLStore(self._query.url, method="POST", auth=self._query.credentials)
         else:
-            store = SPARQLUpdateStore(self._query.url, self._update.url, method="POST", auth=self._query.credentials)
+            store = EndpointFacts(
+                self.written_by_rdflib, self._query.url, self._update.url, method="POST", auth=self._query.credentials
+            )
         return rdflib.Dataset(store=store, default_union=True)
 
     def close(self) -> None:

@@ -91,7 +91,7 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
             rows = _rows(graphs)
             out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
         else:
-            make = Quads()
+            make = Quads(stored=False)
             quads = [quad for name, triples in graphs.items() for quad in make(triples, name)]
             quads += Completion().labels(quads)
             quads += [quad for name, said in about.items() for quad in about_quads(name, said)]

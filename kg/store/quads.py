@@ -14,7 +14,6 @@ from gumption.kg.vocabulary import (
     LABELS,
     RDFS_LABEL,
     RELATION,
-    UNION,
     Triple,
     iri_to_label,
     label_to_iri,
@@ -31,7 +30,9 @@ Answer = ox.QueryBoolean | ox.QuerySolutions | ox.QueryTriples | ox.QuadParser
 class Quads:
     """Makes quads of label triples; a label that comes again is not turned into a term again."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: bool = True) -> None:
+        """:param stored: as in `object_to_term`."""
+        self._stored = stored
         self._terms: dict[tuple[str, str], ox.NamedNode] = {}
         self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
 
@@ -62,7 +63,7 @@ class Quads:
         if term is None:
             if len(self._objects) >= REMEMBERED:
                 self._objects.clear()
-            term = self._objects[label] = object_to_term(label)
+            term = self._objects[label] = object_to_term(label, stored=self._stored)
         return term
 
 
@@ -92,7 +93,7 @@ def uncollected() -> Iterator[None]:
 
 
 class Completion:
-    """Adds to batches of facts what a store keeps beside them: their copies in UNION and the rdfs:label of new names.
+    """Adds to batches of facts what a store keeps beside them: copies in its default graph, rdfs:label of new names.
 
     A label may come twice (a store has it once); statements in the graph ABOUT are passed on as they are.
     """
@@ -102,10 +103,10 @@ class Completion:
 
     def __call__(self, quads: Sequence[ox.Quad]) -> list[ox.Quad]:
         facts = [quad for quad in quads if quad.graph_name != _ABOUT]
-        return [*quads, *in_union(facts), *self.labels(facts)]
+        return [*quads, *unnamed(facts), *self.labels(facts)]
 
-    def labels(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
-        """The rdfs:label, in the graph LABELS, of these facts' graphs and of gumption's entities and relations."""
+    def labels(self, facts: Sequence[ox.Quad], graphs: bool = True) -> list[ox.Quad]:
+        """The rdfs:label, in the graph LABELS, of these facts' `graphs` and of gumption's entities and relations."""
         if len(self._seen) >= REMEMBERED:
             self._seen.clear()
         # Column by column, because most terms of many facts come many times. Dicts are sets that keep an order.
@@ -113,7 +114,7 @@ class Completion:
             ({fact.subject: None for fact in facts}, ENTITY),
             ({fact.predicate: None for fact in facts}, RELATION),
             ({fact.object: None for fact in facts}, ENTITY),
-            ({fact.graph_name: None for fact in facts}, GRAPH),
+            ({fact.graph_name: None for fact in facts if graphs}, GRAPH),
         )
         labels = []
         for terms, namespace in columns:
@@ -122,13 +123,23 @@ class Completion:
                     continue
                 self._seen.add(term)
                 if namespace == GRAPH or term.value.startswith(namespace):
-                    labels.append(ox.Quad(term, _LABEL, ox.Literal(iri_to_label(term.value, namespace)), _LABELS))
+                    labels.append(label_quad(term, namespace))
         return labels
 
 
-def in_union(facts: Iterable[ox.Quad]) -> list[ox.Quad]:
-    """The same facts in the graph UNION."""
-    return [ox.Quad(subject, predicate, object_, _UNION) for subject, predicate, object_, _ in facts]
+def namespace_of(name: ox.NamedNode) -> str:
+    """In which of gumption's namespaces an entity or a relation is."""
+    return RELATION if name.value.startswith(RELATION) else ENTITY
 
 
-_LABEL, _LABELS, _UNION, _ABOUT = (ox.NamedNode(iri) for iri in (RDFS_LABEL, LABELS, UNION, ABOUT))
+def label_quad(name: ox.NamedNode, namespace: str) -> ox.Quad:
+    """The statement of a name's rdfs:label in the graph LABELS."""
+    return ox.Quad(name, _LABEL, ox.Literal(iri_to_label(name.value, namespace)), _LABELS)
+
+
+def unnamed(facts: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
+    """The same facts in the default graph."""
+    return (ox.Quad(subject, predicate, object_) for subject, predicate, object_, _ in facts)
+
+
+_LABEL, _LABELS, _ABOUT = (ox.NamedNode(iri) for iri in (RDFS_LABEL, LABELS, ABOUT))

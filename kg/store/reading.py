@@ -7,7 +7,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -15,11 +15,22 @@ import pyoxigraph as ox
 
 from gumption.data import InputError, Note
 from gumption.data.tables import Row, TableLayout, csv_rows
-from gumption.kg.vocabulary import ENTITY, GRAPH, LABELS, RDFS_LABEL, RELATION, UNION, label_to_iri, term_to_label
+from gumption.kg.vocabulary import (
+    ENTITY,
+    GRAPH,
+    LABELS,
+    RDFS_LABEL,
+    RELATION,
+    UNION,
+    kept_literal,
+    label_to_iri,
+    term_to_label,
+)
 
 from .about import is_about, read_sidecar
 from .files import DEFAULT_GRAPH, UNESCAPES, file_format
-from .quads import Quads
+from .plain import PlainTriples
+from .quads import REMEMBERED, Quads
 
 BLOCK = 1 << 20  # bytes
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
@@ -58,12 +69,43 @@ class FactFile:
             raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
         self._skipped: list[str] = []
 
+    def size(self) -> int:
+        """How many bytes it has; 0 where it is missing."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
     def check(self) -> None:
         """Read the whole file, to find out what is wrong with it before anything of it is used."""
         with self._told(), self.format.open(self.path) as stream:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
             for _ in found:
                 pass
+
+    def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
+        """Have a store read the whole file by itself, with the labels of the names in it, and `more`.
+
+        False, and nothing is added, where it is no N-Triples, lines may be bad, or there is more in it than facts.
+        """
+        if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad:
+            return False
+        with self._told():
+            stream = self.format.open(self.path)
+        with stream:
+            plain = PlainTriples(stream, self.name, more)
+            try:
+                store.bulk_load(plain, ox.RdfFormat.N_QUADS)  # pyright: ignore[reportArgumentType]
+            except Exception as error:
+                if plain.stopped:
+                    return False
+                if isinstance(error, SyntaxError) or plain.error:
+                    with self._told():
+                        raise plain.error or error from None
+                raise
+        return True
+
+    @property
+    def name(self) -> ox.NamedNode:
+        """Of the graph that has the facts which are in none."""
+        return ox.NamedNode(label_to_iri(self.default, GRAPH))
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
         """The quads of the file in lists of `size`."""
@@ -164,7 +206,8 @@ class FactFile:
                 blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
             return blanks[node.value]
 
-        default = ox.NamedNode(label_to_iri(self.default, GRAPH))
+        kept = lru_cache(maxsize=REMEMBERED)(kept_literal)
+        default = self.name
         for quad in parsed:
             subject, predicate, object_, name = quad
             if isinstance(name, ox.DefaultGraph):
@@ -181,6 +224,8 @@ class FactFile:
                 subject = blank(subject)
             if isinstance(object_, ox.BlankNode):
                 object_ = blank(object_)
+            elif isinstance(object_, ox.Literal):
+                object_ = kept(object_)
             yield ox.Quad(subject, predicate, object_, name)
 
     @cached_property

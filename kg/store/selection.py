@@ -1,46 +1,111 @@
 """Which facts of a store match, and which graphs they are read from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 import pyoxigraph as ox
 
+from gumption.data import InputError
 from gumption.kg.vocabulary import (
+    ABOUT,
     ENTITY,
     GRAPH,
     LABELS,
     RELATION,
     RESERVED,
     UNION,
+    Triple,
     Vocabulary,
     label_to_iri,
     object_to_term,
+    term_to_label,
 )
 
 from .answers import to_arrays
+from .files import DEFAULT_GRAPH
+from .quads import uncollected
 from .stores import Store
+from .updates import BASE
+
+SORTED = 20_000  # facts that are sorted before the first of them is given
+_DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The graphs of a store, by IRI.
+
+    :ivar named: all but the reserved ones, sorted.
+    :ivar foreign: those among them that other programs made: the default graph need not have their facts.
+    :ivar beside: those whose facts the default graph need not have: the foreign ones and the base.
+    :ivar ours: whether any of them was made here, so that the default graph has its facts.
+    :ivar unnamed: whether the default graph has facts of other programs only, and is one more graph.
+    :ivar merged: whether the server shows the facts of all graphs as its default graph, the reserved ones included.
+    :ivar old_union: whether the facts are in the graph UNION and not in the default graph, as older versions had it.
+    """
+
+    named: list[str]
+    foreign: list[str]
+    beside: list[str]
+    ours: bool
+    unnamed: bool
+    merged: bool
+    old_union: bool
 
 
 class Selection:
-    """Reads a store; a graph is named by its label, and None stands for the union of all named graphs."""
+    """Reads a store; a graph is named by its label, and None stands for the union of all graphs."""
 
     def __init__(self, store: Store, refresh: Callable[[], None]) -> None:
-        """:param refresh: is called before anything is read of a store whose union is out of date."""
+        """:param refresh: is called before anything is read of a store whose default graph is out of date."""
         self._store, self._refresh = store, refresh
 
-    def graph_iris(self) -> tuple[list[str], list[str]]:
-        """The graphs that together are the union of all, and all but the reserved ones; both sorted.
-
-        Those that have a label were made here, so UNION has their facts; others were made by other programs.
-        """
+    def graphs(self) -> Graphs:
+        """The graphs of the store as it is now."""
         if self._store.stale:
             self._refresh()
         rows = self.select(
-            f"SELECT ?g ?own {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} }}"
+            f"SELECT ?g ?own ?base ?any {{ {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} "
+            f"OPTIONAL {{ GRAPH <{LABELS}> {{ ?g <{BASE}> ?base }} }} }} "
+            "UNION { SELECT ?any { ?any ?p ?o } LIMIT 1 } }"
         )
-        own = {row["g"].value: row["own"] is not None for row in rows if isinstance(row["g"], ox.NamedNode)}
-        named = sorted(own.keys() - RESERVED)
-        return [UNION] * any(own.values()) + [iri for iri in named if not own[iri]], named
+        found: dict[str, ox.QuerySolution] = {}
+        filled = False
+        for row in rows:
+            if isinstance(row["g"], ox.NamedNode):
+                found[row["g"].value] = row
+            filled |= row["g"] is None
+        named = sorted(found.keys() - RESERVED)
+        foreign = [iri for iri in named if found[iri]["own"] is None]
+        base = [iri for iri in named if found[iri]["own"] is not None and found[iri]["base"] is not None]
+        ours = len(foreign) < len(named)
+        merged = bool(named) and (self._store.merged() if ours else not self._store.near and self._is_merged())
+        return Graphs(named, foreign, base + foreign, ours, filled and not ours, merged, UNION in found)
+
+    def _is_merged(self) -> bool:
+        """Whether the default graph has what other programs put into named graphs, by the first facts of them."""
+        some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
+        return not self._store.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
+
+    def dataset(self, labels: bool) -> tuple[list[str], list[str]]:
+        """The graphs that a query sees: without GRAPH, and with it.
+
+        Raises InputError where an endpoint cannot be asked for all of its facts at once.
+        """
+        graphs = self.graphs()
+        also = [LABELS] if labels else []
+        if graphs.old_union:
+            return [UNION, *graphs.foreign, *also], graphs.named + also
+        if self._store.near or not (graphs.named and (graphs.beside or graphs.merged or labels)):
+            return ["", *graphs.beside, *also], graphs.named + also
+        if graphs.unnamed and not graphs.merged:
+            raise InputError(
+                "the endpoint has facts in its default graph and in named graphs, and cannot be asked for both at "
+                "once: call refresh() on a KnowledgeGraph opened with update=..., or name graphs with GRAPH or FROM"
+            )
+        return graphs.named + also, graphs.named + also
 
     def select(self, sparql: str) -> ox.QuerySolutions:
         answer = self._store.query(sparql)
@@ -52,29 +117,90 @@ class Selection:
 
         It says itself which graphs it reads, because not every server takes the dataset from the request.
         """
-        iris = self.graph_iris()[0] if graph is None else [label_to_iri(graph, GRAPH)]
-        if not iris:  # an endpoint without named graphs is asked as it is
-            return pattern, False
-        if len(iris) == 1:
-            return f"GRAPH <{iris[0]}> {{ {pattern} }}", False
-        among = ", ".join(f"<{iri}>" for iri in iris)
-        return f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))", True
+        if graph is not None and graph != DEFAULT_GRAPH:
+            return f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {pattern} }}", False
+        graphs = self.graphs()
+        named = f"GRAPH <{_DEFAULT_IRI}> {{ {pattern} }}"
+        if graph is None:
+            return self._union(pattern, graphs)
+        if not graphs.unnamed:
+            return named, False
+        apart = f" FILTER NOT EXISTS {{ GRAPH ?any {{ {pattern} }} }}" if graphs.merged else ""
+        if _DEFAULT_IRI not in graphs.named:
+            return pattern + apart, False
+        return f"{{ {pattern}{apart} }} UNION {{ {named} }}", True
 
-    def read(
+    def _union(self, pattern: str, graphs: Graphs) -> tuple[str, bool]:
+        if graphs.merged:
+            hidden = " ".join(f"FILTER NOT EXISTS {{ GRAPH <{iri}> {{ {pattern} }} }}" for iri in (LABELS, ABOUT))
+            return f"{pattern} {hidden}", True
+        first = f"GRAPH <{UNION}> {{ {pattern} }}" if graphs.old_union else pattern
+        beside = graphs.foreign if graphs.old_union else graphs.beside
+        if not beside:
+            return first, False
+        among = ", ".join(f"<{iri}>" for iri in beside)
+        others = f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))"
+        if len(beside) == 1:
+            others = f"GRAPH <{beside[0]}> {{ {pattern} }}"
+        return f"{{ {first} }} UNION {{ {others} }}", bool(graphs.foreign)
+
+    def counts(self) -> dict[str, int]:
+        """The name of each graph that has facts -> how many, sorted by name."""
+        graphs = self.graphs()
+        counts: dict[str, int] = {}
+        if graphs.named:
+            names = " ".join(f"<{iri}>" for iri in graphs.named)
+            rows = self.select(
+                f"SELECT ?g (COUNT(*) AS ?n) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }} GROUP BY ?g"
+            )
+            counts = {term_to_label(row["g"], GRAPH): int(row["n"].value) for row in rows if row["g"] is not None}
+        if graphs.unnamed and (number := self.count(DEFAULT_GRAPH)):
+            counts[DEFAULT_GRAPH] = number
+        return dict(sorted(counts.items()))
+
+    def count(self, graph: str | None = None) -> int:
+        """How many facts a graph has, or the union of all."""
+        where, repeats = self.where("?s ?p ?o", graph)
+        rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if repeats else where
+        return sum(int(row["n"].value) for row in self.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))
+
+    def triples(
         self, subject: str | None, relation: str | None, object_: str | None, graph: str | None
-    ) -> tuple[Vocabulary, np.ndarray]:
-        """The sorted labels of the matching facts and (n, 3) int64 rows of ids, sorted."""
-        given = {
-            "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
-            "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
-            "o": None if object_ is None else str(object_to_term(object_)),
-        }
-        if self._store.near and not any(given.values()):
-            # Relation by relation: a local store looks up each term that it answers with, and this spares a third.
-            where, _ = self.where("?s ?p ?o", graph)
-            relations = [str(row["p"]) for row in self.select(f"SELECT DISTINCT ?p {{ {where} }}")]
+    ) -> Iterator[Triple]:
+        """The matching facts as labels, each once; sorted where they are few."""
+        given = _terms(subject, relation, object_)
+        rows = iter(self.facts(given, graph))
+        labels: dict[tuple[object, str], str] = {}
+
+        def label(term: object, namespace: str) -> str:
+            key = (term, namespace)
+            if key not in labels:
+                if len(labels) >= SORTED:
+                    labels.clear()
+                labels[key] = term_to_label(term, namespace)
+            return labels[key]
+
+        found = ((label(row[0], ENTITY), label(row[1], RELATION), label(row[2], ENTITY)) for row in rows)
+        if self._store.near and not any(given.values()) and self._are_many(graph):
+            return found
+        first = list(islice(found, SORTED))
+        return iter(sorted(first)) if len(first) < SORTED else chain(first, found)
+
+    def _are_many(self, graph: str | None) -> bool:
+        """Whether a graph has more than SORTED facts, which a local store counts without looking up a term."""
+        where, _ = self.where("?s ?p ?o", graph)
+        [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
+        return int(row["n"].value) > SORTED
+
+    def read(self, graph: str | None) -> tuple[Vocabulary, np.ndarray]:
+        """The sorted labels of the facts and (n, 3) int64 rows of ids, sorted."""
+        if not self._store.near:
+            return to_arrays([(None, self.facts({}, graph))])
+        # Relation by relation: a local store looks up each term that it answers with, and this spares a third.
+        where, _ = self.where("?s ?p ?o", graph)
+        relations = [str(row["p"]) for row in self.select(f"SELECT DISTINCT ?p {{ {where} }}")]
+        with uncollected():
             return to_arrays((term, self.facts({"p": term}, graph, "?s ?o")) for term in relations)
-        return to_arrays([(None, self.facts(given, graph))])
 
     def facts(self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o") -> ox.QuerySolutions:
         """The facts that have the given terms, each once."""
@@ -83,3 +209,11 @@ class Selection:
         for name, term in terms.items():
             columns = columns.replace(f"?{name}", f"({term} AS ?{name})" if term else f"?{name}")
         return self.select(f"SELECT {'DISTINCT ' if repeats else ''}{columns} {{ {where} }}")
+
+
+def _terms(subject: str | None, relation: str | None, object_: str | None) -> dict[str, str | None]:
+    return {
+        "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
+        "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
+        "o": None if object_ is None else str(object_to_term(object_)),
+    }

@@ -89,7 +89,7 @@ def _facts(graph: KnowledgeGraph, name: str | None) -> "rdflib.Graph":
     from rdflib.util import from_n3
 
     vocabulary, ids = graph.arrays(name)
-    entities: list[Any] = [from_n3(str(object_to_term(label))) for label in vocabulary.entities]
+    entities: list[Any] = [from_n3(str(object_to_term(label, stored=False))) for label in vocabulary.entities]
     relations = [rdflib.URIRef(label_to_iri(label, RELATION)) for label in vocabulary.relations]
     facts = rdflib.Graph()
     for subject, relation, object_ in ids.tolist():

@@ -1,7 +1,7 @@
 """What has to be known of a SPARQL query's text: its keywords, where its variables stand, where its error is."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import pyoxigraph as ox
@@ -83,6 +83,19 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
                 term = f"({term})"
             out += [sparql[done:start], term]
             done = start + len(text)
+    return "".join(out) + sparql[done:]
+
+
+def bounded(sparql: str, graphs: Iterable[str]) -> str:
+    """The query where each variable after GRAPH ranges over these graphs only."""
+    values = " ".join(f"<{iri}>" for iri in graphs)
+    out: list[str] = []
+    done, graph_at = 0, None
+    for kind, text, start in _tokens(sparql):
+        if kind == "variable" and graph_at is not None:
+            out += [sparql[done:graph_at], f"VALUES {text} {{ {values} }} "]
+            done = graph_at
+        graph_at = start if kind == "word" and text.upper() == "GRAPH" else None
     return "".join(out) + sparql[done:]
 
 

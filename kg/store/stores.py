@@ -3,8 +3,9 @@
 Stores take and return pyoxigraph terms, and their methods are all that KnowledgeGraph uses. endpoint.py has the other
 one, a remote SPARQL endpoint.
 
-Each fact is stored twice: in its named graph, and in the graph UNION. SPARQL says that a union of graphs has each fact
-once, but Oxigraph repeats a fact for each graph that has it (0.5.13), which would falsify counts and joins.
+Each fact is stored in its named graph, and once in the default graph, where clients that know nothing of gumption look.
+A union of the named graphs would not do: Oxigraph repeats a fact for each graph that has it (0.5.13), which would
+falsify counts and joins. Many facts that come first into a local store are its base: a graph that is not copied.
 """
 
 import shutil
@@ -16,17 +17,24 @@ from typing import TYPE_CHECKING, Protocol
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import PREFIXES
+from gumption.kg.vocabulary import ABOUT, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
-from .quads import Answer, Completion
+from .files import DEFAULT_GRAPH
+from .quads import Answer, Completion, label_quad, unnamed
 from .query_process import QueryProcess
+from .reading import FactFile
 from .sparql import syntax_error
-from .updates import insertion, removal
+from .updates import BASE, adoption, bare, forgetting, insertion, removal, renewal, thinning, withdrawal
 
 if TYPE_CHECKING:
     import rdflib
 
 MANY = 10_000  # quads from which on new files on disk are quicker than a transaction
+BASE_FACTS = 100_000  # that come first into a store and make their graph its base
+BASE_BYTES = 16 << 20  # of a file with about as many
+
+_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(BASE)
+_UNNAMED = ox.DefaultGraph()
 
 
 class Store(Protocol):
@@ -34,7 +42,7 @@ class Store(Protocol):
 
     batch: int  # facts of a file that are written at once
     near: bool  # whether many small queries cost no more than a big one
-    stale: bool  # whether other programs' writes are known to be missing from UNION
+    stale: bool  # whether other programs' writes are known to be missing from the default graph
 
     def query(
         self,
@@ -45,8 +53,8 @@ class Store(Protocol):
     ) -> Answer:
         """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
-        Where both are None, they are what the query's FROM says, else what the store makes of them. InputError when
-        the answer takes longer than `timeout` seconds.
+        "" among the IRIs of `default` is the store's own default graph. Where both are None, they are what the query's
+        FROM says, else what the store makes of them. InputError when the answer takes longer than `timeout` seconds.
         """
         ...
 
@@ -55,15 +63,15 @@ class Store(Protocol):
         ...
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
-        """Add facts, also to UNION, and the labels of their names; how many of the facts were new."""
+        """Add facts, also to the default graph, and the labels of their names; how many of the facts were new."""
         ...
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
-        """Remove facts, also from UNION what no other graph has; how many there were."""
+        """Remove facts, also from the default graph what no other graph has; how many there were."""
         ...
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        """Remove facts (also from UNION what no other graph has), add quads, then carry out updates: all or nothing.
+        """Remove facts, as `delete` does, add quads, then carry out updates: all or nothing.
 
         An endpoint gets one request, and whether it is carried out whole or in part is up to that endpoint.
         """
@@ -71,6 +79,33 @@ class Store(Protocol):
 
     def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         """Add quads; what is killed has added whole batches."""
+        ...
+
+    def merged(self) -> bool:
+        """Whether it shows the facts of all graphs as its default graph, the labels included, of which it has some."""
+        ...
+
+    def takes_base(self, size: int) -> bool:
+        """Whether a file of so many bytes should come in one piece, by `load_first`."""
+        ...
+
+    def load_first(self, file: FactFile) -> None:
+        """Add the facts of a file to a store without any, and what it keeps beside them; all or nothing."""
+        ...
+
+    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
+        """Keep other programs' graphs as those that were made here.
+
+        :param unnamed: the default graph is one of them. :param merged: it shows the facts of the others, too.
+        """
+        ...
+
+    def drop(self, graph: str) -> None:
+        """Remove a graph, also from the default graph what no other one has."""
+        ...
+
+    def renew(self) -> None:
+        """Put each fact into the default graph, and those of other programs there into a named graph."""
         ...
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
@@ -147,7 +182,7 @@ class LocalStore:
             return self._quads.query(
                 sparql,
                 prefixes=PREFIXES,
-                default_graph=None if default is None else [ox.NamedNode(iri) for iri in default],
+                default_graph=None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default],
                 named_graphs=None if named is None else [ox.NamedNode(iri) for iri in named],
             )
         except SyntaxError as error:
@@ -158,13 +193,12 @@ class LocalStore:
         return [fact for fact in dict.fromkeys(facts) if fact in store]
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
-        if len(facts) >= MANY:  # to count twice is quicker than to look each of them up
-            names = {fact.graph_name for fact in facts}
-            before = self._count(names)
-            self.change((), Completion()(facts))
-            return self._count(names) - before
-        present = set(self.present(facts))
-        new = [fact for fact in dict.fromkeys(facts) if fact not in present]
+        if len(facts) >= BASE_FACTS and self._is_empty():
+            distinct = dict.fromkeys(facts)
+            self._load_first([list(distinct)])
+            return len(distinct)
+        store = self._quads
+        new = [fact for fact in dict.fromkeys(facts) if fact not in store]
         self.change((), Completion()(new))
         return len(new)
 
@@ -176,8 +210,11 @@ class LocalStore:
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
         with self._writing() as store:
-            if removed or updates:
-                parts = [removal(removed)] if removed else []
+            base = self._base()
+            added, withdrawn = self._beside_base(base, removed, added)
+            if removed or withdrawn or updates:
+                parts = [removal(removed, base)] if removed else []
+                parts += [withdrawal(withdrawn)] if withdrawn else []
                 parts += [insertion(added)] if added else []
                 store.update(" ;\n".join([*parts, *updates]))
             elif len(added) < MANY:
@@ -188,6 +225,76 @@ class LocalStore:
     def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         for batch in batches:
             self.change((), batch)
+
+    def merged(self) -> bool:
+        return False
+
+    def takes_base(self, size: int) -> bool:
+        return size >= BASE_BYTES and self._is_empty()
+
+    def load_first(self, file: FactFile) -> None:
+        with self._writing() as store:
+            if not file.load_plain(store, [_base_quad(file.name)]):
+                self._load_first(file.batches(self.batch))
+
+    def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
+        complete = Completion()
+        names: dict[object, None] = {}
+
+        def labelled() -> Iterator[ox.Quad]:
+            for batch in batches:
+                facts = [quad for quad in batch if quad.graph_name != _ABOUT]
+                names.update(dict.fromkeys(fact.graph_name for fact in facts))
+                yield from batch
+                yield from complete.labels(facts, graphs=False)
+
+        with self._writing() as store:
+            store.bulk_extend(labelled())
+            self._make_base(store, [name for name in names if isinstance(name, ox.NamedNode)])
+
+    def _make_base(self, store: ox.Store, names: Sequence[ox.NamedNode]) -> None:
+        """Label the graphs of a store that has no others, and make the first of them its base.
+
+        Their labels come last, because a graph without one is read as another program's: as it is.
+        """
+        for name in names[1:]:
+            facts = unnamed(store.quads_for_pattern(None, None, None, name))
+            store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, names[0]) not in store)
+        store.extend([label_quad(name, GRAPH) for name in names] + [_base_quad(name) for name in names[:1]])
+
+    def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
+        with self._writing() as store:
+            if unnamed:
+                name = ox.NamedNode(label_to_iri(DEFAULT_GRAPH, GRAPH))
+                facts = store.quads_for_pattern(None, None, None, _UNNAMED)
+                store.bulk_extend(ox.Quad(f.subject, f.predicate, f.object, name) for f in facts)
+                store.add(label_quad(name, GRAPH))
+            for graph in graphs:
+                store.update(adoption(graph))
+
+    def drop(self, graph: str) -> None:
+        name, base = ox.NamedNode(graph), self._base()
+        kept = {*map(ox.NamedNode, RESERVED), name, base}
+        others = [each for each in self._quads.named_graphs() if each not in kept]
+        with self._writing() as store:
+            # First, because a graph without a label is read as another program's: as it is, should this be interrupted.
+            store.update(forgetting(graph))
+            if name == base:
+                for other in others:  # what they share with the base
+                    facts = unnamed(store.quads_for_pattern(None, None, None, other))
+                    store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, base) in store)
+            elif others or store.query(f"ASK {{ ?s ?p ?o MINUS {{ GRAPH {name} {{ ?s ?p ?o }} }} }}"):
+                store.update(thinning(graph))
+            else:
+                store.clear_graph(_UNNAMED)  # nothing is there but this graph's
+            if self._path is not None:  # many transactions are several times as fast as a large one
+                for quad in store.quads_for_pattern(None, None, None, name):
+                    store.remove(quad)
+            store.remove_graph(name)
+
+    def renew(self) -> None:
+        with self._writing() as store:
+            store.update(renewal())
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         if self._dataset is None:
@@ -201,9 +308,11 @@ class LocalStore:
         return self._dataset
 
     def written_by_rdflib(self) -> None:
-        """What rdflib writes is not in UNION."""
-        self.stale = True
-        self._forget_process()
+        """What rdflib writes is not in the default graph, and what it puts there is not in a named one."""
+        if not self.stale:
+            self.stale = True
+            with self._writing() as store:
+                store.update(bare())
 
     def close(self) -> None:
         self._forget_process()
@@ -211,11 +320,35 @@ class LocalStore:
             self._dataset.close()  # it also holds the store, and the store's lock goes with its last holder
         self._dataset = self._open = None
 
-    def _count(self, graphs: Iterable[object]) -> int:
-        names = " ".join(map(str, graphs))
-        answer = self.query(f"SELECT (COUNT(*) AS ?n) {{ VALUES ?g {{ {names} }} GRAPH ?g {{ ?s ?p ?o }} }}")
-        assert isinstance(answer, ox.QuerySolutions)
-        return int(next(answer)["n"].value)
+    def _is_empty(self) -> bool:
+        """Whether it has no facts, and nothing that remembers any."""
+        store = self._quads
+        return next(store.quads_for_pattern(None, None, None, None), None) is None
+
+    def _base(self) -> ox.NamedNode | None:
+        """The graph whose facts are not in the default graph."""
+        found = next(self._quads.quads_for_pattern(None, _BASE, None, _LABELS), None)
+        return None if found is None else found.subject  # pyright: ignore[reportReturnType]
+
+    def _beside_base(
+        self, base: ox.NamedNode | None, removed: Sequence[ox.Quad], added: Sequence[ox.Quad]
+    ) -> tuple[Sequence[ox.Quad], list[ox.Quad]]:
+        """Without copies in the default graph of what the base has; and what the base gets and is there already."""
+        if base is None:
+            return added, []
+        store = self._quads
+        removed_from_base = set(unnamed(fact for fact in removed if fact.graph_name == base))
+        added_to_base = dict.fromkeys(unnamed(quad for quad in added if quad.graph_name == base))
+
+        def in_base(fact: ox.Quad) -> bool:
+            if fact in added_to_base:
+                return True
+            return fact not in removed_from_base and ox.Quad(fact.subject, fact.predicate, fact.object, base) in store
+
+        kept = [quad for quad in added if quad.graph_name != _UNNAMED or not in_base(quad)]
+        if next(store.quads_for_pattern(None, None, None, _UNNAMED), None) is None:
+            return kept, []
+        return kept, [fact for fact in added_to_base if fact in store]
 
     @contextmanager
     def _writing(self) -> Iterator[ox.Store]:
@@ -236,3 +369,7 @@ class LocalStore:
         if self._process is not None:
             self._process.kill()
             self._process = None
+
+
+def _base_quad(name: ox.NamedNode) -> ox.Quad:
+    return ox.Quad(name, _BASE, ox.Literal(True), _LABELS)

@@ -29,12 +29,17 @@ class Transaction:
         """The IRIs of the graphs that get facts."""
         return {str(fact.graph_name)[1:-1] for fact, there in self._there.items() if there}
 
-    def commit(self, adoptions: Sequence[str]) -> None:
-        """Make the changes, and these updates."""
+    @property
+    def changed(self) -> bool:
+        """Whether any fact is added or removed."""
+        return bool(self._there)
+
+    def commit(self) -> None:
+        """Make the changes."""
         removed = [fact for fact, there in self._there.items() if not there]
         added = [fact for fact, there in self._there.items() if there]
         if removed or added or self.updates:
-            self._store.change(removed, Completion()(added), [*adoptions, *self.updates])
+            self._store.change(removed, Completion()(added), self.updates)
 
     def _set(self, facts: Sequence[ox.Quad], there: bool) -> int:
         distinct = list(dict.fromkeys(facts))

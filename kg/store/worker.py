@@ -57,7 +57,8 @@ def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
         found = store.query(
             request["sparql"],
             prefixes=request["prefixes"],
-            default_graph=request["default"] and [ox.NamedNode(iri) for iri in request["default"]],
+            default_graph=request["default"]
+            and [ox.NamedNode(iri) if iri else ox.DefaultGraph() for iri in request["default"]],
             named_graphs=None if request["named"] is None else [ox.NamedNode(iri) for iri in request["named"]],
         )
         if isinstance(found, ox.QueryTriples):

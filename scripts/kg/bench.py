@@ -22,10 +22,23 @@ class Settings(BenchSettings):
         str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking.")
     ] = None
     triples: Annotated[int, typer.Option(min=100, help="Facts in each store.")] = 500_000
+    facts: Annotated[
+        int | None, typer.Option(min=1000, help="Measure nothing but one graph of so many facts (the table: 5000000).")
+    ] = None
+
+    @property
+    def alone(self) -> bool:
+        """A large graph is measured by itself."""
+        return self.facts is not None
 
 
 def kg_case(settings: Settings) -> Iterator[Measurement]:
     """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
+    if settings.facts is not None:
+        from .bench_large import large_rows
+
+        yield from large_rows(settings, settings.facts)
+        return
     from .bench_ranking import ranking_rows
     from .bench_stores import store_rows
     from .bench_training import fact_sets, one_thread, training_case

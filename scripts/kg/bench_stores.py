@@ -57,27 +57,37 @@ class Figures:
 
 
 def make_work(triples: int, folder: Path, seed: int = 0) -> Work:
-    """Distinct facts over a tenth as many entities and 20 relations, a few of the entities in very many of them."""
+    """Distinct facts over a tenth as many entities and 20 relations."""
     rng = np.random.default_rng(seed)
     entities = max(triples // 10, 10)
-    keys = np.empty(0, dtype=np.int64)
-    while len(keys) < triples:
-        # The entity of rank i comes with a probability proportional to i ** (-2 / 3).
-        subjects, objects = (entities * rng.random((2, triples)) ** 3).astype(np.int64)
-        drawn = (subjects * RELATIONS + rng.integers(0, RELATIONS, triples)) * entities + objects
-        keys = np.unique(np.concatenate([keys, drawn]))
-    keys = rng.permutation(keys)[:triples]
-    ids = np.stack([keys // (RELATIONS * entities), keys // entities % RELATIONS, keys % entities], axis=1)
+    ids = draw_facts(triples, entities, rng)
     names = [f"entity {i}" for i in rng.permutation(entities)]
     relations = [f"relation {i}" for i in range(RELATIONS)]
-    subjects = [f"<{label_to_iri(name, ENTITY)}>" for name in names]
-    predicates = [f"<{label_to_iri(name, RELATION)}>" for name in relations]
     file = folder / "facts.nt"
-    with file.open("w", encoding="utf-8") as out:
-        out.writelines(f"{subjects[s]} {predicates[p]} {subjects[o]} .\n" for s, p, o in ids.tolist())
+    write_facts(file, ids, names, relations)
     asked = ids[rng.integers(0, triples, LOOK_UPS)]
     begin = rng.permutation(np.unique(ids[ids[:, 1] == 0, 0]))[:STARTS]
     return Work(file, triples, [(names[s], relations[p]) for s, p, _ in asked.tolist()], [names[i] for i in begin])
+
+
+def draw_facts(number: int, entities: int, rng: np.random.Generator) -> np.ndarray:
+    """(number, 3) int64 ids of distinct facts over 20 relations, a few of the entities in very many of them."""
+    keys = np.empty(0, dtype=np.int64)
+    while len(keys) < number:
+        # The entity of rank i comes with a probability proportional to i ** (-2 / 3).
+        subjects, objects = (entities * rng.random((2, number)) ** 3).astype(np.int64)
+        drawn = (subjects * RELATIONS + rng.integers(0, RELATIONS, number)) * entities + objects
+        keys = np.unique(np.concatenate([keys, drawn]))
+    keys = rng.permutation(keys)[:number]
+    return np.stack([keys // (RELATIONS * entities), keys // entities % RELATIONS, keys % entities], axis=1)
+
+
+def write_facts(file: Path, ids: np.ndarray, names: list[str], relations: list[str]) -> None:
+    """Write (n, 3) ids of facts as N-Triples."""
+    subjects = [f"<{label_to_iri(name, ENTITY)}>" for name in names]
+    predicates = [f"<{label_to_iri(name, RELATION)}>" for name in relations]
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(f"{subjects[s]} {predicates[p]} {subjects[o]} .\n" for s, p, o in ids.tolist())
 
 
 def store_rows(settings: BenchSettings, triples: int) -> Iterator[Measurement]:

@@ -1,4 +1,4 @@
-"""`gumption kg load`, `query`, `export`, `validate` and `hash`: what is done with a graph as a store of facts."""
+"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: a graph as a store of facts."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,6 +101,39 @@ def export(
     print(f"{count(range(number), 'fact')} written to {out}")
     for each, said in about.items():
         print(f"{each}: " + ", ".join(f"{key} {said[key]}" for key in ("license", "attribution") if key in said))
+
+
+@app.command(epilog="Example: gumption kg remove runs/kg.nq#wordcraft/train --object steam")
+def remove(
+    source: Source,
+    subject: Annotated[str | None, typer.Option(help="Of the facts to remove.")] = None,
+    relation: Annotated[str | None, typer.Option(help="Of the facts to remove.")] = None,
+    object_: Annotated[str | None, typer.Option("--object", help="Of the facts to remove.")] = None,
+    update: Update = None,
+    as_json: Json = False,
+) -> None:
+    """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it."""
+    from gumption.data import InputError
+    from gumption.kg.places import split_source
+    from gumption.kg.vocabulary import unknown_graph
+
+    place, name = split_source(source)
+    whole = subject is relation is object_ is None
+    if whole and name is None:
+        raise InputError(f"say what to remove: {place}#NAME for a whole graph, or --subject, --relation or --object")
+    with changed_graph(place, update) as graph, working("removing"):
+        if whole:
+            number = graph.drop(str(name))
+        else:
+            if name is not None and name not in graph.graphs():
+                raise InputError(unknown_graph(name, graph.graphs()))
+            number = graph.remove(list(graph.triples(subject, relation, object_, graph=name)), graph=name)
+        counts = graph.graphs()
+    if as_json:
+        print_json({"removed": number, "graphs": counts})
+    else:
+        print_table(["graph", "facts"], list(counts.items()))
+        print(f"{count(range(number), 'fact')} removed")
 
 
 @app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")

@@ -125,6 +125,27 @@ def test_values_come_as_python_values(graph):
     assert graph.query("ASK { ?x gum:heat ?h FILTER(?h > ?limit) }", limit=899.5) is True
 
 
+XSD = "http://www.w3.org/2001/XMLSchema#"
+WRITTEN = ['"05"', *(f'"{text}"^^<{XSD}{kind}>' for kind, text in (
+    ("integer", "05"), ("integer", "5"), ("int", "5"), ("decimal", "1.50"), ("double", "1e0"), ("boolean", "1"),
+    ("date", "2026-01-02"), ("string", "05"),
+))]  # fmt: skip
+
+
+def test_literals_stay_as_they_are_written(graph, tmp_path):
+    """A store that keeps numbers by their value would make one fact of several here."""
+    facts = sorted((f"fact {i}", "is", literal) for i, literal in enumerate(WRITTEN))
+    assert graph.add(facts, graph="a") == len(facts)
+    assert list(graph.triples()) == facts
+    assert set(graph.arrays()[0].entities) >= {literal for _, _, literal in facts}
+    assert [row["x"] for row in graph.query("SELECT ?x { ?x gum:is ?o }", o=WRITTEN[1])] == ["fact 1"]
+    for ending in ("ttl", "nq", "tsv", "csv"):
+        graph.save(tmp_path / f"x.{ending}")
+        assert list(KnowledgeGraph.load(tmp_path / f"x.{ending}").triples()) == facts
+    assert f'"05"^^<{XSD}integer>' in (tmp_path / "x.nq").read_text()
+    assert graph.remove(facts) == len(facts)
+
+
 def test_ask_construct_describe(graph):
     graph.add(STEAM, graph="a")
     assert graph.query("ASK { ent:fire gum:componentOf ent:steam }") is True

@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,23 @@ def test_a_fact_that_does_not_fit_is_found(world, fact, violations):
     report = validate(world, SHAPES)
     assert not report.conforms
     assert report.violations == [Violation(*parts, "Violation") for parts in violations]
+
+
+@pytest.mark.parametrize("ending", ["ttl", "nt"])
+def test_what_is_exported_has_them_too(world, tmp_path, ending):
+    """For pyshacl itself, which sees the names' labels and the licences among the facts."""
+    world.annotate("wordcraft/all", {"license": "CC0-1.0"})
+    world.save(tmp_path / f"x.{ending}")
+    assert "rdf" in (tmp_path / f"x.{ending}").read_text()
+    assert _pyshacl(tmp_path / f"x.{ending}") == 0
+    world.add([("fire", "likes", "mud")], graph="wrong")
+    world.save(tmp_path / f"x.{ending}")
+    assert _pyshacl(tmp_path / f"x.{ending}") == 1
+
+
+def _pyshacl(file: Path) -> int:
+    command = [sys.executable, "-m", "pyshacl", "--shacl", str(SHAPES), str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).returncode
 
 
 def test_shapes_of_other_kinds(tmp_path):

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import rdflib
 import torch
+from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
+from gumption.scripts.bench import app
 from gumption.scripts.kg import bench as bench_kg
-from gumption.scripts.kg import bench_ranking, bench_stores, bench_training, pykeen_peer
+from gumption.scripts.kg import bench_large, bench_ranking, bench_stores, bench_training, pykeen_peer
 from gumption.scripts.kg.bench import Settings
 from gumption.scripts.measurement import BenchSettings, Measurement
 
@@ -296,3 +298,21 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
         assert one.details["mrr"] == pytest.approx(one.details["mrr_pykeen"], abs=1e-6)
     assert own.met == (own.ratio <= 0.1)
     assert same.met is True
+
+
+def test_a_large_graph_is_measured_by_itself(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(app, ["kg", "--facts", "2000", "--out", "bench.json"], catch_exceptions=False)
+    rows = json.loads((tmp_path / "bench.json").read_text())["cases"]
+    assert list(rows) == ["kg"]
+    what = [row["what"] for row in rows["kg"]]
+    assert what[:2] == ["loading 2,000 facts from N-Triples", "space of 2,000 facts"]
+    assert what[-1] == "dropping 400 facts of 2,400 in memory"
+    assert [row["yardstick"] for row in rows["kg"][:2]] == ["`oxigraph load`"] * 2
+    assert [row["met"] for row in rows["kg"][2:]] == [None] * 6
+
+
+def test_a_large_graph_needs_its_peer(monkeypatch):
+    monkeypatch.setattr(bench_large, "oxigraph_server", lambda: None)
+    with pytest.raises(InputError, match="compares with `oxigraph load`: pip install oxigraph"):
+        next(bench_kg.kg_case(Settings(facts=2000)))

@@ -42,6 +42,7 @@ def test_the_calculation() -> None:
 @pytest.mark.slow
 def test_it_is_measured_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale, "RANKS", (100,))
+    monkeypatch.setattr(scale, "STORED", 200_000)
     chosen = EXPERIMENTS["kg-scale"]
     write_plan(tmp_path, chosen, {}, dict.fromkeys(("command", "workers"), 1) | MACHINE, ["this machine"])
     (job,) = make_jobs(chosen, {"scale": 8}, [0], tmp_path)

@@ -1,4 +1,4 @@
-"""`gumption kg load`, `query`, `export`, `validate` and `hash`, as they are called."""
+"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`, as they are called."""
 
 import json
 import socket
@@ -50,6 +50,29 @@ def test_load_into_a_folder_or_a_file(gumption, facts, tmp_path, place):
     assert gumption("query", place, asked) == (0, "nothing found\n", "")
     rows = json.loads(gumption("query", place, "SELECT ?x { ?x gum:componentOf ?y }", "--json")[1])
     assert rows == [{"x": "cloud"}, {"x": "fire"}]
+
+
+@pytest.mark.parametrize("place", ["runs/kg", "kg.nq", "kg.tsv.gz"])
+def test_a_graph_or_some_facts_are_removed(gumption, facts, place):
+    gumption.ok("load", place, facts, "--graph", "train")
+    assert gumption.ok("remove", place, "--subject", "mud").endswith("0 facts removed\n")
+    assert json.loads(gumption.ok("remove", f"{place}#train", "--json")) == {"removed": 1, "graphs": {"more": 1}}
+    told = gumption.ok("remove", f"{place}#more", "--relation", "componentOf", "--object", "acid rain")
+    assert told.endswith("1 fact removed\n")
+    assert gumption.ok("query", place, "SELECT * { ?s ?p ?o }") == "nothing found\n"
+
+
+def test_what_cannot_be_removed(gumption, facts):
+    for arguments, message in (
+        ([facts], f"say what to remove: {facts}#NAME for a whole graph, or --subject, --relation or --object"),
+        ([f"{facts}#moer"], "unknown graph 'moer': did you mean 'more'? (there are: default, more)"),
+        ([f"{facts}#moer", "--object", "steam"], "unknown graph 'moer': did you mean 'more'?"),
+        (["none.nq#more"], "there is no graph at none.nq"),
+        ([f"{facts}#"], f"{facts}#: the name of a graph is missing after #"),
+    ):
+        code, out, err = gumption("remove", *arguments)
+        assert (code, out) == (2, "")
+        assert message in err
 
 
 def test_a_table_of_ones_own_is_loaded_and_asked(gumption, tmp_path):

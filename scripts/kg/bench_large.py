@@ -1,0 +1,134 @@
+"""A large graph for `gumption bench kg --facts N`: CPU seconds and space, loading beside `oxigraph load`."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
+from gumption.kg.vocabulary import nearest_labels
+from gumption.scripts.measurement import BenchSettings, Measurement
+
+from .bench_stores import RELATIONS, draw_facts, oxigraph_server, write_facts
+
+FULL = 5_000_000  # facts at which the targets hold
+ADDED = 20_000
+SECTION = "A large graph, on disk where nothing else is said"
+TARGETS = {"first": 0.5, "arrays": 40.0, "adding": 1.0, "dropping": 1.0, "unknown": 0.5}  # seconds
+LOADING, SPACE = 2.0, 1.5  # times what Oxigraph takes
+
+
+def large_rows(settings: BenchSettings, facts: int, seed: int = 0) -> Iterator[Measurement]:
+    """The table of a graph with so many facts and a fifth as many entities.
+
+    :raises InputError: the binary of Oxigraph is missing.
+    """
+    binary = oxigraph_server()
+    if binary is None:
+        raise InputError("`gumption bench kg --facts` compares with `oxigraph load`: pip install oxigraph")
+    with TemporaryDirectory(prefix="gumption-bench-") as name:
+        folder = Path(name)
+        settings.tell(f"{facts:,} facts: drawing them")
+        files = _write(facts, folder, seed)
+        settings.tell(f"{facts:,} facts: `oxigraph load`")
+        yardstick = _oxigraph(binary, files[0], folder / "oxigraph")
+        settings.tell(f"{facts:,} facts on disk")
+        yield from _on_disk(folder / "graph", files, facts, yardstick)
+        gc.collect()
+        settings.tell(f"{facts:,} facts in memory")
+        yield from _dropping(KnowledgeGraph(), files, facts, "in memory")
+
+
+def _write(facts: int, folder: Path, seed: int) -> list[Path]:
+    """Files of the facts, and of a fifth as many others."""
+    rng = np.random.default_rng(seed)
+    entities = max(facts // 5, 10)
+    ids = draw_facts(facts + facts // 5, entities, rng)
+    names = [f"entity {i}" for i in rng.permutation(entities)]
+    files = [folder / "facts.nt", folder / "others.nt"]
+    for file, part in zip(files, np.split(ids, [facts]), strict=True):
+        write_facts(file, part, names, [f"relation {i}" for i in range(RELATIONS)])
+    return files
+
+
+def _oxigraph(binary: str, file: Path, folder: Path) -> tuple[float, float]:
+    """CPU seconds of loading a file into a named graph, and megabytes."""
+    before = _child_seconds()
+    command = [binary, "load", "--location", folder, "--graph", "urn:gumption:graph:facts", "--file", file]
+    subprocess.run(command, check=True, capture_output=True)
+    return _child_seconds() - before, _megabytes(folder)
+
+
+def _on_disk(folder: Path, files: list[Path], facts: int, yardstick: tuple[float, float]) -> Iterator[Measurement]:
+    with KnowledgeGraph(folder) as graph:
+        seconds = _seconds(lambda: graph.load_file(files[0], graph="facts"))
+    space = _megabytes(folder)
+    for what, unit, ours, theirs, most in (
+        (f"loading {facts:,} facts from N-Triples", "CPU s", seconds, yardstick[0], LOADING),
+        (f"space of {facts:,} facts", "MB", space, yardstick[1], SPACE),
+    ):
+        met = ours <= most * theirs
+        yield Measurement(
+            what,
+            unit,
+            ours,
+            ours,
+            "`oxigraph load`",
+            theirs,
+            ours / theirs,
+            f"at most {most:g} times",
+            met,
+            {},
+            "On disk",
+        )
+    with KnowledgeGraph(folder) as graph:
+        yield _row("first", f"first of {facts:,} facts", _seconds(lambda: next(graph.triples())), facts)
+        labels: list[str] = []
+        seconds = _seconds(lambda: labels.extend(graph.arrays()[0].entities))
+        yield _row("arrays", f"arrays of {facts:,} facts", seconds, facts)
+        seconds = _seconds(lambda: nearest_labels("entitty 4711", labels))
+        yield _row("unknown", f"unknown label among {len(labels):,}", seconds, facts)
+        new = [(f"new {i}", "relation 1", f"new {i // 2}") for i in range(ADDED)]
+        seconds = _seconds(lambda: graph.add(new, graph="facts"))
+        yield _row("adding", f"adding {ADDED:,} facts to {facts:,}", seconds, facts)
+    with KnowledgeGraph(folder) as graph:
+        yield from _dropping(graph, files[1:], facts, "on disk")
+
+
+def _dropping(graph: KnowledgeGraph, files: list[Path], facts: int, where: str) -> Iterator[Measurement]:
+    """The last file makes the graph that is dropped."""
+    for file in files:
+        graph.load_file(file, graph=file.stem)
+    number = graph.graphs()[files[-1].stem]
+    seconds = _seconds(lambda: graph.drop(files[-1].stem))
+    yield _row("dropping", f"dropping {number:,} facts of {facts + number:,} {where}", seconds, facts)
+
+
+def _row(name: str, what: str, seconds: float, facts: int) -> Measurement:
+    limit = TARGETS[name]
+    met = seconds <= limit if facts >= FULL else None
+    target = f"at most {limit:g} s for {FULL:,} facts"
+    return Measurement(what, "CPU s", seconds, seconds, "the target", limit, seconds / limit, target, met, {}, SECTION)
+
+
+def _seconds(job: Callable[[], object]) -> float:
+    started = process_time()
+    job()
+    return process_time() - started
+
+
+def _child_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6

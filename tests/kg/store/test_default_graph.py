@@ -1,0 +1,187 @@
+"""Facts that other programs put into the default graph, and what clients that know nothing of gumption see of ours."""
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+
+from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
+from gumption.scripts.kg.bench_stores import oxigraph_server, serving
+
+MINE = [("mud", "componentOf", "brick")]
+THEIRS = [("fire", "componentOf", "steam"), ("water", "componentOf", "steam")]
+LATER = [("ice", "componentOf", "slush")]
+
+
+def lines(facts: list[tuple[str, str, str]]) -> str:
+    ent, gum = "urn:gumption:entity:", "urn:gumption:relation:"
+    return "".join(f"<{ent}{s}> <{gum}{p}> <{ent}{o}> .\n" for s, p, o in facts)
+
+
+@pytest.fixture(params=["disk", "endpoint"])
+def theirs(request, tmp_path) -> tuple[Callable[..., KnowledgeGraph], Callable[[list], None]]:
+    """How to open a graph, and how another program puts facts into its default graph: nobody holds it meanwhile."""
+    if request.param == "disk":
+
+        def load(facts: list[tuple[str, str, str]]) -> None:
+            (tmp_path / "x.nt").write_text(lines(facts))
+            command = [oxigraph_server(), "load", "--location", tmp_path / "kg", "--file", tmp_path / "x.nt"]
+            subprocess.run(command, check=True, capture_output=True)
+
+        return lambda **how: KnowledgeGraph(tmp_path / "kg", **how), load
+    address = request.getfixturevalue("endpoint")
+
+    def insert(facts: list[tuple[str, str, str]]) -> None:
+        body = f"INSERT DATA {{ {lines(facts)} }}".encode()
+        kind = {"Content-Type": "application/sparql-update"}
+        urllib.request.urlopen(urllib.request.Request(f"{address}/update", body, kind), timeout=30).close()
+
+    return lambda **how: KnowledgeGraph(f"{address}/query", update=f"{address}/update", **how), insert
+
+
+def test_the_default_graph_is_one_more_graph_in_every_method(theirs, tmp_path):
+    open_graph, load = theirs
+    load(THEIRS)
+    with open_graph(read_only=True) as graph:
+        assert len(graph) == 2
+        assert graph.graphs() == {"default": 2}
+        assert list(graph.triples()) == list(graph.triples(graph="default")) == THEIRS
+        assert graph.query("SELECT ?x { ?x gum:componentOf ent:steam }") == [{"x": "fire"}, {"x": "water"}]
+        assert graph.arrays("default")[1].shape == graph.arrays()[1].shape == (2, 3)
+        assert graph.content_hash() == graph.content_hash("default")
+        graph.save(tmp_path / "out.nq")
+    assert KnowledgeGraph.load(tmp_path / "out.nq").graphs() == {"default": 2}
+    with open_graph() as graph:
+        assert graph.add(THEIRS[:1], graph="default") == 0
+        assert graph.add(MINE, graph="mine") == 1
+        assert graph.graphs() == {"default": 2, "mine": 1}
+        assert list(graph.triples()) == sorted([*MINE, *THEIRS])
+        assert len(graph.query("SELECT * { ?s ?p ?o }")) == len(graph) == 3
+        assert {row["g"] for row in graph.query("SELECT ?g { GRAPH ?g { ?s ?p ?o } }")} == {"default", "mine"}
+        assert graph.to_networkx("default").number_of_edges() == graph.to_triples_factory("default").num_triples == 2
+        graph.save(tmp_path / "out.nq")
+    assert KnowledgeGraph.load(tmp_path / "out.nq").graphs() == {"default": 2, "mine": 1}
+    load(LATER)
+    with open_graph() as graph:
+        assert len(graph) == 4  # in the union at once, in its graph after refresh()
+        graph.refresh()
+        assert graph.graphs() == {"default": 3, "mine": 1}
+        assert len(graph) == len(graph.query("SELECT * { ?s ?p ?o }")) == 4
+        assert graph.remove([*THEIRS, *MINE]) == 3
+        assert graph.graphs() == {"default": 1}
+        assert graph.drop("default") == 1
+        assert len(graph) == 0
+        assert graph.query("ASK { ?s ?p ?o }") is False
+
+
+def test_removing_is_the_first_thing_that_is_done(theirs):
+    open_graph, load = theirs
+    load(THEIRS)
+    with open_graph() as graph:
+        assert graph.remove(THEIRS[:1]) == 1
+        assert list(graph.triples()) == THEIRS[1:]
+
+
+def test_default_and_named_graphs_of_others(theirs):
+    """Each fact once, also where the two share one."""
+    open_graph, load = theirs
+    load(THEIRS)
+    with open_graph() as graph:
+        graph.dataset.update(f"INSERT DATA {{ GRAPH <http://x.org/g> {{ {lines([*THEIRS[:1], *LATER])} }} }}")
+    with open_graph(read_only=True) as graph:
+        assert graph.graphs() == {"default": 2, "http://x.org/g": 2}
+        assert len(graph) == len(list(graph.triples())) == 3
+        if graph._store.near:
+            assert len(graph.query("SELECT DISTINCT * { ?s ?p ?o }")) == 3
+        else:
+            with pytest.raises(InputError, match="has facts in its default graph and in named graphs"):
+                graph.query("SELECT * { ?s ?p ?o }")
+            asked = "SELECT ?x FROM <http://x.org/g> { ?x gum:componentOf ?y }"
+            assert graph.query(asked) == [{"x": "fire"}, {"x": "ice"}]
+    with open_graph() as graph:
+        graph.refresh()
+        assert len(graph.query("SELECT * { ?s ?p ?o }")) == len(graph) == 3
+
+
+@pytest.fixture
+def shared(graph: KnowledgeGraph) -> KnowledgeGraph:
+    graph.add([*THEIRS, *MINE], graph="a")
+    graph.add([*THEIRS, *LATER], graph="b")
+    graph.annotate("a", {"license": "MIT"})
+    return graph
+
+
+def test_a_graph_is_dropped(shared):
+    assert shared.drop("a") == 3
+    assert shared.graphs() == {"b": 3}
+    assert list(shared.triples()) == sorted([*THEIRS, *LATER])
+    assert len(shared.query("SELECT * { ?s ?p ?o }")) == 3
+    assert shared.annotations("a") == {}
+    with pytest.raises(InputError, match=r"unknown graph 'a'.*\(there are: b\)"):
+        shared.drop("a")
+    assert shared.drop("b") == 3
+    assert len(shared) == 0
+    with pytest.raises(InputError, match="unknown graph 'b'"):
+        shared.drop("b")
+    with pytest.raises(InputError, match="is reserved"):
+        shared.drop("urn:gumption:labels")
+    with shared.transaction(), pytest.raises(InputError, match="a graph cannot be dropped within a transaction"):
+        shared.drop("b")
+
+
+COUNTS = {
+    "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }": 4,
+    "SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s <urn:gumption:relation:componentOf> ?o } }": 6,
+    "SELECT (COUNT(*) AS ?n) { GRAPH <urn:gumption:graph:a> { ?s ?p ?o } }": 3,
+}
+
+
+def counts_of_stock_clients(address: str) -> None:
+    from rdflib import Graph
+    from rdflib.plugins.stores.sparqlstore import SPARQLStore
+    from SPARQLWrapper import JSON, SPARQLWrapper
+
+    client = SPARQLWrapper(f"{address}/query", returnFormat=JSON)
+    stock = Graph(SPARQLStore(f"{address}/query"))
+    for query, count in COUNTS.items():
+        client.setQuery(query)
+        [row] = client.queryAndConvert()["results"]["bindings"]
+        assert int(row["n"]["value"]) == count, query
+        assert [int(number) for (number,) in stock.query(query)] == [count], query
+    assert len(set(stock.triples((None, None, None)))) == 4
+
+
+@pytest.mark.parametrize("home", ["endpoint"], indirect=True)
+def test_stock_clients_see_the_union_of_an_endpoint(shared, endpoint):
+    counts_of_stock_clients(endpoint)
+
+
+@pytest.mark.parametrize("home", ["disk"], indirect=True)
+def test_stock_clients_see_the_union_of_a_folder_that_is_served(shared, tmp_path):
+    shared.close()
+    binary = oxigraph_server()
+    assert binary
+    with serving(binary, tmp_path / "graph") as address:
+        counts_of_stock_clients(address)
+
+
+def test_a_folder_of_an_older_version(tmp_path):
+    """Facts in their graph and in the graph UNION, nothing in the default graph."""
+    import pyoxigraph as ox
+
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    graph, union, labels = (f"<urn:gumption:{name}>" for name in ("graph:a", "union", "labels"))
+    quads = "".join(lines(THEIRS).replace(" .\n", f" {name} .\n") for name in (graph, union))
+    ox.Store(tmp_path / "kg").load(f'{quads}{graph} {label} "a" {labels} .\n'.encode(), ox.RdfFormat.N_QUADS)
+    with KnowledgeGraph(tmp_path / "kg", read_only=True) as old:
+        assert old.graphs() == {"a": 2}
+        assert list(old.triples()) == THEIRS
+        assert len(old.query("SELECT * { ?s ?p ?o }")) == len(old) == 2
+    with KnowledgeGraph(tmp_path / "kg") as old:
+        assert old.add([*THEIRS, *MINE], graph="b") == 3
+        assert len(old.query("SELECT * { ?s ?p ?o }")) == len(old) == 3
+        assert old.graphs() == {"a": 2, "b": 3}
+        assert json.dumps([name.value for name in old._store._quads.named_graphs()]).count("union") == 0
