@@ -8,6 +8,8 @@ from oxrdflib import OxigraphStore
 
 from gumption.data import InputError
 
+from .limits import refuse_addresses
+
 
 def _announced(name: str) -> Any:
     def method(self: "FactStore", *args: Any, **keywords: Any) -> Any:
@@ -31,9 +33,19 @@ class FactStore(OxigraphStore):
             raise InputError("this knowledge graph was opened read-only, and so is its rdflib dataset")
         self._announce()
 
+    def query(self, query: Any, initNs: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(query, str):
+            refuse_addresses(query, {**self._namespace_for_prefix, **initNs})
+        return super().query(query, initNs, *arguments, **named)
+
+    def update(self, update: Any, initNs: Any, *arguments: Any, **named: Any) -> None:
+        self._before_writing()
+        if isinstance(update, str):
+            refuse_addresses(update, {**self._namespace_for_prefix, **initNs}, update=True)
+        super().update(update, initNs, *arguments, **named)
+
     add = _announced("add")
     addN = _announced("addN")
     remove = _announced("remove")
-    update = _announced("update")
     add_graph = _announced("add_graph")
     remove_graph = _announced("remove_graph")

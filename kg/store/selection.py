@@ -17,7 +17,7 @@ from gumption.kg.vocabulary import (
     object_to_term,
 )
 
-from .answers import to_arrays
+from .answers import Rows, to_arrays
 from .stores import Store
 
 
@@ -42,9 +42,9 @@ class Selection:
         named = sorted(own.keys() - RESERVED)
         return [UNION] * any(own.values()) + [iri for iri in named if not own[iri]], named
 
-    def select(self, sparql: str) -> ox.QuerySolutions:
+    def select(self, sparql: str) -> ox.QuerySolutions | Rows:
         answer = self._store.query(sparql)
-        assert isinstance(answer, ox.QuerySolutions)
+        assert isinstance(answer, (ox.QuerySolutions, Rows))
         return answer
 
     def where(self, pattern: str, graph: str | None = None) -> tuple[str, bool]:
@@ -76,7 +76,9 @@ class Selection:
             return to_arrays((term, self.facts({"p": term}, graph, "?s ?o")) for term in relations)
         return to_arrays([(None, self.facts(given, graph))])
 
-    def facts(self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o") -> ox.QuerySolutions:
+    def facts(
+        self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o"
+    ) -> ox.QuerySolutions | Rows:
         """The facts that have the given terms, each once."""
         terms = {name: given.get(name) for name in ("s", "p", "o")}
         where, repeats = self.where(" ".join(term or f"?{name}" for name, term in terms.items()), graph)
