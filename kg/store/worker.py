@@ -58,7 +58,8 @@ class Frames(io.RawIOBase):
 
 
 _ASKING = re.compile("service", re.IGNORECASE), re.compile("service|load", re.IGNORECASE)  # a query, an update
-_ADDRESS = re.compile(r"(?:\s|#[^\n]*\n)*(?:silent\b)?(?:\s|#[^\n]*\n)*(<[^>]*>|[^\s{]+)", re.IGNORECASE)
+_SPACE = r"(?:\s|#[^\n]*\n)*"
+_ADDRESS = re.compile(rf"{_SPACE}(?:silent\b)?{_SPACE}(<[^>]*>|[^\s{{]+){_SPACE}(\{{)?", re.IGNORECASE)
 
 
 def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> str | None:
@@ -80,9 +81,11 @@ def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False
         lines = sparql.split("\n")
         stuck = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1 if place else 0
         for clause in words.finditer(sparql):
-            if clause.start() <= stuck and not sparql[clause.end() : stuck].strip():
-                address = _ADDRESS.match(sparql, clause.end())
-                return address[1] if address else "?"
+            # The engine does not say in all cases how far it came: then what looks like a clause is one.
+            address = _ADDRESS.match(sparql, clause.end())
+            here = clause.start() <= stuck and not sparql[clause.end() : stuck].strip()
+            if address and (here or address[2] or clause[0].lower() == "load"):
+                return address[1]
         raise
     except (OSError, RuntimeError):  # it parses, and fails on no facts
         pass
