@@ -342,7 +342,8 @@ class KnowledgeGraph:
         """How many facts the union of all named graphs has."""
         where, repeats = self._selection.where("?s ?p ?o")
         rows = f"SELECT DISTINCT ?s ?p ?o {{ {where} }}" if repeats else where
-        return int(next(self._selection.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}"))["n"].value)
+        counts = self._selection.select(f"SELECT (COUNT(*) AS ?n) {{ {rows} }}")
+        return sum(int(row["n"].value) for row in counts)
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""

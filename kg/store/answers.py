@@ -34,17 +34,25 @@ class Rows:
     The engine parses an answer while it is read.
     """
 
-    def __init__(self, rows: ox.QuerySolutions, broken: str) -> None:
-        """:param broken: what the message of an error begins with."""
+    def __init__(self, rows: ox.QuerySolutions, broken: str, own: bool) -> None:
+        """
+        :param broken: what the message of an error begins with.
+        :param own: whether this package asked: its columns are bound but for ?g and ?own, and ?n and ?i are numbers.
+        """
         self.names = [variable.value for variable in rows.variables]
         self._rows, self._broken = rows, broken
+        self._bound = [name for name in self.names if own and name not in ("g", "own")]
 
     def __iter__(self) -> "Rows":
         return self
 
     def __next__(self) -> ox.QuerySolution:
         with self._told():
-            return next(self._rows)
+            row = next(self._rows)
+            for name in self._bound:
+                if row[name] is None or (name in ("n", "i") and not row[name].value.isdecimal()):
+                    raise OSError(f"its column {name} has the value {row[name]}")
+            return row
 
     def serialize(self, output: Any = None, *, format: ox.QueryResultsFormat) -> bytes | None:
         """The rows as they are written in another format."""
@@ -56,6 +64,7 @@ class Rows:
         try:
             yield
         except (SyntaxError, OSError) as error:
+            del self._rows  # it has to end in this thread, and the error's frames keep this object
             raise InputError(f"{self._broken}: {clean(str(error))}") from None
 
 

@@ -72,7 +72,7 @@ class EndpointStore:
             raise InputError(
                 (syntax_error(sparql) if error.code == 400 else None) or _refusal(self._query, error)
             ) from None
-        return self._parsed(body, media, sparql)
+        return self._parsed(body, media, sparql, own=limits is None)
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
@@ -80,10 +80,11 @@ class EndpointStore:
             # By number, because a server may write a literal in another way.
             rows = " ".join(f"({i} {q.subject} {q.predicate} {q.object} {q.graph_name})" for i, q in enumerate(batch))
             answer = self.query(f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
-            numbers = [row["i"].value for row in answer]
-            if not all(number.isdecimal() and int(number) < len(batch) for number in numbers):
-                raise InputError(f"the answer of {self._query.url} is broken: it has values that nobody gave")
-            found += [batch[number] for number in sorted(map(int, numbers))]
+            assert isinstance(answer, Rows)
+            numbers = sorted(int(row["i"].value) for row in answer)
+            if numbers and numbers[-1] >= len(batch):
+                raise InputError(f"the answer of {self._query.url} is broken: it has a value that was not given")
+            found += [batch[number] for number in numbers]
         return found
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
@@ -154,7 +155,7 @@ class EndpointStore:
         for start in range(0, len(distinct), self.batch):
             yield distinct[start : start + self.batch]
 
-    def _parsed(self, body: bytes, media: str, sparql: str) -> Answer:
+    def _parsed(self, body: bytes, media: str, sparql: str, own: bool) -> Answer:
         """The answer to a query, of the kind that it asks for and with the columns that it names."""
         broken = f"the answer of {self._query.url} is broken"
         answer: Answer
@@ -172,13 +173,15 @@ class EndpointStore:
         except (SyntaxError, OSError) as error:
             raise InputError(f"{broken}: {clean(str(error))}") from None
         if isinstance(answer, ox.QuerySolutions):
-            answer = Rows(answer, broken)
+            answer = Rows(answer, broken, own)
         form, columns = form_and_columns(sparql)
         kind = "rows" if isinstance(answer, Rows) else "facts" if isinstance(answer, list) else "a yes or no"
-        if kind != (wanted := _KINDS.get(form, kind)):
-            raise InputError(f"{broken}: it gives {kind} where {wanted} belong")
-        if isinstance(answer, Rows) and (missing := set(columns).difference(answer.names)):
-            raise InputError(f"{broken}: it has no column {min(missing)}")
+        wanted = _KINDS.get(form, kind)
+        missing = set(columns).difference(answer.names) if isinstance(answer, Rows) else set()
+        if kind != wanted or missing:
+            del answer  # it has to end in this thread, and an error's frames would keep it
+            reason = f"it has no column {min(missing)}" if kind == wanted else f"it gives {kind} where {wanted} belong"
+            raise InputError(f"{broken}: {reason}")
         return answer
 
     def _post(
