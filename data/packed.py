@@ -22,7 +22,7 @@ EXPANDED, RATIO = 1 << 30, 200
 LINE = 1 << 24
 MEMBERS = 10_000
 
-_BUFFER = 1 << 18
+_BUFFER, _PIECE = 1 << 18, 1 << 16
 _KINDS: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
     ".gz": (b"\x1f\x8b", lambda raw: gzip.GzipFile(fileobj=raw)),
     ".bz2": (b"BZh", bz2.BZ2File),
@@ -120,18 +120,18 @@ def _too_large(name: str) -> str:
 class _Bounded(io.RawIOBase):
     """The content of a file, unpacked, as long as it stays within the bounds."""
 
-    def __init__(self, packed: IO[bytes], unpacked: IO[bytes], name: str, lines: bool) -> None:
+    def __init__(self, packed: IO[bytes], unpacked: Any, name: str, lines: bool) -> None:
         self.packed = packed
         self._unpacked, self._name = unpacked, name
         self._left = None if unpacked is packed else _most(packed)
-        self._line = 0 if lines else None  # bytes since the last line break
+        self._lines, self._line = lines, 0  # bytes since the last line break
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            piece = self._unpacked.read(len(buffer))
+            count = self._unpacked.readinto(buffer)
         except EOFError:
             raise Damaged("the compressed file is cut off") from None
         except (zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
@@ -141,18 +141,21 @@ class _Bounded(io.RawIOBase):
                 raise Damaged(str(error)) from None
             raise
         if self._left is not None:
-            self._left -= len(piece)
+            self._left -= count
             if self._left < 0:
                 raise InputError(_too_large(self._name))
-        if self._line is not None:
-            end = piece.find(b"\n")
-            self._line += len(piece) if end < 0 else end
-            if self._line > LINE:
-                raise InputError(f"{self._name}: a line is longer than {LINE / 1e6:.0f} MB; is it a file of lines?")
-            if end >= 0:
-                self._line = len(piece) - 1 - piece.rfind(b"\n")
-        buffer[: len(piece)] = piece
-        return len(piece)
+        if self._lines:
+            for start in range(0, count, _PIECE):
+                self._measure(bytes(buffer[start : min(start + _PIECE, count)]))
+        return count
+
+    def _measure(self, piece: bytes) -> None:
+        end = piece.find(b"\n")
+        self._line += len(piece) if end < 0 else end
+        if self._line > LINE:
+            raise InputError(f"{self._name}: a line is longer than {LINE / 1e6:.0f} MB; is it a file of lines?")
+        if end >= 0:
+            self._line = len(piece) - 1 - piece.rfind(b"\n")
 
     def close(self) -> None:
         if not self.closed:
