@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from .errors import InputError
 
@@ -37,11 +37,9 @@ class Damaged(OSError):
 class PackedFile(io.BufferedReader):
     """A file whose content is read unpacked; `place` is how far its packed bytes were read."""
 
-    raw: "_Bounded"
-
     @property
     def place(self) -> int:
-        return self.raw.packed.tell()
+        return cast("_Bounded", self.raw).packed.tell()
 
 
 def open_packed(path: Path, member: str | None = None, *, lines: bool = True) -> PackedFile:

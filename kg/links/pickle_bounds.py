@@ -32,6 +32,7 @@ def check_pickle(content: bytes) -> None:
                 raise ValueError(f"it remembers a value under the number {index}")
             memo[index] = stack[-1]
         elif opcode.name in _RECALL:
+            assert argument is not None
             stack.append(memo[int(argument)])
         else:
             weight = 1 + _taken(stack, opcode)

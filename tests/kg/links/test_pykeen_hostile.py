@@ -46,7 +46,7 @@ def with_pickle(content: bytes) -> Callable[[dict[str, bytes]], None]:
     def change(files: dict[str, bytes]) -> None:
         name = next(name for name in files if name.endswith("data.pkl"))
         files[name] = content
-        files[name.replace("data.pkl", "data/zz")] = bytes(8)
+        files[name.replace("data.pkl", "data/zz")] = bytes(1 << 16)
 
     return change
 
@@ -98,11 +98,13 @@ def test_a_pickle_without_end(folder: Path, kind: str) -> None:
 
 def rebuilt(size: bytes, stride: bytes) -> bytes:
     """A tensor of this size and stride of the archive's first numbers, as the opcodes of an attribute's value."""
-    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x02\x00\x00\x00zzX\x03\x00\x00\x00cpuK\x02tQ"
+    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x02\x00\x00\x00zzX\x03\x00\x00\x00cpuM\x00\x40tQ"
     return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + size + stride + b"tR"
 
 
-@pytest.mark.parametrize("size", [b"\x8a\x06\x00\x00\x00\x00\x00\x01\x85", b"K\x03K\x03\x86", b"J\xff\xff\xff\xff\x85"])
+@pytest.mark.parametrize(
+    "size", [b"\x8a\x06\x00\x00\x00\x00\x00\x01\x85", b"M\xff\xffK\x03\x86", b"J\xff\xff\xff\xff\x85"]
+)
 def test_a_tensor_larger_than_its_numbers(folder: Path, size: bytes) -> None:
     """All of its places would be the same number: a stride of 0."""
     stride = b"K\x00\x85" if size.endswith(b"\x85") else b"K\x00K\x00\x86"
@@ -112,7 +114,7 @@ def test_a_tensor_larger_than_its_numbers(folder: Path, size: bytes) -> None:
 
 
 def test_many_tensors_of_the_same_numbers(folder: Path) -> None:
-    one = rebuilt(b"K\x02\x85", b"K\x01\x85")  # 8 bytes of it, and some hundreds are stored
+    one = rebuilt(b"M\x00\x40\x85", b"K\x01\x85")  # 64 kB
     repacked(folder / "trained_model.pkl", with_pickle(model_of(b"](" + one * 20_000 + b"e")))
     with pytest.raises(InputError, match="its tensors together are much larger than what is stored for them"):
         load_pykeen(folder)
