@@ -50,7 +50,6 @@ class EndpointStore:
             self._query.credentials = self._query.credentials or self._update.credentials
             self._update.credentials = self._update.credentials or self._query.credentials
         self._limits = limits or Limits()
-        self.query_url = self._query.url
 
     def query(
         self,
@@ -125,10 +124,13 @@ class EndpointStore:
 
         from .endpoint_dataset import ReadableEndpoint, WritableEndpoint
 
-        writable = not read_only and self._update is not None
-        return rdflib.Dataset(store=(WritableEndpoint if writable else ReadableEndpoint)(self), default_union=True)
+        if read_only or self._update is None:
+            store = ReadableEndpoint(self._query.url, self._asked)
+        else:
+            store = WritableEndpoint(self._query.url, self._asked, self._send)
+        return rdflib.Dataset(store=store, default_union=True)
 
-    def ask(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
+    def _asked(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
         """The body and media type of the answer to a query, as it is; `dataset` has parameters of the protocol."""
         form = urlencode([("query", sparql), *dataset.items()]).encode()
         try:
