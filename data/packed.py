@@ -42,12 +42,13 @@ class PackedFile(io.BufferedReader):
         return cast("_Bounded", self.raw).packed.tell()
 
 
-def open_packed(path: Path, member: str | None = None, *, lines: bool = True) -> PackedFile:
-    """A file for reading: plain, or packed as its name's ending or else its first bytes say.
+def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by_name: bool = False) -> PackedFile:
+    """A file for reading: plain, or packed as its first bytes say.
 
     Reading raises Damaged, or InputError where a bound is passed.
 
     :param member: the name of a file in the zip archive `path`.
+    :param by_name: take the word of its name's ending instead.
     :param lines: whether LINE holds; not for formats in which a line has no meaning.
     :raises OSError: also for a file that the archive does not have.
     :raises InputError: an archive beyond the bounds.
@@ -67,10 +68,9 @@ def open_packed(path: Path, member: str | None = None, *, lines: bool = True) ->
     packed = path.open("rb")
     first = packed.read(6)
     packed.seek(0)
-    ending = path.suffix.lower()
-    if ending not in _KINDS:
-        ending = next((each for each, (start, _) in _KINDS.items() if first.startswith(start)), "")
-    unpacked = _KINDS[ending][1](packed) if ending else packed
+    starts = [ending for ending, (start, _) in _KINDS.items() if first.startswith(start)]
+    ending = path.suffix if by_name else next(iter(starts), "")
+    unpacked = _KINDS[ending][1](packed) if ending in _KINDS else packed
     return PackedFile(_Bounded(packed, unpacked, str(path), lines), _BUFFER)
 
 

@@ -59,7 +59,8 @@ class FileFormat:
 
     def open(self, path: Path) -> BinaryIO:
         """The file for reading."""
-        return open_packed(path, lines=self.rdf not in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG))
+        lines = self.rdf not in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG)
+        return open_packed(path, lines=lines, by_name=True)
 
 
 def file_format(path: Path) -> FileFormat:
