@@ -8,11 +8,9 @@ source and book give the same bytes; gensim reads it with `KeyedVectors.load_wor
 """
 
 import argparse
-import gzip
 import io
 import json
 import sys
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +18,7 @@ import numpy as np
 
 from .errors import InputError
 from .label_words import label_words, tokens, two_parts
+from .packed import open_packed
 from .recipe_check import read_recipes_tsv
 from .writing import whole_file
 
@@ -61,7 +60,7 @@ def read_source(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
     try:
         rows = _json_rows(path) if path.suffix == ".json" else _text_rows(path)
         return {word: _vector(path, word, numbers) for word, numbers in rows if word in wanted}
-    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: cannot read word vectors ({error}); check --source") from error
 
 
@@ -79,12 +78,8 @@ def _text_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
             yield word, numbers
 
 
-def _open_text(path: Path) -> io.TextIOBase:
-    if path.suffix == ".zip":
-        return io.TextIOWrapper(zipfile.ZipFile(path).open(GLOVE_MEMBER), encoding="utf-8")
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
+def _open_text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(open_packed(path, GLOVE_MEMBER if path.suffix == ".zip" else None), encoding="utf-8")
 
 
 def _vector(path: Path, word: str, numbers: Sequence[str] | Sequence[float]) -> np.ndarray:

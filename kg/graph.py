@@ -17,22 +17,14 @@ from .store.answers import FactHash, plain
 from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
 from .store.files import DEFAULT_GRAPH, file_format, write_facts
+from .store.limits import Limits
 from .store.quads import Completion, Quads, checked_quads, uncollected
 from .store.reading import FactFile
 from .store.selection import Selection
-from .store.sparql import bind, is_update, keywords, label_terms, mentions_labels
+from .store.sparql import bind, is_update, keywords, label_terms, mentions_labels, refuse_bomb
 from .store.stores import LocalStore, Store, undone_if_new
 from .store.transaction import Transaction
-from .vocabulary import (
-    ABOUT,
-    GRAPH,
-    RESERVED,
-    Triple,
-    Vocabulary,
-    iri_to_label,
-    label_to_iri,
-    unknown_graph,
-)
+from .vocabulary import ABOUT, GRAPH, RESERVED, Triple, Vocabulary, iri_to_label, label_to_iri, unknown_graph
 
 if TYPE_CHECKING:
     import networkx
@@ -54,9 +46,9 @@ class KnowledgeGraph:
     first into a folder, with more than 100,000 facts at once, is not copied there before `refresh`.
 
     With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
-    is at that moment, also while another process writes to it. `timeout` is how many seconds a `query` may take; at an
-    endpoint it holds for every request. A user and a password for an endpoint stand in its address
-    (`http://user:password@host/query`).
+    is at that moment, also while another process writes to it. `timeout` is how many seconds a `query` may take and
+    `memory_limit` how many megabytes; at an endpoint they hold for every request and the size of its answer. A user and
+    a password for an endpoint stand in its address (`http://user:password@host/query`).
 
     A graph on disk is closed by `close()` or at the end of a `with` block. Raises InputError for an address that
     cannot be opened; every method raises InputError when an endpoint does not answer as one.
@@ -69,15 +61,16 @@ class KnowledgeGraph:
         update: str | None = None,
         read_only: bool = False,
         timeout: float | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         remote = isinstance(location, str) and location.startswith(("http://", "https://"))
         if update is not None and not remote:
             raise InputError(f"update={update!r} goes with the http address of an endpoint, not with {location!r}")
         self._read_only = read_only
-        self._timeout = _seconds(timeout)
+        self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
         if remote:
-            self._store: Store = EndpointStore(str(location), update, timeout)
+            self._store: Store = EndpointStore(str(location), update, self._limits)
         else:
             self._store = LocalStore(None if location is None else Path(location), read_only)
         self._selection = Selection(self._store, self.refresh)
@@ -291,7 +284,10 @@ class KnowledgeGraph:
             self._check_name(graph)
         return vocabulary, ids
 
-    def query(self, sparql: str, /, *, timeout: float | None = None, **labels: str | float) -> Any:
+    def query(
+        self, sparql: str, /, *, timeout: float | None = None, memory_limit: float | None = None,
+        allow_service: bool = False, **labels: str | float,
+    ) -> Any:  # fmt: skip
         """The answer to a SPARQL query over the union of all graphs, in which each fact is once.
 
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
@@ -302,18 +298,20 @@ class KnowledgeGraph:
         Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
         of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
 
-        `timeout`, in seconds, goes before that of the graph. In memory and on disk such a query runs in a process of
-        its own, which is killed when it takes longer; that process gets a copy of a graph in memory (3 s for a million
-        facts) and keeps it until the graph changes.
+        `timeout`, in seconds, and `memory_limit`, in megabytes beyond the graph's own (2,048 where only the time is
+        limited), go before those of the graph. In memory and on disk such a query runs in a process of its own, which
+        ends when it takes more; that process gets a copy of a graph in memory (3 s for a million facts) and keeps it
+        until the graph changes. SERVICE asks other servers only with `allow_service`; an endpoint decides for itself.
 
         Raises InputError for a query that does not parse, with its line, for an update, for a keyword that is no
-        variable of the query, and when the time is over.
+        variable of the query, for SERVICE, for brackets nested too deep, and when a limit is reached.
         """
+        refuse_bomb(sparql)
         if is_update(sparql):
             raise InputError(
                 "that is an update, and a query only reads: change the graph with add, remove, load_file or annotate"
             )
-        limit = self._timeout if timeout is None else _seconds(timeout)
+        limits = Limits(timeout, memory_limit, allow_service).otherwise(self._limits)
         text = bind(sparql, label_terms(sparql, labels)) if labels else sparql
         words = keywords(text)
         dataset: tuple[list[str] | None, list[str] | None] = (None, None)
@@ -322,7 +320,7 @@ class KnowledgeGraph:
         try:
             # The answer has no name here: rdflib's parser keeps this frame alive, and Oxigraph's answers have to end in
             # the thread that asked.
-            return plain(self._store.query(text, *dataset, timeout=limit), ordered="ORDER" in words)
+            return plain(self._store.query(text, *dataset, limits=limits), ordered="ORDER" in words)
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
 
@@ -392,9 +390,3 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(unknown_graph(graph, known))
-
-
-def _seconds(timeout: float | None) -> float | None:
-    if timeout is not None and not timeout > 0:
-        raise InputError(f"timeout={timeout}: it has to be more than 0 seconds")
-    return timeout

@@ -13,7 +13,7 @@ import io
 import math
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -22,6 +22,9 @@ import torch
 from torch import nn
 
 from gumption.data import InputError
+from gumption.data.packed import Damaged, open_archive
+
+from .pickle_bounds import check_pickle, unfolded
 
 _TRAINING_ONLY = ("loss", "regularizer", "weight_regularizers", "initializer", "constrainer", "_random_seed")
 # Functions that a representation may apply to its rows while it scores; nothing else is called by name.
@@ -30,6 +33,8 @@ _FUNCTIONS = frozenset(
 )
 _MODULES = ("pykeen.", "torch.nn.modules.")
 _OBJECTS = ("pykeen.nn.", "pykeen.inverse.")
+_MOST_NAMES = 1_000  # of classes and functions; PyKEEN's models have some thirty
+_MOST_SHARED = 16  # tensors of one storage, on average; tied weights are two
 _STORAGES = {
     "torch.DoubleStorage": torch.float64,
     "torch.FloatStorage": torch.float32,
@@ -86,9 +91,15 @@ class _Inert(pickle.Unpickler):
         super().__init__(file)
         self._archive, self._prefix = archive, prefix
         self._storages: dict[str, torch.Tensor] = {}
+        self._kinds: dict[str, type[Record]] = {}
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        return type("Record", (Record,), {"origin": f"{module_name}.{global_name}"})
+        origin = f"{module_name}.{global_name}"
+        if origin not in self._kinds:
+            if len(self._kinds) >= _MOST_NAMES:
+                raise ValueError(f"it names more than {_MOST_NAMES} classes and functions")
+            self._kinds[origin] = type("Record", (Record,), {"origin": origin})
+        return self._kinds[origin]
 
     def persistent_load(self, pid: Any, /) -> Any:
         _, storage, key, _, length = pid
@@ -109,21 +120,60 @@ def read_pickled_model(source: Path | IO[bytes]) -> Record:
     :raises InputError: a missing file, or one that is no such archive.
     """
     try:
-        with zipfile.ZipFile(source) as archive:
+        with open_archive(source, str(source)) as archive:
             names = [name for name in archive.namelist() if name.endswith("/data.pkl") or name == "data.pkl"]
             if len(names) != 1:
                 raise ValueError("no data.pkl in it")
-            prefix = names[0].rpartition("/")[0]
-            model = _Inert(io.BytesIO(archive.read(names[0])), archive, prefix).load()
+            stored = _stored_bytes(archive)
+            pickled = archive.read(names[0])
+            check_pickle(pickled)
+            model = _Inert(io.BytesIO(pickled), archive, names[0].rpartition("/")[0]).load()
+            _check_values(model, stored)
+    except Damaged as error:
+        raise InputError(f"{source}: not a model that torch.save wrote, or damaged: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {source}: {error.strerror or error}") from None
     except (zipfile.BadZipFile, pickle.UnpicklingError, EOFError, KeyError, ValueError, TypeError, AttributeError,
-            IndexError) as error:  # fmt: skip
+            IndexError, OverflowError, MemoryError) as error:  # fmt: skip
+        if isinstance(error, InputError):
+            raise
         reason = f": {error}" if str(error) else ""
         raise InputError(f"{source}: not a model that torch.save wrote, or damaged{reason}") from None
     if not isinstance(model, Record) or not isinstance(model.state, dict) or "_modules" not in model.state:
         raise InputError(f"{source}: holds no model")
     return model
+
+
+def _check_values(model: Any, stored: int) -> None:
+    """ValueError for values nested without end, and for tensors of more numbers than were stored for them."""
+    numbers = 0
+    for value in unfolded(model, _parts):
+        if isinstance(value, Record) and value.origin == "torch._utils._rebuild_tensor_v2":
+            storage, _, size = value.arguments[:3]
+            count = math.prod(size)
+            if not isinstance(storage, torch.Tensor) or not 0 <= count <= len(storage):
+                raise ValueError(f"a tensor of {count} numbers, for which {len(storage)} are stored")
+            numbers += count * storage.element_size()
+            if numbers > _MOST_SHARED * stored:
+                raise ValueError("its tensors together are much larger than what is stored for them")
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Record):
+        return (value.arguments, value.named, value.state, value.items)
+    if isinstance(value, dict):
+        return (*value.keys(), *value.values())
+    return value if isinstance(value, (list, tuple, set, frozenset)) else ()
+
+
+def _stored_bytes(archive: zipfile.ZipFile) -> int:
+    """The bytes of the files in it; ValueError where they are packed, or share bytes, as torch.save has none do."""
+    files = archive.infolist()
+    total = sum(file.file_size for file in files)
+    assert archive.fp is not None
+    if any(file.compress_type != zipfile.ZIP_STORED for file in files) or total > archive.fp.seek(0, io.SEEK_END):
+        raise ValueError("its parts are compressed, or overlap")
+    return total
 
 
 def describe(model: Record, tensors: dict[str, torch.Tensor], path: str = "") -> dict[str, Any]:
@@ -193,7 +243,10 @@ def _tensor(value: Any) -> torch.Tensor | None:
     if not isinstance(value, Record) or value.origin != "torch._utils._rebuild_tensor_v2":
         raise InputError(f"a tensor kept as {getattr(value, 'origin', type(value).__name__)} is not read here")
     storage, offset, size, stride = value.arguments[:4]
-    return torch.as_strided(storage, size, stride, offset).clone()
+    try:
+        return torch.as_strided(storage, size, stride, offset).clone()
+    except (RuntimeError, TypeError) as error:
+        raise InputError(f"a tensor that does not fit its numbers: {str(error).splitlines()[0]}") from None
 
 
 def _plain(value: Any, where: str) -> Any:

@@ -5,7 +5,6 @@ a folder like any other here, safetensors and JSON.
 """
 
 import csv
-import gzip
 import io
 import os
 from functools import cached_property
@@ -16,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gumption.data import InputError
+from gumption.data.packed import open_packed
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
@@ -222,7 +222,13 @@ def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any
 
     try:
         model = build(structure, tensors)
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RuntimeError,
+    ) as error:  # RecursionError is one of the last
         raise InputError(f"{folder}: the model cannot be built again ({error})") from None
     except InputError as error:
         raise InputError(f"{folder}: {error}") from None
@@ -234,9 +240,9 @@ def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any
 def _read_labels(path: Path) -> list[str]:
     """The labels of PyKEEN's table of ids (a gzipped TSV with the columns id and label), in the order of the ids."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        with io.TextIOWrapper(open_packed(path), encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file, delimiter="\t"))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not rows or rows[0] != ["id", "label"] or any(len(row) != 2 for row in rows):
         raise InputError(f"{path}: expected two columns, id and label")

@@ -4,13 +4,14 @@ Files of three columns separated by tabs, without a header: head, relation, tail
 of an event stay as they are; a tail "none", which says that the annotator saw nothing to say, is no fact.
 """
 
-import zipfile
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from gumption.data import InputError
+from gumption.data.packed import is_archive, open_archive
 from gumption.kg.vocabulary import unknown_label
 
 from .external import Imported, Progress, Tally, WeightedFact, read_lines, store
@@ -18,6 +19,7 @@ from .external import Imported, Progress, Tally, WeightedFact, read_lines, store
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph
 
+_PACKED = re.compile(r"\.(gz|bz2|xz)$")
 # Table 1 of the paper: about physical things, about events, about people.
 RELATIONS = (
     "AtLocation", "CapableOf", "Desires", "HasProperty", "MadeUpOf", "NotDesires", "ObjectUse",
@@ -45,7 +47,7 @@ def import_atomic2020(
 ) -> list[Imported]:
     """Add files of ATOMIC 2020 to named graphs, each to its own: train.tsv to "atomic/train".
 
-    :param paths: .tsv files, plain or gzip; a zip archive stands for the .tsv files in it.
+    :param paths: .tsv files, plain or compressed (gzip, bzip2, xz); a zip archive stands for the .tsv files in it.
     :param relations: take these only.
     :param skip_bad: how many malformed lines of each file to pass over.
     :raises InputError: with file and line for a malformed line; a relation that ATOMIC does not have. The files before
@@ -55,27 +57,29 @@ def import_atomic2020(
         if relation not in RELATIONS:
             raise InputError(unknown_label("ATOMIC 2020 relation", relation, RELATIONS))
     wanted = None if relations is None else frozenset(relations)
-    files = [file for path in paths for file in _files(Path(path))]
-    names = [f"{name}/{file.name.removesuffix('.gz').removesuffix('.tsv')}" for file in files]
+    tallies = [tally for path in paths for tally in _files(Path(path), skip_bad)]
+    names = [f"{name}/{_PACKED.sub('', tally.source.name).removesuffix('.tsv')}" for tally in tallies]
     if len(set(names)) < len(names):
         raise InputError(f"two of these files would be one graph: {', '.join(names)}")
     done = []
-    for file, split in zip(files, names, strict=True):
-        tally = Tally(file, skip_bad)
+    for tally, split in zip(tallies, names, strict=True):
         facts = _facts(read_lines(tally, progress), tally, wanted)
         done.append(store(graph, split, facts, tally, ABOUT.copy))
     return done
 
 
-def _files(path: Path) -> Sequence[Path]:
-    if not (path.is_file() and zipfile.is_zipfile(path)):
-        return [path]
-    members = [Path(member) for member in sorted(zipfile.ZipFile(path).namelist())]
-    # Archives made on a Mac have a shadow ._NAME of each file.
-    found = [path / member for member in members if member.suffix == ".tsv" and not member.name.startswith(".")]
-    if not found:
+def _files(path: Path, skip_bad: int) -> Sequence[Tally]:
+    if not is_archive(path):
+        return [Tally(path, skip_bad)]
+    try:
+        with open_archive(path, str(path)) as archive:
+            # Archives made on a Mac have a shadow ._NAME of each file.
+            members = [each for each in sorted(archive.namelist()) if PurePosixPath(each).match("[!.]*.tsv")]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not members:
         raise InputError(f"{path} has no .tsv file in it: is it the archive of ATOMIC 2020?")
-    return found
+    return [Tally(Path(f"{path}/{member}"), skip_bad, archive=path, member=member) for member in members]
 
 
 def _facts(lines: Iterable[bytes], tally: Tally, wanted: frozenset[str] | None) -> Iterator[WeightedFact]:

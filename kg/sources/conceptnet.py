@@ -65,7 +65,7 @@ def import_conceptnet(
     skip_bad: int = 0,
     progress: Progress | None = None,
 ) -> Imported:
-    """Add a file of ConceptNet, plain or gzip, to a named graph, with its weights (see weights.py) and its licences.
+    """Add a file of ConceptNet, plain or compressed, to a named graph, with weights (see weights.py) and licences.
 
     A concept /c/en/ice_cream/n/wn/food becomes the entity "ice cream", a relation /r/IsA the relation "IsA". Assertions
     that differ in senses alone become one fact, which has the largest of their weights as long as the file has them in

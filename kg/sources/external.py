@@ -5,18 +5,15 @@ system's temporary files and hands that to the graph once the source has been re
 and a malformed line leaves the graph as it was.
 """
 
-import gzip
-import io
 import tempfile
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from gumption.data import InputError
+from gumption.data.packed import Damaged, open_packed
 from gumption.kg.vocabulary import Triple
 
 from .weights import WEIGHTS, describe_relation, weighted_relation
@@ -56,13 +53,22 @@ class Imported:
 class Tally:
     """Counts the lines of one source and says what is wrong with one of them.
 
+    :ivar source: the file; one in a zip archive is named as if the archive were a folder ("data.zip/train.tsv").
     :ivar skip_bad: how many malformed lines are passed over; the next one is an error.
+    :ivar member: the file's name in the archive, where `source` was made of the two.
     """
 
     source: Path
     skip_bad: int = 0
+    archive: Path | None = None
+    member: str | None = None
     lines: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        if self.archive is None:
+            self.archive = next((parent for parent in self.source.parents if parent.is_file()), None)
+            self.member = self.source.relative_to(self.archive).as_posix() if self.archive else None
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1
@@ -82,42 +88,27 @@ class Tally:
 
 
 def read_lines(tally: Tally, progress: Progress | None = None) -> Iterator[bytes]:
-    """The lines of a file, plain or gzip, without their ends; each is counted before it is given.
+    """The lines of a file, plain or compressed, without their ends; each is counted before it is given.
 
-    A path that goes on behind a zip archive ("data.zip/train.tsv") is a file in it.
-
-    :raises InputError: a file that cannot be read, or compressed data that is broken.
+    :raises InputError: a file that cannot be read, or compressed data that is broken or beyond the bounds of packed.py.
     """
-    path = tally.source
-    archive = next((parent for parent in path.parents if parent.is_file()), None)
     told: int | None = None  # up to where in the file; a member of an archive does not begin at 0
     try:
-        with (archive or path).open("rb") as raw:
-            for line in _unpacked(raw, path.relative_to(archive).as_posix() if archive else None):
+        with open_packed(tally.archive or tally.source, tally.member) as file:
+            for line in file:
                 tally.lines += 1
                 yield line.rstrip(b"\r\n")
                 if told is None:
-                    told = raw.tell()
+                    told = file.place
                 elif progress is not None and tally.lines % _TOLD_EVERY == 0:
-                    progress(raw.tell() - told)
-                    told = raw.tell()
-    except KeyError as error:
-        raise InputError(f"cannot read {path}: {error.args[0]}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+                    progress(file.place - told)
+                    told = file.place
+    except Damaged as error:
         raise InputError(
-            f"{path}:{tally.lines + 1}: the compressed file is broken or cut short ({error}): fetch it again"
+            f"{tally.source}:{tally.lines + 1}: the compressed file is broken or cut short ({error}): fetch it again"
         ) from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def _unpacked(raw: IO[bytes], member: str | None) -> IO[bytes]:
-    if member is not None:
-        return zipfile.ZipFile(raw).open(member)
-    packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    # Buffered once more: a GzipFile hands out lines in Python.
-    return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=raw)), 1 << 20) if packed else raw
+        raise InputError(f"cannot read {tally.source}: {error.strerror or error}") from None
 
 
 def store(

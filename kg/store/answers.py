@@ -2,18 +2,22 @@
 
 import hashlib
 import itertools
+import re
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyoxigraph as ox
 
+from gumption.data import InputError
 from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION, Vocabulary, iri_to_label, term_to_label
 
-if TYPE_CHECKING:
-    from .quads import Answer
+#: What a store answers to a query.
+Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
 
+_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")  # the first: what colours a terminal
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PYTHON = {
     _XSD + "integer": int,
@@ -24,7 +28,52 @@ _PYTHON = {
 }
 
 
-def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions]]) -> tuple[Vocabulary, np.ndarray]:
+class Rows:
+    """The rows that an endpoint sent: like ox.QuerySolutions, with InputError where they turn out to be broken.
+
+    The engine parses an answer while it is read.
+    """
+
+    def __init__(self, rows: ox.QuerySolutions, broken: str, own: bool) -> None:
+        """
+        :param broken: what the message of an error begins with.
+        :param own: whether this package asked: its columns are bound but for ?g and ?own, and ?n and ?i are numbers.
+        """
+        self.names = [variable.value for variable in rows.variables]
+        self._rows, self._broken = rows, broken
+        self._bound = [name for name in self.names if own and name not in ("g", "own")]
+
+    def __iter__(self) -> "Rows":
+        return self
+
+    def __next__(self) -> ox.QuerySolution:
+        with self._told():
+            row = next(self._rows)
+            for name in self._bound:
+                if row[name] is None or (name in ("n", "i") and not row[name].value.isdecimal()):
+                    raise OSError(f"its column {name} has the value {row[name]}")
+            return row
+
+    def serialize(self, output: Any = None, *, format: ox.QueryResultsFormat) -> bytes | None:
+        """The rows as they are written in another format."""
+        with self._told():
+            return self._rows.serialize(output, format=format)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (SyntaxError, OSError) as error:
+            del self._rows  # it has to end in this thread, and the error's frames keep this object
+            raise InputError(f"{self._broken}: {clean(str(error))}") from None
+
+
+def clean(text: str) -> str:
+    """Text that came from elsewhere, without what would control a terminal."""
+    return _CONTROLS.sub(" ", text)
+
+
+def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) -> tuple[Vocabulary, np.ndarray]:
     """The sorted labels of facts and their (n, 3) int64 ids, sorted, each fact once.
 
     The facts come as rows (subject, relation, object), or as rows (subject, object) of one relation, named by its term.
@@ -108,12 +157,12 @@ def _literals(terms: list[bytes]) -> list[str]:
     return [str(row["x"]) for row in answer]
 
 
-def plain(answer: "Answer", ordered: bool) -> Any:
+def plain(answer: Answer, ordered: bool) -> Any:
     """An answer in labels and Python values."""
     if isinstance(answer, ox.QueryBoolean):
         return bool(answer)
-    if isinstance(answer, ox.QuerySolutions):
-        names = [variable.value for variable in answer.variables]
+    if isinstance(answer, (ox.QuerySolutions, Rows)):
+        names = answer.names if isinstance(answer, Rows) else [variable.value for variable in answer.variables]
         rows = [{name: _value(row[name]) for name in names} for row in answer]
         return rows if ordered else sorted(rows, key=lambda row: [str(value) for value in row.values()])
     found = {(term_to_label(t.subject), term_to_label(t.predicate, RELATION), term_to_label(t.object)) for t in answer}

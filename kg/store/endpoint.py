@@ -1,7 +1,7 @@
 """A remote SPARQL 1.1 endpoint as a store of quads."""
 
 import http.client
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -10,20 +10,22 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import LABELS, PREFIXES
 
-from .http import Address, Refused
+from .answers import Answer, Rows, clean
+from .http import Address, Refused, TooLong
+from .limits import Limits
 from .quads import Completion
-from .sparql import bounded, syntax_error
+from .sparql import bounded, form_and_columns, syntax_error
 from .updates import adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
 
 if TYPE_CHECKING:
     import rdflib
 
-    from .quads import Answer
     from .reading import FactFile
 
 _LABELS = ox.NamedNode(LABELS)
 TIMEOUT_S = 120  # of silence from an endpoint
 
+_KINDS = {"SELECT": "rows", "ASK": "a yes or no", "CONSTRUCT": "facts", "DESCRIBE": "facts"}
 _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.9, application/n-triples;q=0.8"
 
 
@@ -31,24 +33,25 @@ class EndpointStore:
     """An address for queries and, where the graph may be written, one for updates.
 
     A user and a password before the host (`http://user:password@host/query`) are sent as basic authentication, and
-    shown in no message. What KnowledgeGraph asks itself names its graphs in the query; other people's queries are sent
-    with the protocol's parameters for the dataset (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers
-    them from its own default graph. Whole answers have to come within `timeout` seconds where it is given.
+    shown in no message; those of one address go for the other where scheme, host and port are the same. What
+    KnowledgeGraph asks itself names its graphs in the query; other people's queries are sent with the protocol's
+    parameters for the dataset (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers them from its own
+    default graph. Whole answers have to come within the limits of time and bytes.
     """
 
     batch = 5_000  # facts in one request: about a megabyte of text
     near = False
 
-    def __init__(self, query_url: str, update_url: str | None = None, timeout: float | None = None) -> None:
+    def __init__(self, query_url: str, update_url: str | None = None, limits: Limits | None = None) -> None:
         try:
             self._query = Address(query_url)
             self._update = None if update_url is None else Address(update_url)
         except ValueError as error:
             raise InputError(f"{query_url!r} or {update_url!r} is no address of an endpoint: {error}") from None
-        if self._update is not None:  # the credentials of one address go for both
+        if self._update is not None and self._update.origin == self._query.origin:
             self._query.credentials = self._query.credentials or self._update.credentials
             self._update.credentials = self._update.credentials or self._query.credentials
-        self._timeout = timeout
+        self._limits = limits or Limits()
         self.stale = False
         self._merged: bool | None = None
 
@@ -57,8 +60,8 @@ class EndpointStore:
         sparql: str,
         default: Sequence[str] | None = None,
         named: Sequence[str] | None = None,
-        timeout: float | None = None,
-    ) -> "Answer":
+        limits: Limits | None = None,
+    ) -> Answer:
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
         dataset: list[tuple[str, str | bytes]] = []
         if default == [""]:  # the protocol has no name for the server's own default graph
@@ -71,22 +74,12 @@ class EndpointStore:
         if dataset:
             body, kind = urlencode([("query", body), *dataset]).encode(), "application/x-www-form-urlencoded"
         try:
-            body, media = self._post(self._query, body, kind, _RESULTS, timeout)
+            body, media = self._post(self._query, body, kind, _RESULTS, limits)
         except Refused as error:
             raise InputError(
                 (syntax_error(sparql) if error.code == 400 else None) or _refusal(self._query, error)
             ) from None
-        try:
-            if results := ox.QueryResultsFormat.from_media_type(media):
-                return ox.parse_query_results(body, results)
-            if rdf := ox.RdfFormat.from_media_type(media):
-                return ox.parse(body, rdf)
-        except (SyntaxError, ValueError) as error:
-            raise InputError(f"the answer of {self._query.url} is broken: {error}") from None
-        raise InputError(
-            f"{self._query.url} answered {media or 'without a content type'}, not SPARQL results: "
-            "is this the address of the query service?"
-        )
+        return self._parsed(body, media, sparql, own=limits is None)
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
@@ -94,8 +87,11 @@ class EndpointStore:
             # By number, because a server may write a literal in another way.
             rows = " ".join(f"({i} {q.subject} {q.predicate} {q.object} {q.graph_name})" for i, q in enumerate(batch))
             answer = self.query(f"SELECT ?i {{ VALUES (?i ?s ?p ?o ?g) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
-            assert isinstance(answer, ox.QuerySolutions)
-            found += [batch[number] for number in sorted(int(row["i"].value) for row in answer)]
+            assert isinstance(answer, Rows)
+            numbers = sorted(int(row["i"].value) for row in answer)
+            if numbers and numbers[-1] >= len(batch):
+                raise InputError(f"the answer of {self._query.url} is broken: it has a value that was not given")
+            found += [batch[number] for number in numbers]
         return found
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
@@ -172,26 +168,33 @@ class EndpointStore:
     def renew(self) -> None:
         self._send(renewal(self._copied))
 
-    def written_by_rdflib(self) -> None:
-        """What rdflib writes is not in the default graph, and what it puts there is not in a named one."""
+    def _change_by_rdflib(self, update: str) -> None:
+        """Send an update of rdflib's. What it writes is not in the default graph, and what it puts there is not in a
+        named one."""
         if not self.stale:
             self.stale = True
             if self._copied:
                 self._send(bare())
+        self._send(update)
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         import rdflib
-        from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
-        from .rdflib_store import EndpointFacts
+        from .endpoint_dataset import ReadableEndpoint, WritableEndpoint
 
         if read_only or self._update is None:
-            store = SPARQLStore(self._query.url, method="POST", auth=self._query.credentials)
+            store = ReadableEndpoint(self._query.url, self._asked)
         else:
-            store = EndpointFacts(
-                self.written_by_rdflib, self._query.url, self._update.url, method="POST", auth=self._query.credentials
-            )
+            store = WritableEndpoint(self._query.url, self._asked, self._change_by_rdflib)
         return rdflib.Dataset(store=store, default_union=True)
+
+    def _asked(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
+        """The body and media type of the answer to a query, as it is; `dataset` has parameters of the protocol."""
+        form = urlencode([("query", sparql), *dataset.items()]).encode()
+        try:
+            return self._post(self._query, form, "application/x-www-form-urlencoded", accept)
+        except Refused as error:
+            raise InputError(_refusal(self._query, error)) from None
 
     def close(self) -> None:
         for address in filter(None, (self._query, self._update)):
@@ -212,23 +215,64 @@ class EndpointStore:
         for start in range(0, len(distinct), self.batch):
             yield distinct[start : start + self.batch]
 
+    def _parsed(self, body: bytes, media: str, sparql: str, own: bool) -> Answer:
+        """The answer to a query, of the kind that it asks for and with the columns that it names."""
+        broken = f"the answer of {self._query.url} is broken"
+        answer: Answer
+        try:
+            if results := ox.QueryResultsFormat.from_media_type(media):
+                answer = ox.parse_query_results(body, results)
+            elif rdf := ox.RdfFormat.from_media_type(media):
+                answer = list(ox.parse(body, rdf))
+            else:
+                answer = []
+                raise InputError(
+                    f"{self._query.url} answered {clean(media) or 'without a content type'}, not SPARQL results: "
+                    "is this the address of the query service?"
+                )
+        except (SyntaxError, OSError) as error:
+            raise InputError(f"{broken}: {clean(str(error))}") from None
+        if isinstance(answer, ox.QuerySolutions):
+            answer = Rows(answer, broken, own)
+        form, columns = form_and_columns(sparql)
+        kind = "rows" if isinstance(answer, Rows) else "facts" if isinstance(answer, list) else "a yes or no"
+        wanted = _KINDS.get(form, kind)
+        missing = set(columns).difference(answer.names) if isinstance(answer, Rows) else set()
+        if kind != wanted or missing:
+            del answer  # it has to end in this thread, and an error's frames would keep it
+            reason = f"it has no column {min(missing)}" if kind == wanted else f"it gives {kind} where {wanted} belong"
+            raise InputError(f"{broken}: {reason}")
+        return answer
+
     def _post(
-        self, address: Address, body: bytes, content_type: str, accept: str, timeout: float | None = None
+        self, address: Address, body: bytes, content_type: str, accept: str, limits: Limits | None = None
     ) -> tuple[bytes, str]:
         """The body and media type of the answer; Refused where the server refuses, InputError where none answers."""
         headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
-        limit = timeout if timeout is not None else self._timeout
+        limits = limits or self._limits
+        silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)
         try:
-            return address.post(body, headers, min(limit or TIMEOUT_S, TIMEOUT_S), limit)
+            return address.post(body, headers, silence, limits.timeout, limits.memory_bytes)
+        except TooLong:
+            raise InputError(
+                f"the answer of {address.url} has more than {limits.memory_bytes / 1e6:,.0f} MB and was not read on: "
+                "ask for less, or allow more (memory_limit, on the command line --memory-limit)"
+            ) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            if isinstance(error, TimeoutError) and limit is not None and limit <= TIMEOUT_S:
+            if isinstance(error, TimeoutError) and limits.timeout is not None and limits.timeout <= TIMEOUT_S:
                 raise InputError(
-                    f"the SPARQL endpoint {address.url} did not answer within {limit:g} seconds: ask for less, or "
-                    "allow more time"
+                    f"the SPARQL endpoint {address.url} did not answer within {limits.timeout:g} seconds: ask for "
+                    "less, or allow more time"
                 ) from None
-            raise InputError(f"the SPARQL endpoint {address.url} does not answer ({error}): is it running?") from None
+            reason = clean(str(error))
+            raise InputError(f"the SPARQL endpoint {address.url} does not answer ({reason}): is it running?") from None
 
 
 def _refusal(address: Address, error: Refused) -> str:
-    body = " ".join(error.body[:1000].decode(errors="replace").split())[:200]
-    return f"{address.url} refused with HTTP {error.code} {error.reason}: {body}"
+    if error.target is not None:
+        return (
+            f"{address.url} redirects to {clean(error.target)[:200]} (HTTP {error.code}), and redirects are not "
+            "followed: give that address if it is the right one"
+        )
+    body = " ".join(clean(error.body[:1000].decode(errors="replace")).split())[:200]
+    return f"{address.url} refused with HTTP {error.code} {clean(error.reason)}: {body}"

@@ -20,6 +20,7 @@ from typing import IO, BinaryIO
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.packed import open_packed
 from gumption.data.tables import FACT
 from gumption.data.writing import whole_file
 from gumption.kg.vocabulary import PREFIXES, Triple
@@ -58,7 +59,8 @@ class FileFormat:
 
     def open(self, path: Path) -> BinaryIO:
         """The file for reading."""
-        return gzip.open(path) if self.gzipped else path.open("rb")  # pyright: ignore[reportReturnType]
+        lines = self.rdf not in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG)
+        return open_packed(path, lines=lines, by_name=True)
 
 
 def file_format(path: Path) -> FileFormat:

@@ -1,20 +1,28 @@
 """Requests to one HTTP address after another over connections that are kept: ten times as many in a second."""
 
 import http.client
+import io
 import time
 import urllib.request
 from base64 import b64encode
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+_REFUSAL_BYTES = 1 << 16  # of what a server says when it refuses
+
 
 @dataclass
 class Refused(Exception):
-    """The server answered with another status than success."""
+    """The server answered with another status than success; `target` is where it sends on to, if it does."""
 
     code: int
     reason: str
     body: bytes
+    target: str | None
+
+
+class TooLong(Exception):
+    """The answer has more bytes than it may have."""
 
 
 class Address:
@@ -30,6 +38,7 @@ class Address:
         if parts.username is not None:
             self.credentials = unquote(parts.username), unquote(parts.password or "")
         self._host = parts.netloc.rpartition("@")[2]
+        self.origin = parts.scheme, self._host.lower()  # two addresses with the same one are at the same server
         self.url = urlunsplit(parts._replace(netloc=self._host))
         self._secure = parts.scheme == "https"
         self._target = urlunsplit(("", "", parts.path or "/", parts.query, ""))
@@ -41,11 +50,14 @@ class Address:
             if not self._secure:  # a proxy is asked for the whole address
                 self._target = self.url
 
-    def post(self, body: bytes, headers: dict[str, str], silence: float, limit: float | None) -> tuple[bytes, str]:
-        """The body and the media type of the answer.
+    def post(
+        self, body: bytes, headers: dict[str, str], silence: float, limit: float | None, most: int
+    ) -> tuple[bytes, str]:
+        """The body and the media type of the answer, which may have `most` bytes. Redirects are not followed.
 
-        Raises Refused; OSError (TimeoutError after `silence` seconds without a byte, or when `limit` seconds are over)
-        or http.client.HTTPException where none comes. A request may be sent twice when a kept connection has ended.
+        Raises Refused; TooLong; OSError (TimeoutError after `silence` seconds without a byte, or when `limit` seconds
+        are over) or http.client.HTTPException where none comes. A request may be sent twice when a kept connection has
+        ended.
         """
         if self.credentials is not None:
             headers = headers | {"Authorization": "Basic " + b64encode(":".join(self.credentials).encode()).decode()}
@@ -67,16 +79,18 @@ class Address:
                 connection.close()
                 raise
             try:
-                answer = _read(response, deadline)
+                good = 200 <= response.status < 300
+                answer = _read(response, deadline, most if good else _REFUSAL_BYTES, whole=good)
             except BaseException:
                 connection.close()
                 raise
-            if response.will_close:
+            if response.will_close or not response.isclosed():
                 connection.close()
             else:
                 self._idle.append(connection)
-            if not 200 <= response.status < 300:
-                raise Refused(response.status, response.reason, answer)
+            if not good:
+                target = response.headers["Location"] if 300 <= response.status < 400 else None
+                raise Refused(response.status, response.reason, answer, target)
             return answer, response.headers.get_content_type() if "Content-Type" in response.headers else ""
 
     def close(self) -> None:
@@ -94,12 +108,19 @@ class Address:
         return connection
 
 
-def _read(response: http.client.HTTPResponse, deadline: float | None) -> bytes:
-    parts = []
+def _read(response: http.client.HTTPResponse, deadline: float | None, most: int, *, whole: bool) -> bytes:
+    """The body; where it has more than `most` bytes those, or TooLong when it has to be `whole`."""
+    answer = io.BytesIO()
     # A server that sends a little now and then is never silent: the clock is looked at for each piece.
-    while part := response.read1(1 << 20):
-        parts.append(part)
+    while part := response.read1(min(most - answer.tell() + 1, 1 << 20)):
+        answer.write(part)
+        if answer.tell() > most:
+            if whole:
+                raise TooLong
+            return answer.getvalue()
         if deadline is not None and time.monotonic() > deadline:
             raise TimeoutError("timed out")
+    if response.length:
+        raise http.client.IncompleteRead(answer.getvalue()[:0], response.length)
     response.close()  # an answer without a body does not end by itself
-    return b"".join(parts)
+    return answer.getvalue()

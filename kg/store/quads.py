@@ -23,9 +23,6 @@ from gumption.kg.vocabulary import (
 # Terms that are remembered, so that memory stays bounded while a file of any length goes by.
 REMEMBERED = 200_000
 
-#: What a store answers to a query.
-Answer = ox.QueryBoolean | ox.QuerySolutions | ox.QueryTriples | ox.QuadParser
-
 
 class Quads:
     """Makes quads of label triples; a label that comes again is not turned into a term again."""

@@ -1,6 +1,7 @@
-"""A process that answers queries and is killed when one takes too long: Oxigraph cannot be told to stop."""
+"""A process that answers queries and ends when one takes too long or too much: Oxigraph cannot be told to stop."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -15,9 +16,10 @@ from gumption.data import InputError
 from gumption.kg.vocabulary import PREFIXES
 
 from . import worker
+from .limits import Limits, refused_service, too_much
 
 if TYPE_CHECKING:
-    from .quads import Answer
+    from .answers import Answer
 
 
 class QueryProcess:
@@ -32,7 +34,9 @@ class QueryProcess:
         command = [sys.executable, "-P", worker.__file__]
         if isinstance(location, Path):
             command.append(str(location))
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
@@ -58,21 +62,31 @@ class QueryProcess:
         """Part of being written to; the pipe is flushed when the dump is complete."""
 
     def query(
-        self, sparql: str, default: Sequence[str] | None, named: Sequence[str] | None, timeout: float
+        self, sparql: str, default: Sequence[str] | None, named: Sequence[str] | None, limits: Limits
     ) -> "Answer":
         """The answer; SyntaxError for a query that does not parse, RuntimeError for one that fails.
 
-        After InputError, for one that took too long, the process is gone.
+        After InputError, for one that took too long or too much memory, the process is gone. The memory is limited
+        where the system lets a process limit its address space and says how much it has (Linux).
         """
-        request = {"sparql": sparql, "default": default, "named": named, "timeout": timeout, "prefixes": PREFIXES}
+        request = {
+            "sparql": sparql,
+            "default": default,
+            "named": named,
+            "timeout": limits.timeout,
+            "memory": limits.memory_bytes,
+            "service": limits.service,
+            "prefixes": PREFIXES,
+        }
         late = threading.Event()
 
         def end() -> None:
             late.set()
             self._process.kill()
 
-        timer = threading.Timer(timeout, end)
-        timer.start()
+        timer = threading.Timer(limits.timeout or 0, end)
+        if limits.timeout is not None:
+            timer.start()
         try:
             worker.write_frame(self._requests, json.dumps(request).encode())
             self._requests.flush()
@@ -81,13 +95,22 @@ class QueryProcess:
             self.kill()
             if late.is_set():
                 raise InputError(
-                    f"the query took longer than {timeout:g} seconds and was stopped: ask for less, or allow more time"
+                    f"the query took longer than {limits.timeout:g} seconds and was stopped: ask for less, or allow "
+                    "more time"
                 ) from None
+            # An engine written in Rust aborts where it gets no memory.
+            if self._process.returncode == -signal.SIGABRT:
+                raise InputError(too_much(limits)) from None
             raise InputError("the process that was answering the query has ended (is there memory for it?)") from None
         finally:
             timer.cancel()
         if kind == "syntax":
             raise SyntaxError(text.decode())
+        if kind == "service":
+            raise InputError(refused_service(text.decode()))
+        if kind == "memory":
+            self.kill()
+            raise InputError(too_much(limits))
         if kind == "failure":
             raise RuntimeError(text.decode())
         if kind == "triples":

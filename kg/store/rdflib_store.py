@@ -1,20 +1,21 @@
-"""Stores of rdflib that tell their owner before rdflib writes, so that the default graph can be made anew after it."""
+"""A local store as one of rdflib's, which tells its owner before rdflib writes, so that the default graph can be made
+anew after it."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pyoxigraph as ox
 from oxrdflib import OxigraphStore
-from rdflib.plugins.stores.sparqlstore import SPARQLUpdateStore
 
 from gumption.data import InputError
+
+from .limits import refuse_addresses
 
 
 def _announced(name: str) -> Any:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         self.before_writing()
-        inherited = OxigraphStore if isinstance(self, OxigraphStore) else SPARQLUpdateStore
-        return getattr(inherited, name)(self, *args, **keywords)
+        return getattr(OxigraphStore, name)(self, *args, **keywords)
 
     method.__name__ = name
     return method
@@ -33,24 +34,19 @@ class FactStore(OxigraphStore):
             raise InputError("this knowledge graph was opened read-only, and so is its rdflib dataset")
         self._announce()
 
-    add = _announced("add")
-    addN = _announced("addN")
-    remove = _announced("remove")
-    update = _announced("update")
-    add_graph = _announced("add_graph")
-    remove_graph = _announced("remove_graph")
+    def query(self, query: Any, initNs: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(query, str):
+            refuse_addresses(query, {**self._namespace_for_prefix, **initNs})
+        return super().query(query, initNs, *arguments, **named)
 
-
-class EndpointFacts(SPARQLUpdateStore):
-    """The quads of an endpoint."""
-
-    def __init__(self, announce: Callable[[], None], *args: Any, **keywords: Any) -> None:
-        super().__init__(*args, **keywords)
-        self.before_writing = announce
+    def update(self, update: Any, initNs: Any, *arguments: Any, **named: Any) -> None:
+        self.before_writing()
+        if isinstance(update, str):
+            refuse_addresses(update, {**self._namespace_for_prefix, **initNs}, update=True)
+        super().update(update, initNs, *arguments, **named)
 
     add = _announced("add")
     addN = _announced("addN")
     remove = _announced("remove")
-    update = _announced("update")
     add_graph = _announced("add_graph")
     remove_graph = _announced("remove_graph")

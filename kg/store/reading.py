@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import re
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -140,9 +139,7 @@ class FactFile:
             yield
         except SyntaxError as error:
             raise InputError(f"{self.path}:{error.lineno or 1}: {error.msg}") from None
-        except EOFError:
-            raise InputError(f"cannot read {self.path}: the gzip file is cut off") from None
-        except (OSError, zlib.error) as error:
+        except OSError as error:
             raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
 
     def _rows(self, stream: BinaryIO) -> Iterator[list[str]]:

@@ -23,7 +23,7 @@ from gumption.kg.vocabulary import (
     term_to_label,
 )
 
-from .answers import to_arrays
+from .answers import Rows, to_arrays
 from .files import DEFAULT_GRAPH
 from .quads import uncollected
 from .stores import Store
@@ -107,9 +107,9 @@ class Selection:
             )
         return graphs.named + also, graphs.named + also
 
-    def select(self, sparql: str) -> ox.QuerySolutions:
+    def select(self, sparql: str) -> ox.QuerySolutions | Rows:
         answer = self._store.query(sparql)
-        assert isinstance(answer, ox.QuerySolutions)
+        assert isinstance(answer, (ox.QuerySolutions, Rows))
         return answer
 
     def where(self, pattern: str, graph: str | None = None) -> tuple[str, bool]:
@@ -202,7 +202,9 @@ class Selection:
         with uncollected():
             return to_arrays((term, self.facts({"p": term}, graph, "?s ?o")) for term in relations)
 
-    def facts(self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o") -> ox.QuerySolutions:
+    def facts(
+        self, given: Mapping[str, str | None], graph: str | None, columns: str = "?s ?p ?o"
+    ) -> ox.QuerySolutions | Rows:
         """The facts that have the given terms, each once."""
         terms = {name: given.get(name) for name in ("s", "p", "o")}
         where, repeats = self.where(" ".join(term or f"?{name}" for name, term in terms.items()), graph)

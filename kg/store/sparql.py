@@ -18,15 +18,24 @@ from gumption.kg.vocabulary import (
     unknown_label,
 )
 
+from .limits import Limits
+from .query_process import QueryProcess
+
+# A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string.
 _TOKEN = re.compile(
-    r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*)
+    r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*
+        |@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
     |(?P<variable>[?$]\w+)
     |(?P<word>(?<![\w:.%-])[A-Za-z]+\b(?![:.%-]))
-    |(?P<bracket>[{}()])""",
+    |(?P<bracket><<|>>|[{}()\[\]])
+    |(?P<operator>\|\||&&|[-+*/|!^])""",
     re.VERBOSE | re.DOTALL,
 )
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+_CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
+# The engine's parser calls itself for each: it crashed at 1,000 nested calls of functions and at chains of 10,000.
+DEEPEST, LONGEST = 200, 3_000
 
 
 def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
@@ -41,10 +50,44 @@ def keywords(sparql: str) -> frozenset[str]:
     return frozenset(text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
 
 
+def refuse_bomb(sparql: str) -> None:
+    """InputError for a query that could exhaust the stack of the engine's parser, and with it end the program."""
+    depth = length = 0
+    for kind, text, start in _tokens(sparql):
+        if kind == "bracket":
+            depth += 1 if text in "([{<<" else -1
+        length += kind == "operator" or text == "{" or (kind == "word" and text.upper() in _CLAUSES)
+        if depth > DEEPEST:
+            line = sparql.count("\n", 0, start) + 1
+            raise InputError(f"the query nests brackets more than {DEEPEST} deep (line {line}): ask in a flatter way")
+        if length > LONGEST:
+            raise InputError(
+                f"the query has more than {LONGEST:,} operators and clauses: put values into VALUES, or ask often"
+            )
+
+
 def is_update(sparql: str) -> bool:
     """Whether a text is a SPARQL update."""
     words = (text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
     return next((word for word in words if word not in ("PREFIX", "BASE")), "") in _UPDATES
+
+
+def form_and_columns(sparql: str) -> tuple[str, list[str]]:
+    """The word that a query begins with, SELECT or another, and the variables that a SELECT names; "" for none."""
+    form, columns, last, depth = "", [], "", 0
+    for kind, text, _ in _tokens(sparql):
+        word = text.upper() if kind == "word" else ""
+        if not form:
+            form = word if word in _FORMS else ""
+        elif form != "SELECT" or text == "{" or word in ("WHERE", "FROM"):
+            break
+        elif kind == "variable":
+            last = text[1:]
+            columns += [] if depth else [last]
+        elif kind == "bracket":
+            depth += (text == "(") - (text == ")")
+            columns += [last] if text == ")" and depth == 0 else []  # (... AS ?last)
+    return form, columns
 
 
 def mentions_labels(sparql: str) -> bool:
@@ -74,7 +117,7 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
         elif text == "}" and outer:
             state = outer.pop()
         elif kind == "bracket" and state == "projection":
-            depth += 1 if text == "(" else -1
+            depth += (text == "(") - (text == ")")
         elif kind == "variable" and text[1:] in terms:
             term = terms[text[1:]]
             if state == "projection" and depth == 0:
@@ -149,13 +192,13 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
     return terms
 
 
-def syntax_error(sparql: str) -> str | None:
-    """Where and why a query does not parse, with the line marked; None where it does."""
-    try:
-        ox.Store().query(sparql, prefixes=PREFIXES)
-    except SyntaxError as error:
-        reason = str(error)
-    else:
+def syntax_error(sparql: str, reason: str | None = None) -> str | None:
+    """Where and why a query does not parse, with the line marked; None where it does.
+
+    :param reason: what the engine said, where it was asked. Without it the engine is asked in a process of its own, on
+        no facts, because it cannot parse a query without beginning to evaluate it.
+    """
+    if reason is None and (reason := _reason(sparql)) is None:
         return None
     place = re.match(r"error at (\d+):(\d+): (.*)", reason, re.DOTALL)
     line, column, expected = (int(place[1]), int(place[2]), place[3]) if place else (1, 1, reason)
@@ -171,3 +214,16 @@ def syntax_error(sparql: str) -> str | None:
     marked = (sparql.splitlines() or [""])[line - 1 : line]
     pointer = "".join(f"\n  {text}\n  {' ' * (column - 1)}^" for text in marked)
     return f"SPARQL syntax error at line {line}, column {column}: {expected}{pointer}"
+
+
+def _reason(sparql: str) -> str | None:
+    process = QueryProcess(ox.Store())
+    try:
+        process.query(sparql, None, None, Limits(timeout=5))
+    except SyntaxError as error:
+        return str(error)
+    except (InputError, RuntimeError):  # it parses, and asks for too much or for another server
+        pass
+    finally:
+        process.kill()
+    return None

@@ -19,8 +19,10 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import ABOUT, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
+from .answers import Answer
 from .files import DEFAULT_GRAPH
-from .quads import Answer, Completion, label_quad, unnamed
+from .limits import Limits, refuse_addresses
+from .quads import Completion, label_quad, unnamed
 from .query_process import QueryProcess
 from .reading import FactFile
 from .sparql import syntax_error
@@ -49,12 +51,13 @@ class Store(Protocol):
         sparql: str,
         default: Sequence[str] | None = None,
         named: Sequence[str] | None = None,
-        timeout: float | None = None,
+        limits: Limits | None = None,
     ) -> Answer:
         """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
         "" among the IRIs of `default` is the store's own default graph. Where both are None, they are what the query's
-        FROM says, else what the store makes of them. InputError when the answer takes longer than `timeout` seconds.
+        FROM says, else what the store makes of them. InputError when the answer goes beyond the limits; None is for
+        what this package asks itself.
         """
         ...
 
@@ -174,11 +177,13 @@ class LocalStore:
         sparql: str,
         default: Sequence[str] | None = None,
         named: Sequence[str] | None = None,
-        timeout: float | None = None,
+        limits: Limits | None = None,
     ) -> Answer:
         try:
-            if timeout is not None:
-                return self._in_process().query(sparql, default, named, timeout)
+            if limits is not None and limits.given:
+                return self._in_process().query(sparql, default, named, limits)
+            if limits is not None and not limits.service:
+                refuse_addresses(sparql, PREFIXES)
             return self._quads.query(
                 sparql,
                 prefixes=PREFIXES,
@@ -186,7 +191,7 @@ class LocalStore:
                 named_graphs=None if named is None else [ox.NamedNode(iri) for iri in named],
             )
         except SyntaxError as error:
-            raise InputError(syntax_error(sparql) or str(error)) from None
+            raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         store = self._quads

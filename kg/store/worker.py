@@ -3,13 +3,19 @@
 It is run as a file and imports nothing of gumption, so that it starts in a few hundredths of a second. Its argument is
 the folder of a graph on disk; without one it reads the quads of a graph in memory from its input, in frames. A frame
 is its length (8 bytes, big-endian) and that many bytes; one of no bytes ends the quads.
+
+What stands here of SERVICE is used in the process of the graph, too.
 """
 
 import io
 import json
+import os
+import re
 import signal
 import struct
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import IO, Any
 
 import pyoxigraph as ox
@@ -51,9 +57,62 @@ class Frames(io.RawIOBase):
         return len(part)
 
 
+_ASKING = re.compile("service", re.IGNORECASE), re.compile("service|load", re.IGNORECASE)  # a query, an update
+_SPACE = r"(?:\s|#[^\n]*\n)*"
+_ADDRESS = re.compile(rf"{_SPACE}(?:silent\b)?{_SPACE}(<[^>]*>|[^\s{{]+){_SPACE}(\{{)?", re.IGNORECASE)
+
+
+def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> str | None:
+    """The address (or the variable) that a query asks with SERVICE, or an update also with LOAD; None without either.
+
+    The engine's own parser decides: with other letters in place of the word, what is a string, a name or a comment
+    still parses, and a clause does not. A text without a clause may be evaluated here, on no facts. Raises SyntaxError
+    for one that does not parse in any case.
+    """
+    words = _ASKING[update]
+    if not words.search(sparql):
+        return None
+    without = words.sub(lambda word: "z" * len(word[0]), sparql)
+    store = ox.Store()
+    try:
+        (store.update if update else store.query)(without, prefixes=dict(prefixes))
+    except SyntaxError as error:
+        place = re.match(r"error at (\d+):(\d+)", str(error))
+        lines = sparql.split("\n")
+        stuck = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1 if place else 0
+        for clause in words.finditer(sparql):
+            # The engine does not say in all cases how far it came: then what looks like a clause is one.
+            address = _ADDRESS.match(sparql, clause.end())
+            here = clause.start() <= stuck and not sparql[clause.end() : stuck].strip()
+            if address and (here or address[2] or clause[0].lower() == "load"):
+                return address[1]
+        raise
+    except (OSError, RuntimeError):  # it parses, and fails on no facts
+        pass
+    return None
+
+
+def memory_size() -> int | None:
+    """The bytes of address space that this process has, None where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return None
+
+
+def limit_memory(most: int) -> None:
+    """Let this process have at most so many bytes of address space."""
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
 def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
     """What kind of answer it is, or of error, and its text."""
     try:
+        if not request["service"] and (address := address_asked(request["sparql"], request["prefixes"])):
+            return "service", address.encode()
         found = store.query(
             request["sparql"],
             prefixes=request["prefixes"],
@@ -68,6 +127,8 @@ def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
         return "syntax", str(error).encode()
     except (OSError, RuntimeError) as error:
         return "failure", str(error).encode()
+    except MemoryError:
+        return "memory", b""
 
 
 def main() -> None:
@@ -76,6 +137,7 @@ def main() -> None:
     else:
         store = ox.Store()
         store.bulk_load(io.BufferedReader(Frames(sys.stdin.buffer), 1 << 20), ox.RdfFormat.N_QUADS)
+    size = memory_size()
     write_frame(sys.stdout.buffer, b"ready")
     sys.stdout.buffer.flush()
     while True:
@@ -83,7 +145,9 @@ def main() -> None:
             request = json.loads(read_frame(sys.stdin.buffer))
         except EOFError:
             return
-        if hasattr(signal, "setitimer"):
+        if size is not None:
+            limit_memory(size + request["memory"])
+        if hasattr(signal, "setitimer") and request["timeout"] is not None:
             # Ends this process even when the one that waits for it, and would kill it, is gone.
             signal.setitimer(signal.ITIMER_REAL, request["timeout"] + 1)
         kind, text = answer(store, request)

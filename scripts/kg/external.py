@@ -36,7 +36,7 @@ SkipBad = Annotated[int, typer.Option(min=0, help="How many malformed lines of a
     epilog='Example: gumption kg import conceptnet "$(gumption data fetch conceptnet)" --out runs/conceptnet'
 )
 def conceptnet(
-    file: Annotated[Path, typer.Argument(help="Assertions (.csv) or the tab form (.tsv), plain or gzip.")],
+    file: Annotated[Path, typer.Argument(help="Assertions (.csv) or the tab form (.tsv), plain or .gz, .bz2, .xz.")],
     out: Out,
     update: Update = None,
     graph: Annotated[str, typer.Option(help="Name of the graph.")] = "conceptnet",

@@ -56,19 +56,24 @@ def query(
     sparql: Annotated[str, typer.Argument(help="SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.")],
     bind: Annotated[list[str] | None, typer.Option(help="VARIABLE=LABEL; may be repeated.")] = None,
     timeout: Timeout = None,
+    memory_limit: Annotated[float | None, typer.Option(help="How many megabytes the query may take.")] = None,
+    allow_service: Annotated[
+        bool, typer.Option("--allow-service", help="Let SERVICE in the query ask other servers.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Ask a graph a question in SPARQL. It is opened for reading only."""
     from gumption.data import InputError
 
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
-    if "timeout" in labels:
-        raise InputError("--bind timeout: call the variable something else, because --timeout is another thing")
+    for name in sorted({"timeout", "memory_limit", "allow_service"}.intersection(labels)):
+        option = name.replace("_", "-")
+        raise InputError(f"--bind {name}: call the variable something else, because --{option} is another thing")
     graph, name = open_graph(source, timeout=timeout)
     with graph:
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
-        answer = graph.query(sparql, **labels)
+        answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
     if as_json:
         print_json(answer)
     elif isinstance(answer, bool):

@@ -32,6 +32,7 @@ def content(run_dir: Path) -> dict[str, Any]:
     metrics and final figures."""
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
+    del meta["sha256"]  # of the time, too
     lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
     final = json.loads((run_dir / "final.json").read_text())
     for timed in (*lines, final, meta["progress"]):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,9 @@ def test_what_was_saved_comes_back(folder: Path) -> None:
 
 def test_it_is_two_files_that_others_can_read(folder: Path) -> None:
     assert sorted(file.name for file in folder.iterdir()) == ["checkpoint.json", "tensors.safetensors"]
-    assert json.loads((folder / "checkpoint.json").read_text(encoding="utf-8")) == META
+    content = json.loads((folder / "checkpoint.json").read_text(encoding="utf-8"))
+    assert content.pop("sha256").keys() == {"checkpoint.json", "tensors.safetensors"}
+    assert content == META
     assert torch.equal(load_file(folder / "tensors.safetensors")["w"], OLD["w"])
     assert folder.stat().st_mode & 0o777 == 0o755
 
@@ -144,6 +147,31 @@ def test_a_file_cut_short_is_refused(folder: Path) -> None:
     (folder / "tensors.safetensors").write_bytes(whole[:-4])
     with pytest.raises(InputError, match="the checkpoint is damaged"):
         load_checkpoint(folder, "test/1")
+
+
+@pytest.mark.parametrize("file", ["tensors.safetensors", "checkpoint.json"])
+def test_every_changed_byte_is_seen(folder: Path, file: str) -> None:
+    whole = (folder / file).read_bytes()
+    for place in range(len(whole)):
+        (folder / file).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        if file == "checkpoint.json" and whole[place : place + 1].isspace():
+            continue  # between values some other signs mean the same
+        with pytest.raises(InputError, match=re.escape(str(folder))):
+            load_checkpoint(folder, "test/1")
+
+
+def test_files_of_two_checkpoints_are_no_checkpoint(folder: Path) -> None:
+    save_checkpoint(folder.parent / "other", {"w": OLD["w"] + 1}, META)
+    os.replace(folder.parent / "other" / "tensors.safetensors", folder / "tensors.safetensors")
+    with pytest.raises(InputError, match=r"tensors.safetensors is not the file that was written"):
+        load_checkpoint(folder, "test/1")
+
+
+def test_a_checkpoint_from_before_the_hashes_is_read(folder: Path) -> None:
+    (folder / "checkpoint.json").write_text(json.dumps(META))
+    assert load_checkpoint(folder, "test/1")[1] == META
+    save_checkpoint(folder, OLD, {**META, "sizes": {10: "a", 2: "b"}})
+    assert load_checkpoint(folder, "test/1")[1]["sizes"] == {"10": "a", "2": "b"}
 
 
 @pytest.mark.parametrize("file", ["tensors.safetensors", "checkpoint.json"])

@@ -45,6 +45,7 @@ def content(run_dir: Path) -> dict[str, object]:
     """All bits of a run that do not tell the time."""
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
+    del meta["sha256"]  # of the time, too
     final = json.loads((run_dir / "final.json").read_text())
     for part in (meta, final, *meta["lines"]):
         for name in ("wall_s", "steps_per_s", "seconds"):

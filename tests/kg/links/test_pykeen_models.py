@@ -158,6 +158,7 @@ def test_a_changed_structure_is_refused(results, where: str, value: object, mess
 def test_a_checkpoint_with_a_foreign_class_is_refused(results, tmp_path: Path) -> None:
     PyKEENPredictor.from_result(results("TransE")[0]).save(tmp_path / "model")
     meta = json.loads((tmp_path / "model/checkpoint.json").read_text())
+    del meta["sha256"]  # as before checkpoints had it
     for change, message in (
         ({"class": "torch.nn.modules.linear.Identity"}, "Identity is not a model of PyKEEN's"),
         ({"parameters": ["none"]}, r"model: the model cannot be built again \('none'\)"),

@@ -206,7 +206,7 @@ def test_the_timeout_of_a_graph_holds_for_each_query(tmp_path):
     with pytest.raises(InputError, match=r"took longer than 0\.2 seconds"):
         graph.query(ENDLESS)
     with pytest.raises(InputError, match="the query could not be evaluated"):
-        graph.query("SELECT * { SERVICE <http://127.0.0.1:1/query> { ?s ?p ?o } }", timeout=20)
+        graph.query("SELECT * { SERVICE <http://127.0.0.1:1/query> { ?s ?p ?o } }", timeout=20, allow_service=True)
     graph.close()
 
 

@@ -1,0 +1,70 @@
+"""What a query may take and do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gumption.data import InputError
+
+from .worker import address_asked
+
+MEMORY_LIMIT = 2_048  # megabytes, where a query is limited at all
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What somebody else's query may take and do.
+
+    :ivar timeout: seconds, None for as many as it needs.
+    :ivar memory: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
+    :ivar service: whether SERVICE may ask other servers.
+    :raises InputError: a limit that is not more than 0.
+    """
+
+    timeout: float | None = None
+    memory: float | None = None
+    service: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, unit in (("timeout", self.timeout, "seconds"), ("memory_limit", self.memory, "megabytes")):
+            if value is not None and not value > 0:
+                raise InputError(f"{name}={value}: it has to be more than 0 {unit}")
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a limit to keep."""
+        return self.timeout is not None or self.memory is not None
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory in bytes."""
+        return int((self.memory or MEMORY_LIMIT) * 1_000_000)
+
+    def otherwise(self, general: "Limits") -> "Limits":
+        """These limits, and the general ones where nothing is said."""
+        return Limits(
+            general.timeout if self.timeout is None else self.timeout,
+            general.memory if self.memory is None else self.memory,
+            self.service,
+        )
+
+
+def refuse_addresses(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> None:
+    """InputError for a query that asks another server, or an update that reads from one; SyntaxError for neither."""
+    if address := address_asked(sparql, prefixes, update):
+        raise InputError(refused_service(address))
+
+
+def refused_service(address: str) -> str:
+    """Why a query that asks another server is refused."""
+    return (
+        f"that asks another server, {address}: where a query may use SERVICE, allow it with query(..., "
+        "allow_service=True), on the command line with --allow-service"
+    )
+
+
+def too_much(limits: Limits) -> str:
+    """Why a query was stopped that took too much memory."""
+    return (
+        f"the query took more than {limits.memory_bytes / 1e6:,.0f} MB of memory and was stopped: ask for less, or "
+        "allow more (memory_limit, on the command line --memory-limit)"
+    )
