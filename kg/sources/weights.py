@@ -46,9 +46,10 @@ def weighted_relation(relation: str, weight: float) -> str:
 def describe_relation(weighted: str) -> list[Triple]:
     """The two facts that say what such a relation means."""
     relation, weight = _parse(weighted)
+    number = np.format_float_positional(np.float32(weight), trim="-")  # as Oxigraph writes it, which keeps it a number
     return [
         (weighted, _SUB_PROPERTY, label_to_iri(relation, RELATION)),
-        (weighted, "weight", f'"{weight}"^^<{_FLOAT}>'),
+        (weighted, "weight", f'"{number}"^^<{_FLOAT}>'),
     ]
 
 

@@ -28,6 +28,9 @@ _PYTHON = {
 }
 
 
+OPEN = ("g", "own", "base")  # columns of this package's own queries that may have no value
+
+
 class Rows:
     """The rows that an endpoint sent: like ox.QuerySolutions, with InputError where they turn out to be broken.
 
@@ -37,11 +40,11 @@ class Rows:
     def __init__(self, rows: ox.QuerySolutions, broken: str, own: bool) -> None:
         """
         :param broken: what the message of an error begins with.
-        :param own: whether this package asked: its columns are bound but for ?g and ?own, and ?n and ?i are numbers.
+        :param own: whether this package asked: its columns are bound but for those of OPEN, and ?n and ?i are numbers.
         """
         self.names = [variable.value for variable in rows.variables]
         self._rows, self._broken = rows, broken
-        self._bound = [name for name in self.names if own and name not in ("g", "own")]
+        self._bound = [name for name in self.names if own and name not in OPEN]
 
     def __iter__(self) -> "Rows":
         return self

@@ -67,7 +67,7 @@ class Selection:
         if self._store.stale:
             self._refresh()
         rows = self.select(
-            f"SELECT ?g ?own ?base ?any {{ {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} "
+            f"SELECT ?g ?own ?base {{ {{ GRAPH ?g {{}} OPTIONAL {{ GRAPH <{LABELS}> {{ ?g rdfs:label ?own }} }} "
             f"OPTIONAL {{ GRAPH <{LABELS}> {{ ?g <{BASE}> ?base }} }} }} "
             "UNION { SELECT ?any { ?any ?p ?o } LIMIT 1 } }"
         )

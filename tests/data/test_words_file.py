@@ -117,7 +117,7 @@ def test_a_bad_book(tmp_path: Path, glove: Path, name: str, content: str, messag
         ("other.txt", b"zebra 1 2 3\n", "has none of the"),
         ("not.zip", b"rain", "cannot read word vectors"),
         ("not.json", b"rain", "cannot read word vectors"),
-        ("not.txt.gz", b"rain", "cannot read word vectors"),
+        ("not.txt.gz", b"\x1f\x8b rain", "cannot read word vectors"),
     ],
 )
 def test_a_bad_source(tmp_path: Path, book: Path, name: str, content: bytes, message: str) -> None:

@@ -187,7 +187,7 @@ def copied(folder: Path, to: Path) -> Path:
         ("training_triples/relation_to_id.tsv.gz", None, "relation_to_id.tsv.gz: cannot be read"),
         ("trained_model.pkl", b"", "not a model that torch.save wrote"),
         ("trained_model.pkl", b"\x80\x05N.", "not a model that torch.save wrote"),
-        ("training_triples/entity_to_id.tsv.gz", b"id\tlabel\n", "entity_to_id.tsv.gz: cannot be read"),
+        ("training_triples/entity_to_id.tsv.gz", b"\x1f\x8b id\tlabel\n", "entity_to_id.tsv.gz: cannot be read"),
         ("training_triples/entity_to_id.tsv.gz", "a\tb\n", "expected two columns, id and label"),
         ("training_triples/entity_to_id.tsv.gz", "id\tlabel\n1\tx\n", "the ids are not 0 to 0"),
         ("training_triples/entity_to_id.tsv.gz", "id\tlabel\n0\tx\n", "the model has 11 entities and 2 relations"),

@@ -82,7 +82,7 @@ def test_a_file_that_is_broken_at_its_end_leaves_nothing(graph, tmp_path, ending
         graph.load_file(tmp_path / f"x.{ending}")
     assert graph.graphs() == {}
     (tmp_path / "cut.nt.gz").write_bytes(gzip.compress(TEXT.encode())[:-20])
-    with pytest.raises(InputError, match=r"cannot read .*cut\.nt\.gz: the gzip file is cut off"):
+    with pytest.raises(InputError, match=r"cannot read .*cut\.nt\.gz: the compressed file is cut off"):
         graph.load_file(tmp_path / "cut.nt.gz")
     assert graph.graphs() == {}
     (tmp_path / "x.nt").write_text(TEXT + "oops\n")

@@ -16,7 +16,7 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 
 JSON = "application/sparql-results+json"
-NO_GRAPHS = b'{"head": {"vars": ["g", "own"]}, "results": {"bindings": []}}'
+NO_GRAPHS = b'{"head": {"vars": ["g", "own", "base"]}, "results": {"bindings": []}}'
 
 
 @dataclass
@@ -109,11 +109,11 @@ NONSENSE = {
     "cut": ROW,
     "a boolean": b'{"head": {}, "boolean": true}',
     "another column": ROW + b"]}}",
-    "no rows": b'{"head": {"vars": ["n", "g", "own", "s", "p", "o", "key", "text", "i"]}, "results": {"bindings": []}}',
-    "rows of other kinds": b'{"head": {"vars": ["n", "g", "own", "s", "p", "o", "key", "text", "i"]}, "results": '
+    "no rows": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": {"bindings": []}}',
+    "rows of other kinds": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
     b'{"bindings": [{"g": {"type": "uri", "value": "urn:gumption:graph:a"}, "i": {"type": "literal", "value": "many"}, '
     b'"n": {"type": "literal", "value": "many"}}]}}',
-    "an empty row": b'{"head": {"vars": ["n", "g", "own", "s", "p", "o", "key", "text", "i"]}, "results": '
+    "an empty row": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
     b'{"bindings": [{}]}}',
 }
 
@@ -225,5 +225,5 @@ def test_rdflib_takes_no_password_elsewhere():
             list(graph.dataset.query(SELECT))
         assert two.asked == []
         graph.dataset.update("DROP GRAPH <urn:a>")
-        assert two.asked == [("/update", None)]
+        assert set(two.asked) == {("/update", None)}
         graph.close()
