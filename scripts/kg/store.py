@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph
+from .sources import FILES, READ, Source, Timeout, Update, changed_graph, open_graph
 
 app = typer.Typer()
 
@@ -16,7 +16,7 @@ def load(
     place: Annotated[
         str, typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; made if not there.")
     ],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {FILES}, or several.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")],
     graph: Annotated[str | None, typer.Option(help="Where facts go that a file puts in no named graph.")] = None,
     columns: Annotated[
         str | None,
