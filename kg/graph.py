@@ -100,7 +100,10 @@ class KnowledgeGraph:
         self, path: str | os.PathLike[str], graph: str | None = None, *, skip_bad: int = 0,
         columns: str | Sequence[str | int] | None = None, header: bool | None = None,
     ) -> int:  # fmt: skip
-        """Add the facts of a .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv file, also gzipped; how many were new.
+        """Add the facts of a file; how many were new.
+
+        Its ending says what it is: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt (as
+        TSV) or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 and remote contexts of JSON-LD are refused.
 
         `columns` says where a TSV or CSV file has subject, relation, object and perhaps graph: by the names in its
         header, or by numbers from 1 on ("item,rel,3"); without it these are all its columns, in this order or, after a
@@ -137,15 +140,15 @@ class KnowledgeGraph:
     def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
         """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.
 
-        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz. Turtle and
-        N-Triples have no named graphs and hold the union. TSV and CSV have no place for what is said about graphs,
-        which then stands beside them in FILE.license. The file appears when it is complete.
+        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz, .bz2 or
+        .xz. Turtle and N-Triples have no named graphs and hold the union. TSV and CSV have no place for what is said
+        about graphs, which then stands beside them in FILE.license. The file appears when it is complete.
         """
         path = Path(path)
         names = list(self.graphs()) if graph is None else [graph]
         about = {name: said for name in names if (said := self.annotations(name))}
         with uncollected():
-            if graph is not None or file_format(path).names_graphs:
+            if graph is not None or file_format(path, write=True).names_graphs:
                 facts = {name: self._sorted(name) for name in names}
             else:
                 facts = {DEFAULT_GRAPH: self._sorted(None)}

@@ -94,6 +94,7 @@ class ComplEx(LinkPredictor):
         precision: str = "float32",
         valid_every: int = 10,
         patience: int | None = None,
+        known: Facts = (),
         words: "WordVectors | None" = None,
         word_mode: str = "add",
         word_dropout: float = 0.3,
@@ -118,6 +119,8 @@ class ComplEx(LinkPredictor):
             where some queries have very many answers.
         :param precision: of the products with all entities: "float32", "tf32" (on a GPU that has it) or "bfloat16".
         :param patience: stop after so many looks at `valid` without a better MRR; None never stops.
+        :param known: other true facts, left out when `valid` is ranked, as those trained on are; some may have labels
+            that the model does not learn.
         :param words: word vectors. An entity is then a free embedding with a projection of its word's vector, and one
             without facts (of a wider `vocabulary`, or added by `extended`) is the projection alone. Labels without a
             vector are an error.
@@ -125,7 +128,7 @@ class ComplEx(LinkPredictor):
         :param word_dropout: share of the entities whose free embedding is left out in a step, so that words carry
             what they can.
         :param checkpoint: a folder for the state of the training, written every `checkpoint_seconds` and at the end;
-            where it has one, training goes on from there, to the same bits on a CPU. More epochs may be asked for.
+            where it has one, training goes on from there, to the same bits on a CPU, until there are `epochs` in all.
         :param progress: show a bar on a terminal.
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
@@ -137,7 +140,10 @@ class ComplEx(LinkPredictor):
         looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
         if looked_at is not None and not len(looked_at):
             raise InputError("there are no test facts to rank in `valid`; leave it out or give some")
-        run = _Run(vocabulary, ids, settings, looked_at, words, pick_device(device))
+        others = to_ids(vocabulary, known, skip=True)
+        if looked_at is None and len(others):
+            raise InputError("`known` is left out when `valid` is ranked: give `valid`, too")
+        run = _Run(vocabulary, ids, settings, looked_at, others, words, pick_device(device))
         if checkpoint is not None:
             run.keep_in(checkpoint, checkpoint_seconds)
         return run.train(progress)
@@ -202,11 +208,13 @@ class _Run:
         ids: np.ndarray,
         settings: TrainingSettings,
         valid: np.ndarray | None,
+        known: np.ndarray,
         words: "WordVectors | None",
         device: torch.device,
     ) -> None:
         self.vocabulary, self.settings = vocabulary, settings
-        self.known = vocabulary, ids
+        self.others = known
+        self.known = vocabulary, np.concatenate([ids, known])
         self.valid = None if valid is None else (vocabulary, valid)
         self.learned = np.arange(len(vocabulary.entities))
         self.vectors: np.ndarray | None = None
@@ -241,6 +249,10 @@ class _Run:
             listed = ", ".join(f"{name} {theirs.get(name)!r} there, {ours[name]!r} here" for name in differing)
             raise InputError(f"{folder} is the state of training with other settings: {listed}")
         self.training.restore(tensors, meta)
+        if self.training.epoch > self.settings.epochs:
+            raise InputError(
+                f"{folder} has gone through {self.training.epoch} epochs: give at least as many, or remove it"
+            )
         self.history, self.best_mrr, self.stale = meta["history"], meta["best_mrr"], meta["stale"]
         self.best = {name[5:]: tensor for name, tensor in tensors.items() if name.startswith("best.")}
 
@@ -324,11 +336,16 @@ class _Run:
         held.agreed(0.0)  # no process goes on before the state is there
 
     def _comparable(self) -> dict[str, Any]:
-        """What must be the same to go on: all settings but the number of epochs and the patience, and what is looked
-        at, because the best so far is best by that."""
+        """What must be the same to go on: all settings but the number of epochs and the patience, what is looked at and
+        what is left out then, because the best so far is best by that."""
         same = {name: value for name, value in asdict(self.settings).items() if name not in ("epochs", "patience")}
-        valid = None if self.valid is None else hashlib.sha256(np.unique(self.valid[1], axis=0).tobytes()).hexdigest()
-        return {**same, "valid": valid}
+        valid = None if self.valid is None else _hash(self.valid[1])
+        return {**same, "valid": valid, "known": _hash(self.others) if len(self.others) else None}
+
+
+def _hash(ids: np.ndarray) -> str:
+    """sha256 (hex) of facts as a set."""
+    return hashlib.sha256(np.unique(ids, axis=0).tobytes()).hexdigest()
 
 
 def _arrays(

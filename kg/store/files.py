@@ -1,4 +1,6 @@
-"""Files of facts, as they are named and written: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also gzipped.
+"""Files of facts, as they are named and written: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also compressed.
+
+N3, RDF/XML and JSON-LD are only read.
 
 TSV has one fact a line, `subject relation object [graph]`, separated by tabs; a tab, line break or backslash within a
 label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by commas, cells quoted where they need it
@@ -8,9 +10,11 @@ carry each name's rdfs:label, for other programs; reading leaves those out again
 node of a file becomes an IRI, the same one each time the file is read.
 """
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,9 +40,20 @@ _RDF = {
     ".trig": ox.RdfFormat.TRIG,
     ".ttl": ox.RdfFormat.TURTLE,
 }
+_READ_ONLY = {
+    ".n3": ox.RdfFormat.N3,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML,
+    ".xml": ox.RdfFormat.RDF_XML,
+    ".jsonld": ox.RdfFormat.JSON_LD,
+}
+LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 _TSV = (".tsv", ".txt")
 _CSV = ".csv"
-ENDINGS = f"{', '.join((*_RDF, *_TSV))} or {_CSV}, each also with .gz"
+_PACKED = (".gz", ".bz2", ".xz")
+_EACH = f"each also with {_PACKED[0]}, {_PACKED[1]} or {_PACKED[2]}"
+WRITTEN = f"{', '.join((*_RDF, *_TSV))} or {_CSV}, {_EACH}"
+READ = f"{', '.join((*_RDF, *_READ_ONLY, *_TSV))} or {_CSV}, {_EACH}"
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\ufeff": "\\uFEFF"}
 _TABLE = str.maketrans(_ESCAPES)
 UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
@@ -46,11 +61,11 @@ UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file's ending stands for: an RDF format, None for a table; a table as CSV or TSV; gzipped or not."""
+    """What a file's ending stands for: an RDF format, None for a table; a table as CSV or TSV; how it is compressed."""
 
     rdf: ox.RdfFormat | None
     csv: bool
-    gzipped: bool
+    packed: str  # .gz, .bz2, .xz or nothing
 
     @property
     def names_graphs(self) -> bool:
@@ -59,19 +74,32 @@ class FileFormat:
 
     def open(self, path: Path) -> BinaryIO:
         """The file for reading."""
-        lines = self.rdf not in (ox.RdfFormat.TURTLE, ox.RdfFormat.TRIG)
-        return open_packed(path, lines=lines, by_name=True)
+        return open_packed(path, lines=self.rdf is None or self.rdf in LINE_FORMATS, by_name=True)
 
 
-def file_format(path: Path) -> FileFormat:
-    """What a file's ending stands for; InputError for an unknown one."""
-    gzipped = path.suffix == ".gz"
-    ending = path.with_suffix("").suffix if gzipped else path.suffix
+def file_format(path: Path, *, write: bool = False) -> FileFormat:
+    """What a file's ending stands for; InputError for an unknown one, to `write` also for one that is only read."""
+    packed, ending = _endings(path)
     if ending in _TSV or ending == _CSV:
-        return FileFormat(None, ending == _CSV, gzipped)
-    if ending not in _RDF:
-        raise InputError(f"{path}: a graph's file ends in {ENDINGS}; this one ends in {path.suffix!r}")
-    return FileFormat(_RDF[ending], False, gzipped)
+        return FileFormat(None, ending == _CSV, packed)
+    if write and ending in _READ_ONLY:
+        raise InputError(f"{path}: {ending} files are only read; a graph is written to {WRITTEN}")
+    form = {**_RDF, **_READ_ONLY}.get(ending)
+    if form is None:
+        raise InputError(
+            f"{path}: a graph's file ends in {WRITTEN if write else READ}; this one ends in {path.suffix!r}"
+        )
+    return FileFormat(form, False, packed)
+
+
+def is_rdf(path: Path) -> bool:
+    """Whether a file's ending is that of an RDF format."""
+    return _endings(path)[1] in {**_RDF, **_READ_ONLY}
+
+
+def _endings(path: Path) -> tuple[str, str]:
+    """How it is compressed, and the ending before that."""
+    return (path.suffix, path.with_suffix("").suffix) if path.suffix in _PACKED else ("", path.suffix)
 
 
 def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About) -> None:
@@ -80,15 +108,15 @@ def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About
     The file is written beside `path` and renamed once it is complete. A table's statements about its graphs are written
     first, so that the facts never lie there without their licence.
     """
-    form = file_format(path)
+    form = file_format(path, write=True)
     if form.rdf is None:
         beside = sidecar(path)
         if text := sidecar_text(about):
-            with _whole(beside, gzipped=False) as out:
+            with _whole(beside, packed="") as out:
                 out.write(text.encode())
         elif beside.exists():
             raise InputError(f"{beside} is there and says what holds for an older {path.name}: move it away first")
-    with _whole(path, form.gzipped) as out:
+    with _whole(path, form.packed) as out:
         if form.rdf is None:
             rows = _rows(graphs)
             out.writelines(_csv_lines(rows) if form.csv else _tsv_lines(rows))
@@ -132,12 +160,20 @@ def _escape(label: str) -> str:
 
 
 @contextmanager
-def _whole(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
-    """A file to write that appears at `path` when it is complete, or not at all."""
+def _whole(path: Path, packed: str) -> Iterator[IO[bytes]]:
+    """A file to write that appears at `path` when it is complete, or not at all; `packed` is how it is compressed."""
     with whole_file(path) as beside, beside.open("wb") as out:
-        if gzipped:
-            # Neither name nor time in the header: the same facts give the same bytes.
-            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
-                yield packed  # pyright: ignore[reportReturnType]
-        else:
+        if not packed:
             yield out
+            return
+        with _compressed(out, packed) as inner:
+            yield inner
+
+
+def _compressed(out: IO[bytes], packed: str) -> IO[bytes]:
+    if packed == ".bz2":
+        return bz2.BZ2File(out, "wb")  # pyright: ignore[reportReturnType]
+    if packed == ".xz":
+        return lzma.LZMAFile(out, "wb")  # pyright: ignore[reportReturnType]
+    # Neither name nor time in the header: the same facts give the same bytes.
+    return gzip.GzipFile("", "wb", 6, out, mtime=0)  # pyright: ignore[reportReturnType]

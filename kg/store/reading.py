@@ -1,4 +1,4 @@
-"""Facts out of files of any length, a block at a time: N-Triples, N-Quads, Turtle, TriG, TSV and CSV, also gzipped."""
+"""Facts out of files of any length, a block at a time; JSON-LD is read whole."""
 
 import hashlib
 import itertools
@@ -27,14 +27,14 @@ from gumption.kg.vocabulary import (
 )
 
 from .about import is_about, read_sidecar
-from .files import DEFAULT_GRAPH, UNESCAPES, file_format
+from .files import DEFAULT_GRAPH, LINE_FORMATS, UNESCAPES, file_format
 from .plain import PlainTriples
 from .quads import REMEMBERED, Quads
+from .xml_check import CheckedXml
 
 BLOCK = 1 << 20  # bytes
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
 _BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a node"
-_LINE_FORMATS = (ox.RdfFormat.N_TRIPLES, ox.RdfFormat.N_QUADS)
 
 
 class SkippedLines(Note):
@@ -59,7 +59,7 @@ class FactFile:
         self.format = file_format(path)
         if skip_bad < 0:
             raise InputError(f"skip_bad={skip_bad}: the number of bad lines to leave out is 0 or more")
-        if skip_bad and self.format.rdf is not None and self.format.rdf not in _LINE_FORMATS:
+        if skip_bad and self.format.rdf is not None and self.format.rdf not in LINE_FORMATS:
             raise InputError(
                 f"{path}: only N-Triples, N-Quads, TSV and CSV have one fact a line, so only there can bad lines be "
                 "skipped"
@@ -138,7 +138,8 @@ class FactFile:
         try:
             yield
         except SyntaxError as error:
-            raise InputError(f"{self.path}:{error.lineno or 1}: {error.msg}") from None
+            place = f"{self.path}:{error.lineno}" if error.lineno else self.path
+            raise InputError(f"{place}: {error.msg}") from None
         except OSError as error:
             raise InputError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -164,8 +165,13 @@ class FactFile:
                 yield number, fields
 
     def _parsed(self, stream: BinaryIO, form: ox.RdfFormat) -> Iterator[ox.Quad]:
-        if form not in _LINE_FORMATS:
-            for quad in ox.parse(stream, form):
+        if form not in LINE_FORMATS:
+            source = CheckedXml(stream) if form == ox.RdfFormat.RDF_XML else stream
+            for quad in ox.parse(source, form):  # pyright: ignore[reportArgumentType,reportCallIssue]
+                if form == ox.RdfFormat.N3 and not isinstance(quad.graph_name, ox.DefaultGraph):
+                    raise InputError(
+                        f"{self.path}: it has a formula, {{ ... }}: what is in braces is no fact; remove it"
+                    )
                 if isinstance(quad.object, ox.Triple):
                     problem = _BEYOND_RDF.format(quad.object)
                     raise InputError(f"{self.path}: {problem}")

@@ -219,8 +219,9 @@ def _is_conceptnet(path: Path) -> bool:
     """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
     from gumption.data import InputError
     from gumption.kg.sources.conceptnet import conceptnet_form
+    from gumption.kg.store.files import is_rdf
 
-    if path.name.removesuffix(".gz").endswith((".nq", ".nt", ".trig", ".ttl")):
+    if is_rdf(path):
         return False
     try:
         return bool(conceptnet_form(path))

@@ -31,6 +31,10 @@ def fit(
     valid: Annotated[str | None, typer.Option(help="Facts to stop by, GRAPH or GRAPH#NAME; the best is kept.")] = None,
     valid_every: Annotated[int, typer.Option(help="Epochs between two looks at --valid.")] = 10,
     patience: Annotated[int | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(help="True facts to leave out besides when --valid is ranked, GRAPH or GRAPH#NAME. Repeatable."),
+    ] = None,
     entities: Annotated[
         list[str] | None, typer.Option(help="GRAPH whose labels it shall know too, such as test facts. Repeatable.")
     ] = None,
@@ -46,7 +50,8 @@ def fit(
     """Fit the link predictor ComplEx on one named graph. Without #NAME it is the only one, recipe nodes apart.
 
     The state of the training is kept in a folder beside --out, OUT.training, until the model is complete: after a kill
-    the same command with --resume goes on from there. torchrun spreads the entities over processes and machines.
+    the same command with --resume goes on from there, until there are --epochs in all.
+    torchrun spreads the entities over processes and machines.
     """
     from gumption.data import InputError
     from gumption.kg.links.training_settings import TrainingSettings
@@ -57,7 +62,12 @@ def fit(
         "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision, "seed": seed,
     }  # fmt: skip
     TrainingSettings(**settings)  # refuses bad values before anything is read
+    if known and valid is None:
+        raise InputError("--known is left out when --valid is ranked: give --valid, too")
     state = out.with_name(f"{out.name}.training")
+    if resume and (out / "checkpoint.json").is_file():
+        _tell_complete(out, epochs, state)
+        return
     new_folder(out)
     if state.exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
@@ -67,6 +77,7 @@ def fit(
         vocabulary, ids = graph.arrays(name)
     facts = vocabulary.ids_to_triples(ids)
     held_out = None if valid is None else read_facts(valid, only=True)
+    true = [fact for place in known or () for fact in read_facts(place, only=False)]
     others = [fact for place in entities or () for fact in read_facts(place, only=False)]
     vocabulary = vocabulary.extended([*(held_out or ()), *others])
 
@@ -77,8 +88,8 @@ def fit(
     started = perf_counter()
     with processes(device) as (where, first):
         model = ComplEx.fit(
-            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, valid=held_out, words=vectors,
-            **settings,
+            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, valid=held_out, known=true,
+            words=vectors, **settings,
         )  # fmt: skip
     if not first:
         return
@@ -92,3 +103,19 @@ def fit(
         + (f", best valid MRR {max(looks):.4f}" if looks else "")
         + f"; written to {out}"
     )
+
+
+def _tell_complete(out: Path, epochs: int, state: Path) -> None:
+    """Say that a fit has nothing left to do, and remove what a kill at its very end left of its state."""
+    from gumption.data import InputError
+    from gumption.kg import ComplEx
+
+    model = ComplEx.load(out, device="cpu")
+    asked = model.origin["settings"]["epochs"]
+    if asked != epochs:
+        raise InputError(
+            f"{out} is complete with --epochs {asked}, and its state is not kept: fit {epochs} into a new folder"
+        )
+    if state.exists():
+        shutil.rmtree(state)
+    print(f"{out} is complete: {model.origin['history'][-1]['epoch']} epochs")

@@ -48,7 +48,7 @@ def infer(
 
         if not is_file:
             raise InputError(f"{place} is changed in place: leave out --out")
-        file_format(out)
+        file_format(out, write=True)
     known = read_rules(rules)
     graph, name = open_graph(source, update=update, read_only=explain is not None)
     with graph:

@@ -179,9 +179,24 @@ def _held_out(
 
     predictor = load_predictor(model)
     if not skip_unknown:
+        _check_entities(predictor, source, facts)
         return predictor, facts, others, 0
     ids = to_ids(predictor.vocabulary, facts, skip=True)
     return predictor, (predictor.vocabulary, ids), others, len(facts) - len(ids)
+
+
+def _check_entities(predictor: "LinkPredictor", source: str, facts: "list[tuple[str, str, str]]") -> None:
+    """InputError for entities that the predictor does not have."""
+    from gumption.data import InputError
+
+    seen = set(predictor.vocabulary.entities)
+    new = sorted({entity for subject, _, object_ in facts for entity in (subject, object_)} - seen)
+    if new:
+        has, them = ("has 1 entity", "it") if len(new) == 1 else (f"has {len(new)} entities", "them")
+        raise InputError(
+            f"{source} {has} that the model was not fitted on, such as {new[0]!r}: fit it with --entities {source} to "
+            f"give {them} a place, or leave their facts out with --skip-unknown"
+        )
 
 
 def _left_out(skipped: int) -> str:

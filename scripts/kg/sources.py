@@ -12,10 +12,11 @@ from .output import working
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
 
-FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz"
+FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # that are written, too
+READ = f".n3, .rdf, .owl, .xml, .jsonld, {FILES}"
 Source = Annotated[
     str,
-    typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; #NAME picks one graph."),
+    typer.Argument(metavar="GRAPH", help=f"A {READ}, a folder or an http address; #NAME picks one graph."),
 ]
 PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
@@ -48,7 +49,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
         with undone_if_new(file), KnowledgeGraph(place, update=update) as graph:
             yield graph
         return
-    file_format(file)
+    file_format(file, write=True)
     if update is not None or not file.exists() or anew:
         graph = KnowledgeGraph(update=update)
     else:
@@ -122,4 +123,4 @@ def check_place(place: str) -> None:
     from gumption.kg.store.files import file_format
 
     if Path(place).suffix and not Path(place).is_dir() and not is_address(place):
-        file_format(Path(place))
+        file_format(Path(place), write=True)

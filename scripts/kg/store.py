@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, Source, Timeout, Update, changed_graph, open_graph
+from .sources import FILES, READ, Source, Timeout, Update, changed_graph, only_graph, open_graph
 
 app = typer.Typer()
 
@@ -16,7 +16,7 @@ def load(
     place: Annotated[
         str, typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; made if not there.")
     ],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {FILES}, or several.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")],
     graph: Annotated[str | None, typer.Option(help="Where facts go that a file puts in no named graph.")] = None,
     columns: Annotated[
         str | None,
@@ -89,10 +89,24 @@ def query(
 @app.command(epilog="Example: gumption kg export runs/kg.nq#wordcraft/train --out train.tsv")
 def export(
     source: Source,
-    out: Annotated[Path, typer.Option(help=f"A {FILES}.")],
+    out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
+    valid_ratio: Annotated[float | None, typer.Option(help="Of a data set: share of valid.txt; 0.1.")] = None,
+    test_ratio: Annotated[float | None, typer.Option(help="Of a data set: share of test.txt; 0.1.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences."""
+    """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.
+
+    Where --out has no ending, one named graph is split at random into train.txt, valid.txt and test.txt, as PyKEEN and
+    others read them. Every entity and relation is in train.txt; manifest.json has shares, seed, counts and hashes.
+    """
+    from gumption.data import InputError
+
+    if not out.suffix:
+        _export_parts(source, out, valid_ratio, test_ratio, seed, as_json)
+        return
+    if (valid_ratio, test_ratio, seed) != (None, None, None):
+        raise InputError(f"{out}: --valid-ratio, --test-ratio and --seed are for a folder, a name without an ending")
     graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):
@@ -175,6 +189,21 @@ def content_hash(source: Source) -> None:
     graph, name = open_graph(source)
     with graph, working("hashing"):
         print(graph.content_hash(name))
+
+
+def _export_parts(
+    source: str, out: Path, valid: float | None, test: float | None, seed: int | None, as_json: bool
+) -> None:
+    from .split import write_parts
+
+    shares = {"valid": 0.1 if valid is None else valid, "test": 0.1 if test is None else test}
+    graph, name = open_graph(source)
+    with graph, working(f"writing {out}"):
+        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0)
+    if as_json:
+        print_json(manifest)
+        return
+    print(", ".join(f"{part} {number}" for part, number in manifest["facts"].items()) + f" facts written to {out}")
 
 
 def _shapes_file(shapes: str) -> Path:

@@ -106,6 +106,8 @@ def test_a_state_of_something_else_is_refused(tmp_path: Path) -> None:
         ComplEx.fit(facts(), epochs=2, checkpoint=state, **{**SETTINGS, "rank": 8, "seed": 1})
     with pytest.raises(InputError, match=r"with other settings: valid None there, '[0-9a-f]{64}' here"):
         ComplEx.fit(facts(), epochs=2, checkpoint=state, valid=VALID, **SETTINGS)
+    with pytest.raises(InputError, match="`known` is left out when `valid` is ranked: give `valid`, too"):
+        ComplEx.fit(facts(), epochs=2, known=VALID, **SETTINGS)
     assert (state / "checkpoint.json").read_bytes() == before
     tensors, meta = load_checkpoint(state, STATE)
     tensors["sum.entity"][0, 0] = torch.nan

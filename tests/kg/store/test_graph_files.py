@@ -119,7 +119,8 @@ def test_rdf_of_others_survives(tmp_path):
         (
             "x.xlsx",
             b"a,b,c\n",
-            "a graph's file ends in .nq, .nt, .trig, .ttl, .tsv, .txt or .csv, each also with .gz; this one ends in",
+            "a graph's file ends in .nq, .nt, .trig, .ttl, .n3, .rdf, .owl, .xml, .jsonld, .tsv, .txt or .csv, each "
+            "also with .gz, .bz2 or .xz; this one ends in",
         ),
     ],
 )

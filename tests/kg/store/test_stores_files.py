@@ -127,7 +127,7 @@ def test_bytes_that_are_no_text_can_be_skipped(tmp_path):
         ("x.nt.gz", gzip.compress(LINE.encode() * 99, mtime=0)[:-12], 0, "x.nt.gz: the compressed file is cut off"),
         ("x.nt.gz", LINE.encode(), 0, "x.nt.gz: Not a gzipped file"),
         ("x.nt.gz", gzip.compress(b"oops\n", mtime=0), 0, "x.nt.gz:1: "),
-        ("x.gz", b"", 0, "x.gz: a graph's file ends in .nq, .nt, .trig, .ttl, .tsv, .txt or .csv, each also with .gz"),
+        ("x.gz", b"", 0, "x.gz: a graph's file ends in .nq, .nt, .trig, .ttl, .n3, .rdf, .owl, .xml, .jsonld, .tsv"),
     ],
 )
 def test_files_that_cannot_be_loaded(graph, tmp_path, name, content, skip_bad, message):

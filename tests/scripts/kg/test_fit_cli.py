@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gumption.envs.wordcraft import facts
-from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary
+from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, evaluate_ranking
 
 NAMES = ["fire", "water", "earth", "air", "steam", "mud", "dust", "lava", "rain", "cloud"]
 TRAIN = [(a, "near", b) for i, a in enumerate(NAMES) for j, b in enumerate(NAMES) if 0 < (i - j) % 10 < 4]
@@ -88,6 +88,44 @@ def test_a_stopped_fit_goes_on_only_when_told(gumption) -> None:
     code, _, err = gumption(*FIT, "--out", "model")
     assert code == 2
     assert "model exists already: choose a new folder for the model" in err
+
+
+def test_validation_leaves_out_what_is_known_besides(gumption) -> None:
+    look = (*FIT, "--valid", "kg.nq#valid", "--valid-every", "6")
+    graph = KnowledgeGraph.load("kg.nq")
+    graph.add(HELD_OUT[:1], graph="valid")
+    graph.add([(HELD_OUT[0][0], "near", name) for name in NAMES], graph="others")
+    graph.add([("nobody", "near", "fire")], graph="others")
+    graph.save("kg.nq")
+    gumption.ok(*look, "--out", "alone")
+    gumption.ok(*look, "--out", "field", "--known", "kg.nq#others", "--known", "kg.nq#train")
+    alone, field = (ComplEx.load(name, device="cpu") for name in ("alone", "field"))
+    known = [fact for fact in graph.triples(graph="others") if fact[0] != "nobody"]
+    for model, filtered in ((alone, [TRAIN, HELD_OUT[:1]]), (field, [TRAIN, HELD_OUT[:1], known])):
+        expected = evaluate_ranking(model, HELD_OUT[:1], known=filtered)["mrr"]
+        assert model.origin["history"][-1]["valid_mrr"] == pytest.approx(expected)
+    assert field.origin["history"][-1]["valid_mrr"] > alone.origin["history"][-1]["valid_mrr"]
+    assert "nobody" not in field.vocabulary.entities
+    code, _, err = gumption(*FIT, "--out", "x", "--known", "kg.nq#others")
+    assert code == 2
+    assert "--known is left out when --valid is ranked: give --valid, too" in err
+
+
+def test_a_resumed_fit_has_so_many_epochs_in_all(gumption) -> None:
+    vocabulary = Vocabulary.from_triples(TRAIN)
+    begun = {"rank": 8, "device": "cpu", "vocabulary": vocabulary, "checkpoint": "model.training"}
+    ComplEx.fit(TRAIN, epochs=4, **begun)
+    code, _, err = gumption(*FIT, "--out", "model", "--resume", "--epochs", "3")
+    assert code == 2
+    assert "model.training has gone through 4 epochs: give at least as many, or remove it" in err
+    assert "6 epochs" in gumption.ok(*FIT, "--out", "model", "--resume")
+    assert len(ComplEx.load("model", device="cpu").origin["history"]) == 6
+    Path("model.training").mkdir()
+    assert gumption.ok(*FIT, "--out", "model", "--resume") == "model is complete: 6 epochs\n"
+    assert not Path("model.training").exists()
+    code, _, err = gumption(*FIT, "--out", "model", "--resume", "--epochs", "10")
+    assert code == 2
+    assert "model is complete with --epochs 6, and its state is not kept: fit 10 into a new folder" in err
 
 
 def test_bad_input_leaves_nothing(gumption) -> None:

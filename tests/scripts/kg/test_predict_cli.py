@@ -81,7 +81,7 @@ def test_calibrate_is_kept_with_the_model_and_used(gumption, folder: Path) -> No
     fit = ("calibrate", "calibrated", "--held-out", "kg.nq#test", "--known", "kg.nq#train")
     code, _, err = gumption(*fit)
     assert code == 2
-    assert "unknown entity 'fox'" in err
+    assert "kg.nq#test has 1 entity that the model was not fitted on, such as 'fox': fit it with --entities" in err
     report = json.loads(gumption.ok(*fit, "--skip-unknown", "--json"))
     assert report["skipped"] == 1
     assert report["after"]["likelihood"] > report["before"]["likelihood"]
@@ -100,7 +100,7 @@ def test_evaluate_tells_sides_and_relations(gumption) -> None:
     asked = ("evaluate", "model", "--test", "kg.nq#test", "--known", "kg.nq#train")
     code, _, err = gumption(*asked)
     assert code == 2
-    assert "unknown entity 'fox'" in err
+    assert "fit it with --entities kg.nq#test to give it a place, or leave their facts out with --skip-unknown" in err
     found = json.loads(gumption.ok(*asked, "--skip-unknown", "--json"))
     assert (found["facts"], found["skipped"]) == (len(HELD_OUT), 1)
     sides = found["by_side"]

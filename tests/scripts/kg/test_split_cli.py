@@ -1,0 +1,72 @@
+"""`gumption kg export` to the folder of a data set."""
+
+import hashlib
+import json
+
+import numpy as np
+
+from gumption.kg import KnowledgeGraph
+from gumption.scripts.parts import read_parts
+
+FACTS = [(f"thing {i}", f"r{i % 3}", f"thing {i * 7 % 50}") for i in range(50)]
+FACTS += [(f"thing {i}", "r0", f"thing {(i + 1) % 50}") for i in range(50)] + [("thing 1", "says", '"5, \\"x\\""@en')]
+
+
+def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
+    from pykeen.triples import TriplesFactory
+
+    graph = KnowledgeGraph()
+    graph.add(FACTS, graph="a")
+    graph.annotate("a", {"license": "CC0-1.0"})
+    graph.save(tmp_path / "kg.nq")
+    assert gumption.ok("export", "kg.nq#a", "--out", "set", "--valid-ratio", "0.05", "--seed", "3").endswith(
+        "valid 5, test 10 facts written to set\n"
+    )
+    manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
+    assert manifest["shares"] == {"valid": 0.05, "test": 0.1}
+    assert manifest["seed"] == 3
+    assert manifest["content_hash"] == graph.content_hash("a")
+    for file, sha256 in manifest["sha256"].items():
+        assert hashlib.sha256((tmp_path / "set" / file).read_bytes()).hexdigest() == sha256
+    vocabulary, ids = read_parts(tmp_path / "set")
+    assert manifest["facts"] == {part: len(rows) for part, rows in ids.items()}
+    parts = [fact for rows in ids.values() for fact in vocabulary.ids_to_triples(rows)]
+    assert sorted(parts) == list(graph.triples())
+    assert len(np.unique(ids["train"][:, [0, 2]])) == len(vocabulary.entities) == manifest["entities"]
+    assert "CC0-1.0" in (tmp_path / "set" / "test.txt.license").read_text()
+    train = TriplesFactory.from_path(tmp_path / "set" / "train.txt")
+    assert train.num_entities == len(vocabulary.entities)
+    quoted = {entity for entity in vocabulary.entities if entity.startswith('"')}  # PyKEEN takes quotation marks away
+    assert set(vocabulary.entities) - set(train.entity_to_id) == quoted
+    test = TriplesFactory.from_path(
+        tmp_path / "set" / "test.txt", entity_to_id=train.entity_to_id, relation_to_id=train.relation_to_id
+    )
+    assert test.num_triples == 10
+    again = json.loads(
+        gumption.ok("export", "kg.nq#a", "--out", "two", "--valid-ratio", "0.05", "--seed", "3", "--json")
+    )
+    assert again == manifest
+    assert json.loads(gumption.ok("export", "kg.nq#a", "--out", "three", "--json"))["sha256"] != manifest["sha256"]
+
+
+def test_data_sets_that_cannot_be_made(gumption, tmp_path):
+    graph = KnowledgeGraph()
+    graph.add([("a", "r", "b"), ("c", "r", "d"), ("a", "r", "d")], graph="a")
+    graph.save(tmp_path / "kg.nq")
+    (tmp_path / "quoted.tsv").write_text('"a\tr\tb\n')
+    (tmp_path / "there").mkdir()
+    for out, options, message in (
+        ("there", (), "there exists already: choose a new folder"),
+        ("set", ("--valid-ratio", "0", "--test-ratio", "0.9"), "can be set aside, the others are the only ones"),
+        ("set", ("--test-ratio", "nan"), "shares are at least 0 and below 1 in all"),
+        ("set", ("--valid-ratio", "0.6", "--test-ratio", "0.5"), "shares are at least 0 and below 1 in all"),
+        ("set", ("--seed", "-1"), "a seed at least 0"),
+        ("x.nq", ("--seed", "1"), "--valid-ratio, --test-ratio and --seed are for a folder"),
+    ):
+        code, _, err = gumption("export", "kg.nq", "--out", out, *options)
+        assert code == 2
+        assert message in err
+    code, _, err = gumption("export", "quoted.tsv", "--out", "set")
+    assert code == 2
+    assert "the label '\"a' begins with a quotation mark that nothing closes" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kg.nq", "quoted.tsv", "there"]
