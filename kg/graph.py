@@ -1,10 +1,11 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyoxigraph as ox
@@ -13,15 +14,15 @@ from gumption.data import InputError
 from gumption.data.tables import TableLayout
 
 from .store.about import annotation_update, joined
-from .store.answers import FactHash, plain
+from .store.answers import Answer, FactHash, plain
 from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
 from .store.files import DEFAULT_GRAPH, file_format, write_facts
 from .store.limits import Limits
 from .store.quads import Completion, Quads, checked_quads, uncollected
 from .store.reading import FactFile
-from .store.selection import Selection
-from .store.sparql import bind, is_update, keywords, label_terms, mentions_labels, refuse_bomb
+from .store.selection import Dataset, Selection
+from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
 from .store.stores import LocalStore, Store, undone_if_new
 from .store.transaction import Transaction
 from .vocabulary import ABOUT, GRAPH, RESERVED, Triple, Vocabulary, iri_to_label, label_to_iri, unknown_graph
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import networkx
     import rdflib
     from pykeen.triples import TriplesFactory
+
+
+T = TypeVar("T")
 
 
 class KnowledgeGraph:
@@ -316,16 +320,15 @@ class KnowledgeGraph:
             )
         limits = Limits(timeout, memory_limit, allow_service).otherwise(self._limits)
         text = bind(sparql, label_terms(sparql, labels)) if labels else sparql
-        words = keywords(text)
-        dataset: tuple[list[str] | None, list[str] | None] = (None, None)
-        if "FROM" not in words:
-            dataset = self._selection.dataset(mentions_labels(text))
-        try:
-            # The answer has no name here: rdflib's parser keeps this frame alive, and Oxigraph's answers have to end in
-            # the thread that asked.
-            return plain(self._store.query(text, *dataset, limits=limits), ordered="ORDER" in words)
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"the query could not be evaluated: {error}") from None
+        return self.answer(text, limits, partial(plain, ordered="ORDER" in keywords(text)))
+
+    def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset = (None, None)) -> T:
+        """What `read` makes of the answer that `query` gets, for programs that pass it on as RDF terms.
+
+        :param dataset: the IRIs of the graphs that the query sees without GRAPH and with it, in place of the union.
+        """
+        refuse_bomb(sparql)
+        return self._selection.answer(sparql, limits, read, dataset)
 
     def graphs(self) -> dict[str, int]:
         """The name of each graph that has facts -> how many, sorted by name."""

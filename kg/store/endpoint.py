@@ -12,10 +12,11 @@ from gumption.kg.vocabulary import LABELS, PREFIXES
 
 from .answers import Answer, Rows, clean
 from .http import Address, Refused, TooLong
-from .limits import Limits
+from .limits import Limits, too_many
 from .quads import Completion
 from .sparql import bounded, form_and_columns, syntax_error
 from .updates import adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
+from .worker import rows_in
 
 if TYPE_CHECKING:
     import rdflib
@@ -79,7 +80,7 @@ class EndpointStore:
             raise InputError(
                 (syntax_error(sparql) if error.code == 400 else None) or _refusal(self._query, error)
             ) from None
-        return self._parsed(body, media, sparql, own=limits is None)
+        return self._parsed(body, media, sparql, limits)
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         found = []
@@ -215,15 +216,19 @@ class EndpointStore:
         for start in range(0, len(distinct), self.batch):
             yield distinct[start : start + self.batch]
 
-    def _parsed(self, body: bytes, media: str, sparql: str, own: bool) -> Answer:
+    def _parsed(self, body: bytes, media: str, sparql: str, limits: Limits | None) -> Answer:
         """The answer to a query, of the kind that it asks for and with the columns that it names."""
         broken = f"the answer of {self._query.url} is broken"
+        most = None if limits is None else limits.rows
+        number = 0
         answer: Answer
         try:
             if results := ox.QueryResultsFormat.from_media_type(media):
                 answer = ox.parse_query_results(body, results)
+                number = rows_in(body, results) if most and isinstance(answer, ox.QuerySolutions) else 0
             elif rdf := ox.RdfFormat.from_media_type(media):
                 answer = list(ox.parse(body, rdf))
+                number = len(answer)
             else:
                 answer = []
                 raise InputError(
@@ -233,7 +238,7 @@ class EndpointStore:
         except (SyntaxError, OSError) as error:
             raise InputError(f"{broken}: {clean(str(error))}") from None
         if isinstance(answer, ox.QuerySolutions):
-            answer = Rows(answer, broken, own)
+            answer = Rows(answer, broken, own=limits is None)
         form, columns = form_and_columns(sparql)
         kind = "rows" if isinstance(answer, Rows) else "facts" if isinstance(answer, list) else "a yes or no"
         wanted = _KINDS.get(form, kind)
@@ -242,6 +247,9 @@ class EndpointStore:
             del answer  # it has to end in this thread, and an error's frames would keep it
             reason = f"it has no column {min(missing)}" if kind == wanted else f"it gives {kind} where {wanted} belong"
             raise InputError(f"{broken}: {reason}")
+        if limits is not None and most is not None and number > most:
+            del answer
+            raise InputError(too_many(limits))
         return answer
 
     def _post(

@@ -17,22 +17,25 @@ class Limits:
     :ivar timeout: seconds, None for as many as it needs.
     :ivar memory: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
     :ivar service: whether SERVICE may ask other servers.
+    :ivar rows: rows or facts of an answer, None for as many as there are.
     :raises InputError: a limit that is not more than 0.
     """
 
     timeout: float | None = None
     memory: float | None = None
     service: bool = False
+    rows: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value, unit in (("timeout", self.timeout, "seconds"), ("memory_limit", self.memory, "megabytes")):
+        given = [("timeout", self.timeout, "seconds"), ("memory_limit", self.memory, "megabytes")]
+        for name, value, unit in [*given, ("max_rows", self.rows, "rows")]:
             if value is not None and not value > 0:
                 raise InputError(f"{name}={value}: it has to be more than 0 {unit}")
 
     @property
     def given(self) -> bool:
         """Whether there is a limit to keep."""
-        return self.timeout is not None or self.memory is not None
+        return any(limit is not None for limit in (self.timeout, self.memory, self.rows))
 
     @property
     def memory_bytes(self) -> int:
@@ -45,6 +48,7 @@ class Limits:
             general.timeout if self.timeout is None else self.timeout,
             general.memory if self.memory is None else self.memory,
             self.service,
+            general.rows if self.rows is None else self.rows,
         )
 
 
@@ -68,3 +72,8 @@ def too_much(limits: Limits) -> str:
         f"the query took more than {limits.memory_bytes / 1e6:,.0f} MB of memory and was stopped: ask for less, or "
         "allow more (memory_limit, on the command line --memory-limit)"
     )
+
+
+def too_many(limits: Limits) -> str:
+    """Why an answer of too many rows is refused."""
+    return f"the answer has more than {limits.rows:,} rows: ask for less with LIMIT, and for the others with OFFSET"

@@ -16,7 +16,7 @@ from gumption.data import InputError
 from gumption.kg.vocabulary import PREFIXES
 
 from . import worker
-from .limits import Limits, refused_service, too_much
+from .limits import Limits, refused_service, too_many, too_much
 
 if TYPE_CHECKING:
     from .answers import Answer
@@ -76,6 +76,7 @@ class QueryProcess:
             "timeout": limits.timeout,
             "memory": limits.memory_bytes,
             "service": limits.service,
+            "rows": limits.rows,
             "prefixes": PREFIXES,
         }
         late = threading.Event()
@@ -108,6 +109,8 @@ class QueryProcess:
             raise SyntaxError(text.decode())
         if kind == "service":
             raise InputError(refused_service(text.decode()))
+        if kind == "rows":
+            raise InputError(too_many(limits))
         if kind == "memory":
             self.kill()
             raise InputError(too_much(limits))

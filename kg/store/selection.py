@@ -1,8 +1,9 @@
 """Which facts of a store match, and which graphs they are read from."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyoxigraph as ox
@@ -23,11 +24,16 @@ from gumption.kg.vocabulary import (
     term_to_label,
 )
 
-from .answers import Rows, to_arrays
+from .answers import Answer, Rows, to_arrays
 from .files import DEFAULT_GRAPH
+from .limits import Limits
 from .quads import uncollected
+from .sparql import keywords, mentions_labels
 from .stores import Store
 from .updates import BASE
+
+T = TypeVar("T")
+Dataset: TypeAlias = "tuple[Sequence[str] | None, Sequence[str] | None]"  # seen without GRAPH, and with it
 
 SORTED = 20_000  # facts that are sorted before the first of them is given
 _DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
@@ -106,6 +112,17 @@ class Selection:
                 "once: call refresh() on a KnowledgeGraph opened with update=..., or name graphs with GRAPH or FROM"
             )
         return graphs.named + also, graphs.named + also
+
+    def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset) -> T:
+        """What `read` makes of the answer to somebody's query; the dataset is the union where nobody names another."""
+        if dataset == (None, None) and "FROM" not in keywords(sparql):
+            dataset = self.dataset(mentions_labels(sparql))
+        try:
+            # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
+            # to end in the thread that asked.
+            return read(self._store.query(sparql, *dataset, limits=limits))
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"the query could not be evaluated: {error}") from None
 
     def select(self, sparql: str) -> ox.QuerySolutions | Rows:
         answer = self._store.query(sparql)

@@ -25,6 +25,7 @@ from .query_process import QueryProcess
 _TOKEN = re.compile(
     r"""(?P<quoted>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>"{}|^`\\\s]*>|\#[^\n]*
         |@[\w-]+|\^\^|(?<![?$\w])[\w.-]*:(?:[\w.:%-]|\\.)*)
+    |(?P<run>(?<![?$\w])[\w.-]{100,}+(?!:))
     |(?P<variable>[?$]\w+)
     |(?P<word>(?<![\w:.%-])[A-Za-z]+\b(?![:.%-]))
     |(?P<bracket><<|>>|[{}()\[\]])
@@ -41,7 +42,9 @@ DEEPEST, LONGEST = 200, 3_000
 def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
     """(kind, text, start) of the parts that matter; strings, IRIs and comments are passed over."""
     for match in _TOKEN.finditer(sparql):
-        if match.lastgroup not in (None, "quoted"):
+        if match.lastgroup == "run":  # in one piece, because each of its parts would be searched for the end of a name
+            yield from (("operator", "-", match.start()) for _ in range(match.group().count("-")))
+        elif match.lastgroup not in (None, "quoted"):
             yield match.lastgroup, match.group(), match.start()
 
 
@@ -217,13 +220,33 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
 
 
 def _reason(sparql: str) -> str | None:
-    process = QueryProcess(ox.Store())
     try:
-        process.query(sparql, None, None, Limits(timeout=5))
+        _try(sparql)
     except SyntaxError as error:
         return str(error)
     except (InputError, RuntimeError):  # it parses, and asks for too much or for another server
         pass
+    return None
+
+
+def refuse_service(sparql: str) -> None:
+    """InputError for a query that asks other servers, also where another program would answer it.
+
+    What the engine here cannot parse is refused, too, where it could hide the word SERVICE behind an escape.
+    """
+    if re.search(r"service|\\u", sparql, re.IGNORECASE):
+        try:
+            _try(sparql)
+        except SyntaxError as error:
+            raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
+        except RuntimeError:  # it parses, and fails on no facts
+            pass
+
+
+def _try(sparql: str) -> None:
+    """Ask the engine in a process of its own, on no facts."""
+    process = QueryProcess(ox.Store())
+    try:
+        process.query(sparql, None, None, Limits(timeout=5))
     finally:
         process.kill()
-    return None

@@ -108,6 +108,13 @@ def limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
+def rows_in(table: bytes, format: ox.QueryResultsFormat) -> int:
+    """How many rows the answer to a SELECT has: in TSV it has a line for each, and one for the names."""
+    rows = ox.parse_query_results(table, format)
+    assert isinstance(rows, ox.QuerySolutions)
+    return (rows.serialize(format=ox.QueryResultsFormat.TSV) or b"").count(b"\n") - 1
+
+
 def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
     """What kind of answer it is, or of error, and its text."""
     try:
@@ -121,8 +128,14 @@ def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
             named_graphs=None if request["named"] is None else [ox.NamedNode(iri) for iri in request["named"]],
         )
         if isinstance(found, ox.QueryTriples):
-            return "triples", found.serialize(format=ox.RdfFormat.N_TRIPLES) or b""
-        return "results", found.serialize(format=ox.QueryResultsFormat.JSON) or b""
+            kind, text = "triples", found.serialize(format=ox.RdfFormat.N_TRIPLES) or b""
+        else:
+            kind, text = "results", found.serialize(format=ox.QueryResultsFormat.JSON) or b""
+        if request["rows"] is not None and not isinstance(found, ox.QueryBoolean):
+            number = text.count(b"\n") if kind == "triples" else rows_in(text, ox.QueryResultsFormat.JSON)
+            if number > request["rows"]:
+                return "rows", b""
+        return kind, text
     except SyntaxError as error:
         return "syntax", str(error).encode()
     except (OSError, RuntimeError) as error:

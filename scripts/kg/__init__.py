@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, store
+from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, serve, store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -11,6 +11,7 @@ app = typer.Typer(
 )
 app.add_typer(build.app, name="build")
 app.add_typer(store.app)
+app.add_typer(serve.app)
 app.add_typer(fit.app)
 app.add_typer(predict.app)
 app.add_typer(pykeen_bridge.app)
