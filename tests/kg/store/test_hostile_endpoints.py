@@ -16,6 +16,7 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 
 JSON = "application/sparql-results+json"
+HEAD = b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
 NO_GRAPHS = b'{"head": {"vars": ["g", "own", "base"]}, "results": {"bindings": []}}'
 
 
@@ -109,12 +110,11 @@ NONSENSE = {
     "cut": ROW,
     "a boolean": b'{"head": {}, "boolean": true}',
     "another column": ROW + b"]}}",
-    "no rows": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": {"bindings": []}}',
-    "rows of other kinds": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
-    b'{"bindings": [{"g": {"type": "uri", "value": "urn:gumption:graph:a"}, "i": {"type": "literal", "value": "many"}, '
+    "no rows": HEAD + b'{"bindings": []}}',
+    "rows of other kinds": HEAD
+    + b'{"bindings": [{"g": {"type": "uri", "value": "urn:gumption:graph:a"}, "i": {"type": "literal", "value": "many"}, '
     b'"n": {"type": "literal", "value": "many"}}]}}',
-    "an empty row": b'{"head": {"vars": ["n", "g", "own", "base", "s", "p", "o", "key", "text", "i"]}, "results": '
-    b'{"bindings": [{}]}}',
+    "an empty row": HEAD + b'{"bindings": [{}]}}',
 }
 
 
