@@ -111,9 +111,8 @@ NONSENSE = {
     "a boolean": b'{"head": {}, "boolean": true}',
     "another column": ROW + b"]}}",
     "no rows": HEAD + b'{"bindings": []}}',
-    "rows of other kinds": HEAD
-    + b'{"bindings": [{"g": {"type": "uri", "value": "urn:gumption:graph:a"}, "i": {"type": "literal", "value": "many"}, '
-    b'"n": {"type": "literal", "value": "many"}}]}}',
+    "rows of other kinds": HEAD + b'{"bindings": [{"g": {"type": "uri", "value": "urn:gumption:graph:a"}, '
+    b'"i": {"type": "literal", "value": "many"}, "n": {"type": "literal", "value": "many"}}]}}',
     "an empty row": HEAD + b'{"bindings": [{}]}}',
 }
 
