@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gumption.data import InputError
 from gumption.envs.halma import oracle_trials
 from gumption.envs.halma.env import HALMAVectorEnv, Outcome
 from gumption.envs.halma.maze import DIRECTIONS
@@ -39,6 +40,22 @@ class Actor(Protocol):
 
 # Makes an actor for the environments of a test.
 MakeActor = Callable[[HALMAVectorEnv], Actor]
+
+
+def panel_rows(observation: np.ndarray) -> np.ndarray:
+    """(B, 11, 19) uint8 symbolic observations -> (B, 11) int64 rows: which digits and which hint are shown.
+
+    :raises InputError: other observations.
+    """
+    if observation.shape[1:] != (11, 19):
+        raise InputError(
+            f"knowledge is about digits, and an observation of shape {observation.shape[1:]} has none: "
+            'play with observation="symbolic"'
+        )
+    rows = observation.argmax(-1)
+    rows[:, :10] -= 9
+    rows[:, 10] = np.where(observation[:, 10].any(-1), rows[:, 10] + 1, 0)
+    return rows
 
 
 def first_percept(env: HALMAVectorEnv) -> Percept:

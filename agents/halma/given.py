@@ -10,8 +10,7 @@ from gumption.agents.given_policy import GivenPolicy, Policy, name_of
 from gumption.envs.halma.env import PRIMITIVES
 from gumption.envs.halma.maze import DIRECTIONS
 
-from .acting import Percept
-from .guidance import panel_rows
+from .acting import Percept, panel_rows
 
 
 @dataclass(frozen=True)

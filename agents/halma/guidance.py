@@ -16,7 +16,7 @@ from gumption.agents.advice import Advice
 from gumption.data import InputError
 from gumption.envs.halma.action_facts import HALMAFacts
 
-from .acting import Percept
+from .acting import Percept, panel_rows
 from .episodic import EpisodicMemory
 from .knowledge import HALMAKnowledge
 from .scoring import CLASSES, Scoring
@@ -142,22 +142,6 @@ class KnowledgeActor:
             choice = _one_of_the_best(self.guide.bias(chosen), rng)
             chosen = np.concatenate([chosen, choice[:, None]], axis=1)
         return chosen
-
-
-def panel_rows(observation: np.ndarray) -> np.ndarray:
-    """(B, 11, 19) uint8 symbolic observations -> (B, 11) int64 rows: which digits and which hint are shown.
-
-    :raises InputError: other observations.
-    """
-    if observation.shape[1:] != (11, 19):
-        raise InputError(
-            f"knowledge is about digits, and an observation of shape {observation.shape[1:]} has none: "
-            'play with observation="symbolic"'
-        )
-    rows = observation.argmax(-1)
-    rows[:, :10] -= 9
-    rows[:, 10] = np.where(observation[:, 10].any(-1), rows[:, 10] + 1, 0)
-    return rows
 
 
 def _one_of_the_best(bias: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -48,11 +48,7 @@ def test_each_note_is_told_once_and_other_warnings_as_they_are() -> None:
     assert told("-W", "ignore", "-c", WARNS) == []
 
 
-def warn() -> None:
-    warnings.warn("from a worker", Note, stacklevel=1)
-
-
 def test_workers_tell_notes_too(capfd) -> None:
     with worker_pool(1) as pool:
-        pool.submit(warn).result()
+        pool.submit(warnings.warn, "from a worker", Note).result()
     assert capfd.readouterr().err == "note: from a worker\n"

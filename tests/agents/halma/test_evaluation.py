@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from gumption.agents.halma.acting import Actor, OracleActor, RandomActor, primitives
+from gumption.agents.halma.acting import Actor, OracleActor, RandomActor, panel_rows, primitives
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import (
     DYNAMIC,
@@ -21,7 +21,6 @@ from gumption.agents.halma.evaluation import (
     play_test,
     save_evaluation,
 )
-from gumption.agents.halma.guidance import panel_rows
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.oracle import justified_moves

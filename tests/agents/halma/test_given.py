@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from gumption.agents.halma.acting import primitives
+from gumption.agents.halma.acting import panel_rows, primitives
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import columns, evaluate_splits
 from gumption.agents.halma.given import GivenAgent
-from gumption.agents.halma.guidance import panel_rows
 from gumption.data import InputError
 from gumption.envs.halma import sample_mazes
 from gumption.envs.halma.oracle import justified_moves
