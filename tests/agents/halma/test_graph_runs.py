@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from gumption.agents.advice import Advice
+from gumption.agents.halma.acting import first_percept
 from gumption.agents.halma.comparisons import KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import label, play_test
@@ -86,8 +87,6 @@ def test_the_guide_says_what_the_advice_of_the_world_says() -> None:
     advice = Advice(graph, env.vocabulary, env.relations)
     guide = make_guide(advice, 6, 3)
     assert isinstance(guide, GraphGuide)
-    from gumption.agents.halma.acting import first_percept
-
     guide.observe(first_percept(env))
     chosen = np.array([[d % 4] for d in range(6)])
     for upto in (chosen[:, :0], chosen, np.concatenate([chosen, chosen], 1)):
