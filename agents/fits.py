@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pooch
 import torch
 
 from gumption.data.provenance import versions
+from gumption.data.settings import Count, NonNegative, Seed, Size, settings
 from gumption.kg import ComplEx, NaryPredictor, Vocabulary
 from gumption.kg.checkpoint import has_checkpoint
 from gumption.kg.links.nary_predictor import NarySettings
@@ -23,18 +24,18 @@ from .stated_facts import StatedFacts
 VERSION = 2
 
 
-@dataclass(frozen=True)
+@settings
 class FitSettings:
     """
     :ivar rank, epochs, n3: of ComplEx, on the facts of two parties.
     :ivar members: networks of the predictor of facts of three parties.
     """
 
-    seed: int = 0
-    rank: int = 128
-    epochs: int = 50
-    n3: float = 1e-2
-    members: int = 3
+    seed: Seed = 0
+    rank: Size = 128
+    epochs: Count = 50
+    n3: NonNegative = 1e-2
+    members: Size = 3
 
 
 class Fits:

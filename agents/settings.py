@@ -1,16 +1,16 @@
-"""What configs share: names of choices, checks of their fields, and how a stored config is read. It imports nothing
-heavy."""
+"""What configs share: names of choices, and how a stored config is read. It imports nothing heavy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
-from math import inf
-from typing import Any
+from typing import Any, Literal, get_args
 
 from gumption.data import InputError
 
 CONFIG = "config.json"  # of a run's folder; see run_folder.py
-MIXINGS = ("linear", "softmax")  # how knowledge enters the logits; see kg_policy.py
-OPTIMISERS, REDUCTIONS = ("rmsprop", "adam"), ("sum", "mean")  # of the learner; see impala.py
+Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see kg_policy.py
+MIXINGS = get_args(Mixing)
+Optimiser, Reduction = Literal["rmsprop", "adam"], Literal["sum", "mean"]  # of the learner; see impala.py
+Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
 
 def config_values(value: Any, kind: type[Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,31 +27,12 @@ def config_values(value: Any, kind: type[Any], changes: Mapping[str, Any]) -> di
     return {**value, **{name: change for name, change in changes.items() if change is not None}}
 
 
-def check_choices(config: Any, choices: Mapping[str, Sequence[str]]) -> None:
-    """:raises InputError: a field of the config that is none of its choices."""
-    for name, known in choices.items():
-        if getattr(config, name) not in known:
-            raise InputError(f"{name} is {getattr(config, name)!r}; it can be {', '.join(known)}")
+def by_name(pairs: Overrides) -> Overrides:
+    """The pairs in the order of their names.
 
-
-def check_ranges(config: Any, least: Mapping[str, float], most: Mapping[str, float] | None = None) -> None:
+    :raises InputError: a name twice.
     """
-    :param least: field -> its smallest value; an int where the field is a whole number.
-    :param most: field -> its largest value.
-    :raises InputError: a field of the config that is out of range, infinite or no number.
-    """
-    for name, low in least.items():
-        value, whole = getattr(config, name), isinstance(low, int)
-        if not isinstance(value, int if whole else int | float) or not low <= value < inf:
-            raise InputError(f"{name} is {value!r}; it is a {'whole ' * whole}number, at least {low}")
-    for name, high in (most or {}).items():
-        if getattr(config, name) > high:
-            raise InputError(f"{name} is {getattr(config, name)}; it is at most {high}")
-
-
-def check_overrides(overrides: Iterable[tuple[str, Any]], learner: type[Any]) -> None:
-    """:raises InputError: a name that is no parameter of the learner."""
-    known = {field.name for field in fields(learner)}
-    for name, _ in overrides:
-        if name not in known:
-            raise InputError(f"overrides names {name!r}; the learner has {', '.join(sorted(known))}")
+    names = [name for name, _ in pairs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{twice} is set twice")
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))

@@ -2,41 +2,34 @@
 world has no learner of its own."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 
-from .settings import MIXINGS, OPTIMISERS, REDUCTIONS, check_choices, check_overrides, check_ranges, config_values
+from .settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
 
 
-@dataclass(frozen=True)
+@settings
 class WorldLearner:
     """Parameters of the learner (see `train_impala`) and of its network of one hidden layer."""
 
-    batch_size: int = 64
-    unroll_length: int = 4
-    optimiser: str = "adam"
-    learning_rate: float = 3e-3
-    epsilon: float = 1e-8
-    discount: float = 0.99
-    entropy_cost: float = 0.01
-    baseline_cost: float = 0.5
-    max_grad_norm: float = 40.0
-    reduction: str = "mean"
-    hidden_size: int = 128
-
-    def __post_init__(self) -> None:
-        """:raises InputError: a value out of range."""
-        check_choices(self, {"optimiser": OPTIMISERS, "reduction": REDUCTIONS})
-        numbers = [field for field in fields(self) if not isinstance(field.default, str)]
-        check_ranges(
-            self, {field.name: 1 if isinstance(field.default, int) else 0.0 for field in numbers}, {"discount": 1}
-        )
+    batch_size: Size = 64
+    unroll_length: Size = 4
+    optimiser: Optimiser = "adam"
+    learning_rate: NonNegative = 3e-3
+    epsilon: NonNegative = 1e-8
+    discount: Share = 0.99
+    entropy_cost: NonNegative = 0.01
+    baseline_cost: NonNegative = 0.5
+    max_grad_norm: NonNegative = 40.0
+    reduction: Reduction = "mean"
+    hidden_size: Size = 128
 
 
-@dataclass(frozen=True)
+@settings
 class WorldConfig:
     """One training run in a world.
 
@@ -58,23 +51,20 @@ class WorldConfig:
     env: tuple[tuple[str, Any], ...] = ()
     kg: str = "none"
     kg_only: bool = False
-    mixing: str = "linear"
-    total_steps: int = 100_000
-    eval_interval: int = 20_000
-    eval_episodes: int = 500
-    overrides: tuple[tuple[str, Any], ...] = ()
-    seed: int = 0
+    mixing: Mixing = "linear"
+    total_steps: Count = 100_000
+    eval_interval: Count = 20_000
+    eval_episodes: Count = 500
+    overrides: Overrides = ()
+    seed: Seed = 0
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        """:raises InputError: a value that is unknown or out of range."""
+        """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         for name in ("env", "overrides"):
-            object.__setattr__(self, name, tuple(sorted((str(k), v) for k, v in getattr(self, name))))
-        check_ranges(self, {"total_steps": 1, "eval_interval": 1, "eval_episodes": 1, "seed": 0})
-        check_choices(self, {"mixing": MIXINGS})
+            object.__setattr__(self, name, by_name(getattr(self, name)))
         if self.kg == "none" and (self.kg_only or self.mixing != "linear"):
             raise InputError("kg_only and mixing need knowledge: kg='train', 'full' or a graph")
-        check_overrides(self.overrides, WorldLearner)
         _ = self.learner
 
     @property

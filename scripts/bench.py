@@ -8,11 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
+
 from .bench_cases import all_cases, find_cases
 from .measurement import BenchSettings, Case
 from .own_options import own_options, with_options
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 
 def _options() -> dict[str, type[Any]]:
@@ -27,7 +30,7 @@ def bench(
         typer.Argument(help=f"A case ({', '.join(all_cases())}) or a world; without it, all of them."),
     ] = None,
     device: Annotated[str, typer.Option(help="Where training and ComplEx run: cpu or cuda.")] = "cpu",
-    repeats: Annotated[int, typer.Option(min=1, help="How often each short timing is taken.")] = 5,
+    repeats: Annotated[Count, typer.Option(help="How often each short timing is taken.")] = 5,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
     **given: Any,

@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
+from gumption.scripts.apps import App
+
+app = App(
     no_args_is_help=True,
     add_completion=False,
     help="List the data that ships, fetch the full sets, make a recipe book.",

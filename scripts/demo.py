@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 TRAIN_GRAPH, TEST_GRAPH, RECIPE_GRAPH = "wordcraft/train", "wordcraft/test", "wordcraft/recipes"
 STEPS, QUICK_STEPS = 400_000, 8_192
@@ -21,11 +24,11 @@ EPISODES = 20  # looked through for one that the agent solves; the last one is t
 
 @app.command(epilog="Example: gumption demo --seeds 3")
 def demo(
-    seeds: Annotated[int, typer.Option(min=1, help="How often each agent is trained.")] = 3,
+    seeds: Annotated[Count, typer.Option(help="How often each agent is trained.")] = 3,
     out: Annotated[Path, typer.Option(help="Folder of the runs and of the plot.")] = Path("runs/demo"),
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time.  [default: 2, or 1 on a single core]")
+        Count | None, typer.Option(help="Processes at a time.  [default: 2, or 1 on a single core]")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Train for a moment only: to see every stage, not good agents.")] = False,
 ) -> None:

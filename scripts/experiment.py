@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import Count
 from gumption.envs.worlds import known
+from gumption.scripts.apps import App
 
 from .experiments import Experiment
 from .kg import experiments as of_graphs
@@ -17,7 +19,7 @@ from .own_options import own_options, with_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 
 def known_experiments() -> dict[str, Experiment]:
@@ -56,13 +58,13 @@ def experiment(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Which experiment; --list names them.")] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs per condition, seeds 0, 1, ...  (default: the experiment's own)")
+        Count | None, typer.Option(help="Runs per condition, seeds 0, 1, ...  (default: the experiment's own)")
     ] = None,
     setting: Annotated[
         list[str] | None, typer.Option(help="Only this condition (an agent, a setting); may be given again.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process with its share of cores.")] = 1,
+    workers: Annotated[Count, typer.Option(help="Runs at a time, each in a process with its share of cores.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs.  (default: runs/NAME)")] = None,
     save: Annotated[
         Path | None,

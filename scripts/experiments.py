@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gumption.data.settings import settings
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -61,7 +63,7 @@ class Job:
         return (self.directory / self.last).is_file()
 
 
-@dataclass(frozen=True)
+@settings
 class NoOptions:
     """A kind without options of its own."""
 

@@ -8,12 +8,14 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any
 
+from gumption.data.settings import Count, settings
+
 
 def _silent(text: str) -> None:
     """Nobody is told."""
 
 
-@dataclass(frozen=True)
+@settings
 class BenchSettings:
     """What every case runs on; a case with options of its own has them in a subclass, annotated as typer's are.
 
@@ -22,7 +24,7 @@ class BenchSettings:
     """
 
     device: str = "cpu"
-    repeats: int = 5
+    repeats: Count = 5
     tell: Callable[[str], None] = field(default=_silent, repr=False)
 
     @property

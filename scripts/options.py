@@ -14,6 +14,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import checkable
+
+from .apps import bare, check_option
 
 _IVAR = re.compile(r"^ *:ivar ([\w, ]+): (.*(?:\n(?! *:ivar| *$).*)*)", re.MULTILINE)
 
@@ -42,16 +45,19 @@ def from_config(
     be given again, and replaces the field's default.
     """
     flags = flags or {}
-    hints, said = get_type_hints(kind), field_help(kind)
+    hints, said = get_type_hints(kind, include_extras=True), field_help(kind)
     read: dict[str, Callable[[Any], Any]] = {}
+    checked: dict[str, tuple[str, Any]] = {}
     parameters: list[inspect.Parameter] = []
     for field in fields(kind):
         if field.name in skip:
             continue
         default = field.default if field.default_factory is MISSING else field.default_factory()
         flag = flags.get(field.name, field.name.replace("_", "-"))
-        type_, given, back = _option(hints[field.name], default, flag)
+        type_, given, back = _option(bare(hints[field.name]), default, flag)
         read[field.name] = back
+        if checkable(hints[field.name]):
+            checked[field.name] = f"--{flag.lstrip('!')}", hints[field.name]
         option = typer.Option(f"--{flag.lstrip('!')}", help=said.get(field.name, ""))
         parameters.append(
             inspect.Parameter(
@@ -66,6 +72,8 @@ def from_config(
         @functools.wraps(command)
         def run(**given: Any) -> Any:
             settings = {name: back(given.pop(name)) for name, back in read.items()}
+            for name, (flag, hint) in checked.items():  # as the command line calls them
+                settings[name] = check_option(flag, settings[name], hint)
             return command(config=(make or kind)(**settings), **given)
 
         run.__signature__ = inspect.Signature([*rest[:1], *parameters, *rest[1:]])  # pyright: ignore

@@ -8,9 +8,10 @@ from copy import copy
 from dataclasses import fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from gumption.data import InputError
 
@@ -38,12 +39,12 @@ def with_options(command: Callable[..., None], owners: Mapping[str, type[Any]]) 
     own = [one for one in signature(command, eval_str=True).parameters.values() if one.kind != Parameter.VAR_KEYWORD]
     added: dict[str, Parameter] = {}
     for title, options in owners.items():
-        for name, (kind, told, default) in _fields(options).items():
-            told = copy(told)
+        for name, (hint, default) in _fields(options).items():
+            kind, *marks = get_args(hint)
+            told = copy(marks.pop())
             told.rich_help_panel = title
-            added.setdefault(
-                name, Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
-            )
+            kept = Annotated[kind, *marks, told]
+            added.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kept))
 
     @wraps(command)
     def whole(**given: Any) -> None:
@@ -73,11 +74,11 @@ def own_options(
     return mine
 
 
-def _fields(options: type[Any]) -> dict[str, tuple[Any, Any, Any]]:
-    """(type, typer's information, default) of each field that is an option."""
+def _fields(options: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """(annotation, default) of each field that is an option: typer's information is its last mark."""
     hints = get_type_hints(options, include_extras=True)
     return {
-        field.name: (*get_args(hints[field.name]), field.default)
+        field.name: (hints[field.name], field.default)
         for field in fields(options)
-        if get_origin(hints[field.name]) is Annotated
+        if isinstance((None, *get_args(hints[field.name]))[-1], OptionInfo)
     }

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import Seed
+from gumption.scripts.apps import App
 
 from .session import answer
 from .worlds import world_group
@@ -17,13 +19,13 @@ MOST = 40  # candidates that are listed; where there are more, what is typed is 
 
 def general(world: Any) -> typer.Typer:
     """The command for a world that offers none: one episode in one of its environments, as text."""
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
     first = world.environments[0].id
 
     @app.command(epilog=f"Example: gumption play {world.name} --seed 1")
     def play(
         env: Annotated[str, typer.Option(help="Id of the environment.")] = first,
-        seed: Annotated[int, typer.Option(min=0, help="Decides what is left to chance.")] = 0,
+        seed: Annotated[Seed, typer.Option(help="Decides what is left to chance.")] = 0,
     ) -> None:
         """Play an episode step by step: a number, or the name of a candidate, at each prompt; q stops."""
         ids = {environment.id: environment for environment in world.environments}

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App
 
 if TYPE_CHECKING:
     from gumption.agents.watching import Player
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 EPILOG = """Example: gumption watch runs/guided --out episode.html
 
@@ -32,14 +35,14 @@ ENDINGS = (".gif", ".html")
 def watch(
     context: typer.Context,
     run: Annotated[Path | None, typer.Argument(help="Folder of a run, as `gumption train` leaves it.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides what is left to chance; each further episode adds 1.")] = 0,
-    episodes: Annotated[int, typer.Option(min=1, help="How many are played.")] = 1,
+    seed: Annotated[Seed, typer.Option(help="Decides what is left to chance; each further episode adds 1.")] = 0,
+    episodes: Annotated[Count, typer.Option(help="How many are played.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Write them to a file, .gif or .html, instead of the terminal.")
     ] = None,
     delay: Annotated[
-        float | None,
-        typer.Option(min=0, help="Seconds a step is shown.  [default: until Enter; 2 in a file]", show_default=False),
+        Annotated[float, Ge(0), Le(3_600)] | None,
+        typer.Option(help="Seconds a step is shown.  [default: until Enter; 2 in a file]", show_default=False),
     ] = None,
 ) -> None:
     """Watch a trained agent play: each state, what it could choose, and what its knowledge said to each candidate."""
@@ -99,7 +102,7 @@ def _player(run: Path, arguments: list[str]) -> tuple[str, Player]:
     return f"{world.title}: {run}", made
 
 
-general = typer.Typer(add_completion=False)
+general = App(add_completion=False)
 
 
 @general.command()

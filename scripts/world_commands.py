@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App
+
 from .options import from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
@@ -17,7 +20,7 @@ def general_train(world: Any) -> typer.Typer:
     """`gumption train WORLD`."""
     from gumption.agents.world_config import WorldConfig
 
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
     flags = {"total_steps": "steps", "overrides": "set"}
 
     def config_of(**settings: Any) -> Any:
@@ -40,13 +43,13 @@ def general_train(world: Any) -> typer.Typer:
 
 def general_evaluate(world: Any) -> typer.Typer:
     """`gumption evaluate RUN`."""
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
 
     @app.command(help="Play what training did not show, the best action always.")
     def evaluate(
         run: Annotated[Path, typer.Argument(help="Folder of a run, as `gumption train` leaves it.")],
-        episodes: Annotated[int, typer.Option(min=1, help="How many are played.")] = 500,
-        seed: Annotated[int, typer.Option(help="Of the episodes.")] = 0,
+        episodes: Annotated[Count, typer.Option(help="How many are played.")] = 500,
+        seed: Annotated[Seed, typer.Option(help="Of the episodes.")] = 0,
         device: Annotated[str | None, typer.Option(help="Other than in training: auto, cpu or cuda.")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
@@ -77,7 +80,7 @@ def general_evaluate(world: Any) -> typer.Typer:
 
 def general_build(world: Any) -> typer.Typer:
     """`gumption kg build WORLD`."""
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
 
     @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
     def build(

@@ -1,18 +1,22 @@
 """What a HALMA run is made of: agent, mazes, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Annotated, Any, Literal, get_args
 
-from gumption.agents.settings import check_choices, check_overrides, check_ranges, config_values
+from annotated_types import Ge, Le
+
+from gumption.agents.settings import Overrides, by_name, config_values
 from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
+from gumption.envs.halma.choices import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
 
-SYMBOLIC = ("mlp", "lstm", "tran", "tran+lstm")
-VISUAL = ("cnn+mlp", "cnn+tran", "space")
-PANELS = ("redrawn", "fixed")  # those of HALMASettings, whose import takes longer than an option's help may
+Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
+Visual = Literal["cnn+mlp", "cnn+tran", "space"]
+SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
 
 
-@dataclass(frozen=True)
+@settings
 class TD3Parameters:
     """Parameters of the learner; what Table S1 of the paper states has its value there unless a reason is given.
 
@@ -34,32 +38,30 @@ class TD3Parameters:
     :ivar max_grad_norm: of the critic's gradient.
     """
 
-    num_envs: int = 32
-    learning_rate: float = 1e-3
-    critic_learning_rate: float = 1e-3
-    adam_epsilon: float = 1e-8
-    batch_size: int = 128
-    reward_scale: float = 0.05
-    discount: float = 0.95
-    policy_delay: int = 5
-    target_rate: float = 0.995
-    buffer_size: int = 10_000
-    greedy_first: float = 0.1
-    greedy_last: float = 0.95
-    greedy_steps: int = 100_000
-    greedy_unit: str = "steps"
-    candidates: int = 12
-    random_candidates: int = 4
-    temperature: float = 0.02
-    hidden_size: int = 128
-    sequence: int = 4
-    burn_in: int = 4
-    max_grad_norm: float = 10.0
+    num_envs: Size = 32
+    learning_rate: NonNegative = 1e-3
+    critic_learning_rate: NonNegative = 1e-3
+    adam_epsilon: NonNegative = 1e-8
+    batch_size: Size = 128
+    reward_scale: NonNegative = 0.05
+    discount: Share = 0.95
+    policy_delay: Count = 5
+    target_rate: Share = 0.995
+    buffer_size: Annotated[int, Ge(1), Le(10**8)] = 10_000
+    greedy_first: Share = 0.1
+    greedy_last: Share = 0.95
+    greedy_steps: Count = 100_000
+    greedy_unit: Literal["steps", "updates"] = "steps"
+    candidates: Annotated[int, Ge(2), Le(65_536)] = 12
+    random_candidates: Annotated[int, Ge(0), Le(65_536)] = 4
+    temperature: NonNegative = 0.02
+    hidden_size: Size = 128
+    sequence: Size = 4
+    burn_in: Annotated[int, Ge(0), Le(65_536)] = 4
+    max_grad_norm: NonNegative = 10.0
 
     def __post_init__(self) -> None:
-        """:raises InputError: a value out of range."""
-        check_ranges(self, _LEAST, dict.fromkeys(("discount", "target_rate", "greedy_first", "greedy_last"), 1))
-        check_choices(self, {"greedy_unit": ("steps", "updates")})
+        """:raises InputError: numbers that do not fit each other."""
         if 2 * self.random_candidates > self.candidates:
             raise InputError(f"random_candidates is {self.random_candidates}; it is at most half of the candidates")
         if self.batch_size % self.sequence:
@@ -73,18 +75,6 @@ class TD3Parameters:
 
 
 NO_GRAPH = "none"
-
-_LEAST: dict[str, float] = {
-    **dict.fromkeys(
-        ("num_envs", "batch_size", "policy_delay", "buffer_size", "greedy_steps", "hidden_size", "sequence"), 1
-    ),
-    **dict.fromkeys(("burn_in", "random_candidates"), 0),
-    "candidates": 2,
-    **dict.fromkeys(
-        ("learning_rate", "critic_learning_rate", "adam_epsilon", "discount", "target_rate", "max_grad_norm"), 0.0
-    ),
-    **dict.fromkeys(("greedy_first", "greedy_last", "temperature", "reward_scale"), 0.0),
-}
 
 
 # At the rate of the others the features of agents with attention die: the actor's before the critic knows anything,
@@ -104,7 +94,7 @@ TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
 
 
-@dataclass(frozen=True)
+@settings
 class HALMAConfig:
     """One training run.
 
@@ -130,35 +120,32 @@ class HALMAConfig:
     :ivar overrides: TD3Parameters that differ from the defaults.
     """
 
-    agent: str = "mlp"
+    agent: Symbolic | Visual = "mlp"
     guided: bool = False
     kg: str = NO_GRAPH
     guide_weight: float = 100.0
-    guide_interval: int = 100
-    max_opt_len: int = 5
-    num_mazes: int = 100
-    maze_seed: int = 0
-    mean_depth: float = 2
-    mean_branches: float = 5
-    panels: str = "redrawn"
-    images: str = "train"
+    guide_interval: Count = 100
+    max_opt_len: OptLen = 5
+    num_mazes: NumMazes = 100
+    maze_seed: Seed = 0
+    mean_depth: MeanDepth = 2
+    mean_branches: MeanBranches = 5
+    panels: Panels = "redrawn"
+    images: Images = "train"
     space_model: str | None = None
-    episodes: int = 2000
-    log_interval: int = 20
-    checkpoint_interval: int = 200
-    overrides: tuple[tuple[str, Any], ...] = ()
-    seed: int = 0
+    episodes: Count = 2000
+    log_interval: Count = 20
+    checkpoint_interval: Count = 200
+    overrides: Overrides = ()
+    seed: Seed = 0
     device: str = "auto"
     world: str = WORLD
 
     def __post_init__(self) -> None:
-        """:raises InputError: a value that is unknown or out of range."""
-        object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
-        check_choices(self, {"agent": SYMBOLIC + VISUAL, "panels": PANELS})
+        """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
+        object.__setattr__(self, "overrides", by_name(self.overrides))
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
-        counts = ("guide_interval", "max_opt_len", "num_mazes", "episodes", "log_interval", "checkpoint_interval")
-        check_ranges(self, {**dict.fromkeys(counts, 1), "seed": 0, "maze_seed": 0})
         if self.told and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != NO_GRAPH:
@@ -173,7 +160,6 @@ class HALMAConfig:
             raise InputError(f"panels={self.panels!r} is for agents that see panels; {self.agent} sees symbols")
         if (self.space_model is not None) != (self.agent == "space"):
             raise InputError("agent='space' and space_model go together: it is the folder of a pretrained model")
-        check_overrides(self.overrides, TD3Parameters)
         _ = self.learner
 
     @property

@@ -1,19 +1,20 @@
 """Agents that are not ours in HALMA's tests: a function of a user's in the place of a run."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from gumption.agents.given_policy import GivenPolicy, Policy, name_of
+from gumption.data.settings import settings
+from gumption.envs.halma.choices import Images, Observation, OptLen, Panels
 from gumption.envs.halma.env import PRIMITIVES
 from gumption.envs.halma.maze import DIRECTIONS
 
 from .acting import Percept, panel_rows
 
 
-@dataclass(frozen=True)
+@settings
 class GivenConfig:
     """What is known of such an agent.
 
@@ -22,17 +23,17 @@ class GivenConfig:
     """
 
     agent: str
-    observation: str
-    max_opt_len: int
-    images: str
-    panels: str = "redrawn"
+    observation: Observation
+    max_opt_len: OptLen
+    images: Images
+    panels: Panels = "redrawn"
 
     def to_json(self) -> dict[str, Any]:
         """For an evaluation."""
         return dict(vars(self))
 
 
-@dataclass(frozen=True)
+@settings
 class GivenAgent:
     """A policy (observation, info) -> options, to be played in the tests; see `GivenPolicy`.
 
@@ -47,10 +48,10 @@ class GivenAgent:
 
     policy: Policy
     name: str = ""
-    observation: str = "symbolic"
-    images: str = "train"
+    observation: Observation = "symbolic"
+    images: Images = "train"
     single: bool = False
-    max_opt_len: int = 5
+    max_opt_len: OptLen = 5
 
     @property
     def config(self) -> GivenConfig:

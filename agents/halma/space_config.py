@@ -1,11 +1,12 @@
 """The settings of a SPACE model (Lin et al., 2020; HALMA, appendices E.2 and F.3)."""
 
-import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal, NamedTuple
 
-from gumption.agents.settings import check_ranges
+from annotated_types import Ge, Le, MultipleOf
+
 from gumption.data import InputError
+from gumption.data.settings import InnerShare, NonNegative, Positive, Size, Whole, settings
 
 PRESENT = 0.5  # z_pres above which a cell is an object
 
@@ -15,8 +16,8 @@ class Anneal(NamedTuple):
 
     start: float
     end: float
-    first_step: int
-    last_step: int
+    first_step: Whole
+    last_step: Whole
 
     def at(self, step: int) -> float:
         done = (step - self.first_step) / max(self.last_step - self.first_step, 1)
@@ -28,7 +29,10 @@ TEMPERATURE = Anneal(2.5, 2.5, 0, 10_000)
 SCALE_MEAN = Anneal(-1.0, -2.0, 10_000, 20_000)
 
 
-@dataclass(frozen=True)
+Eights = Annotated[int, Ge(8), Le(65_536), MultipleOf(8)]
+
+
+@settings
 class SpaceConfig:
     """What a SPACE model is; the defaults are the published ones for an 8x8 grid.
 
@@ -47,27 +51,27 @@ class SpaceConfig:
     :ivar boundary, boundary_weight: thickness in glimpse pixels and weight of the boundary loss; weight 0 is without.
     """
 
-    image_size: int = 128
-    grid: int = 8
-    glimpse: int = 32
-    what: int = 32
-    base: int = 16
-    features: int = 128
-    components: int = 5
-    mask: int = 32
-    component: int = 32
-    hidden: int = 64
-    background_base: int = 32
-    foreground_std: float = 0.15
-    background_std: float = 0.15
+    image_size: Literal[64, 128] = 128
+    grid: Size = 8
+    glimpse: Literal[8, 16, 32] = 32
+    what: Size = 32
+    base: Eights = 16
+    features: Annotated[int, Ge(16), Le(65_536), MultipleOf(16)] = 128
+    components: Size = 5
+    mask: Size = 32
+    component: Size = 32
+    hidden: Size = 64
+    background_base: Eights = 32
+    foreground_std: Positive = 0.15
+    background_std: Positive = 0.15
     presence_prior: Anneal = PRESENCE_PRIOR
     temperature: Anneal = TEMPERATURE
     scale_mean: Anneal = SCALE_MEAN
-    scale_std: float = 0.1
-    fixed_alpha: float = 0.1
-    fixed_alpha_steps: int = 4_000
-    boundary: int = 6
-    boundary_weight: float = 1000.0
+    scale_std: Positive = 0.1
+    fixed_alpha: InnerShare = 0.1
+    fixed_alpha_steps: Whole = 4_000
+    boundary: Whole = 6
+    boundary_weight: NonNegative = 1000.0
 
     def __post_init__(self) -> None:
         """:raises InputError: sizes that do not fit each other, or a value out of range."""
@@ -77,22 +81,11 @@ class SpaceConfig:
                 f"image_size is {self.image_size} and grid {self.grid}; image_size is 64 or 128, and 2, 4, 8 or 16 "
                 "times the grid"
             )
-        if self.glimpse not in (8, 16, 32):
-            raise InputError(f"glimpse is {self.glimpse}; it is 8, 16 or 32")
-        for name, step in (("base", 8), ("background_base", 8), ("features", 16)):
-            if getattr(self, name) < step or getattr(self, name) % step:
-                raise InputError(f"{name} is {getattr(self, name)}; it is a multiple of {step}")
-        check_ranges(self, dict.fromkeys(("what", "components", "mask", "component", "hidden"), 1))
-        for name in ("foreground_std", "background_std", "scale_std"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; it is a number above 0")
         prior, heat = self.presence_prior, self.temperature
         if min(*prior[:2], *heat[:2]) <= 0 or max(prior[:2]) >= 1:
             raise InputError("presence_prior lies between 0 and 1, and temperature above 0")
-        if not 0 < self.fixed_alpha < 1 or self.fixed_alpha_steps < 0:
-            raise InputError("fixed_alpha lies between 0 and 1, and fixed_alpha_steps is at least 0")
-        if not 0 <= 2 * self.boundary < self.glimpse or not 0 <= self.boundary_weight < math.inf:
-            raise InputError("boundary is less than half a glimpse, and boundary_weight at least 0")
+        if 2 * self.boundary >= self.glimpse:
+            raise InputError(f"boundary is {self.boundary}; it is less than half a glimpse, {self.glimpse}")
 
     @property
     def cells(self) -> int:

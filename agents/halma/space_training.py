@@ -8,11 +8,11 @@ its weight; objects, the sum of z_pres; squared_error of the reconstruction, a p
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,9 +20,9 @@ from torch import Tensor
 
 from gumption.agents.progress import Bar
 from gumption.agents.run_folder import RunFolder, read_metrics
-from gumption.agents.settings import check_choices
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
+from gumption.data.settings import Count, Positive, Seed, Size, checked, settings
 from gumption.envs.halma import Mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import (
@@ -41,7 +41,7 @@ MEASURES = ("loss", "log_likelihood", "kl_foreground", "kl_background", "boundar
 SHOWN = 8  # panels in the pictures of a run
 
 
-@dataclass(frozen=True)
+@settings
 class SpaceLearning:
     """How SPACE is trained; the defaults are the published ones.
 
@@ -50,18 +50,10 @@ class SpaceLearning:
     :ivar max_norm: of the gradient, over both.
     """
 
-    optimiser: str = "rmsprop"
-    foreground_rate: float = 1e-5
-    background_rate: float = 1e-3
-    max_norm: float = 1.0
-
-    def __post_init__(self) -> None:
-        """:raises InputError: a value out of range."""
-        check_choices(self, {"optimiser": tuple(OPTIMISERS)})
-        for name in ("foreground_rate", "background_rate", "max_norm"):
-            value = getattr(self, name)
-            if not 0 < value < inf:
-                raise InputError(f"{name} is {value}; it is a number above 0")
+    optimiser: Literal["rmsprop", "adam"] = "rmsprop"
+    foreground_rate: Positive = 1e-5
+    background_rate: Positive = 1e-3
+    max_norm: Positive = 1.0
 
 
 # "fast" is a narrow model for two cores: pictures of 64 pixels (to a linear classifier as legible as those of 128),
@@ -91,19 +83,20 @@ PRESETS = {
 }
 
 
+@checked
 def pretrain_space(
     panels: Mazes | np.ndarray,
     painter: PanelPainter,
     *,
     run_dir: str | Path,
-    steps: int,
-    batch_size: int = 16,
-    seed: int = 0,
+    steps: Count,
+    batch_size: Size = 16,
+    seed: Seed = 0,
     device: str = "auto",
     config: SpaceConfig | None = None,
     learning: SpaceLearning | None = None,
-    log_every: int = 50,
-    keep_every: int = 1_000,
+    log_every: Count = 50,
+    keep_every: Count = 1_000,
     progress: bool = True,
     resume: bool = False,
 ) -> SpaceEncoder:
@@ -122,11 +115,8 @@ def pretrain_space(
     rows = panels.rows[panels.inside] if isinstance(panels, Mazes) else np.asarray(panels)
     if rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
         raise InputError(f"panels are rows of shape (n, 11), at least one; these are {rows.shape}")
-    for name, value in (("steps", steps), ("batch_size", batch_size), ("log_every", log_every)):
-        if value < 1:
-            raise InputError(f"{name} is {value}; it is at least 1")
-    if steps % log_every or keep_every < 1 or keep_every % log_every or seed < 0:
-        raise InputError("steps and keep_every are multiples of log_every, and seed is at least 0")
+    if steps % log_every or keep_every % log_every:
+        raise InputError("steps and keep_every are multiples of log_every")
     settings = {
         "world": "halma-space",
         "model": (config or SpaceConfig()).to_json(),

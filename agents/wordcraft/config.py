@@ -1,27 +1,35 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from gumption.agents.settings import (
-    MIXINGS,
-    OPTIMISERS,
-    REDUCTIONS,
-    check_choices,
-    check_overrides,
-    check_ranges,
-    config_values,
-)
+from annotated_types import Ge, Le
+
+from gumption.agents.settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
 from gumption.data import InputError
+from gumption.data.settings import (
+    Count,
+    InnerShare,
+    NonNegative,
+    Seed,
+    Share,
+    Size,
+    SmallShare,
+    Whole,
+    settings,
+)
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
+from gumption.envs.wordcraft.features import Features
+from gumption.envs.wordcraft.settings import Mixes, Reward
+from gumption.envs.wordcraft.tasks import Depth
 
 WORLD = "wordcraft"
-WEIGHTS = ("softmax", "logits")
-AGENTS = ("attention", "mlp")
+Weights = Literal["softmax", "logits"]
+WEIGHTS = get_args(Weights)
 
 
-@dataclass(frozen=True)
+@settings
 class Learner:
     """Parameters of the learner and its network.
 
@@ -36,37 +44,24 @@ class Learner:
     :ivar gated: see `SelfAttentionActorCritic`.
     """
 
-    batch_size: int = 128
-    unroll_length: int = 2
-    optimiser: str = "rmsprop"
-    learning_rate: float = 1e-3
-    epsilon: float = 0.01
-    discount: float = 0.99
-    entropy_cost: float = 0.01
-    baseline_cost: float = 0.5
-    max_grad_norm: float = 40.0
-    reduction: str = "sum"
-    key_size: int = 300
-    value_size: int = 300
-    hidden_size: int = 300
-    encoder_size: int = 0
-    dropout: float = 0.0
+    batch_size: Size = 128
+    unroll_length: Size = 2
+    optimiser: Optimiser = "rmsprop"
+    learning_rate: NonNegative = 1e-3
+    epsilon: NonNegative = 0.01
+    discount: Share = 0.99
+    entropy_cost: NonNegative = 0.01
+    baseline_cost: NonNegative = 0.5
+    max_grad_norm: NonNegative = 40.0
+    reduction: Reduction = "sum"
+    key_size: Size = 300
+    value_size: Size = 300
+    hidden_size: Size = 300
+    encoder_size: Annotated[int, Ge(0), Le(65_536)] = 0
+    dropout: SmallShare = 0.0
     gated: bool = False
 
-    def __post_init__(self) -> None:
-        """:raises InputError: a value that is unknown or out of range."""
-        check_choices(self, {"optimiser": OPTIMISERS, "reduction": REDUCTIONS})
-        check_ranges(self, _LEAST, {"discount": 1})
-        if self.dropout >= 1:
-            raise InputError(f"dropout is {self.dropout}; it is below 1")
 
-
-_LEAST: dict[str, float] = {
-    **dict.fromkeys(("batch_size", "unroll_length", "key_size", "value_size", "hidden_size"), 1),
-    "encoder_size": 0,
-    **dict.fromkeys(("learning_rate", "epsilon", "discount", "entropy_cost", "baseline_cost", "dropout"), 0.0),
-    "max_grad_norm": 0.0,
-}
 # What an agent has no use for.
 _UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
 
@@ -88,7 +83,7 @@ PRESETS = {
 }
 
 
-@dataclass(frozen=True)
+@settings
 class TrainConfig:
     """One training run.
 
@@ -126,55 +121,48 @@ class TrainConfig:
 
     recipe_book: str = "commonsense"
     word_vectors: str | None = None
-    depth: int = 1
-    num_distractors: int = 8
+    depth: Depth = 1
+    num_distractors: Whole = 8
     uniform_distractors: bool = False
     alternatives: bool = False
-    max_mix_steps: int | None = None
-    reward: str = "shaped"
+    max_mix_steps: Mixes | None = None
+    reward: Reward = "shaped"
     subgoal_rewards: bool = True
     split: str = "by_recipe"
-    train_ratio: float = 0.8
-    split_seed: int = 0
-    features: str = "glove"
-    agent: str = "attention"
+    train_ratio: InnerShare = 0.8
+    split_seed: Seed = 0
+    features: Features = "glove"
+    agent: Literal["attention", "mlp"] = "attention"
     kg: str = "none"
     kg_scores: tuple[str, ...] = ()
     kg_calibrated: bool = True
     kg_only: bool = False
     cross_fit: bool = False
-    mixing: str = "linear"
-    weights: str = "softmax"
-    preset: str = "fast"
-    overrides: tuple[tuple[str, Any], ...] = ()
-    total_steps: int = 3_000_000
-    eval_interval: int = 100_000
-    final_draws: int = 10
-    seed: int = 0
+    mixing: Mixing = "linear"
+    weights: Weights = "softmax"
+    preset: Literal["paper", "fast"] = "fast"
+    overrides: Overrides = ()
+    total_steps: Count = 3_000_000
+    eval_interval: Count = 100_000
+    final_draws: Count = 10
+    seed: Seed = 0
     device: str = "auto"
     world: str = WORLD
 
     def __post_init__(self) -> None:
-        """:raises InputError: a value that is not among the known ones, or out of range."""
+        """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
         # Runs that were saved before relations had the names of the world call this score "recipe".
         scores = tuple(MAKES.name if score == "recipe" else score for score in self.kg_scores)
         object.__setattr__(self, "kg_scores", scores)
-        object.__setattr__(self, "overrides", tuple(sorted((str(k), v) for k, v in self.overrides)))
-        rewards = ("shaped", "sparse")
-        check_choices(
-            self,
-            {"agent": AGENTS, "reward": rewards, "preset": tuple(PRESETS), "mixing": MIXINGS, "weights": WEIGHTS},
-        )
+        object.__setattr__(self, "overrides", by_name(self.overrides))
         for score in self.kg_scores:
             if score not in RELATION_NAMES or self.kg_scores.count(score) > 1:
                 raise InputError(
                     f"kg_scores names {score!r}; it names each of {', '.join(RELATION_NAMES)} once at most"
                 )
-        check_ranges(self, {"total_steps": 1, "eval_interval": 1, "final_draws": 1, "seed": 0, "split_seed": 0})
         self._refuse_what_has_no_effect()
-        check_overrides(self.overrides, Learner)
         learner = self.learner
         for name, _ in self.overrides:
             if name in _UNREAD[self.agent] or (name == "dropout" and not learner.encoder_size):

@@ -8,7 +8,9 @@ from math import comb
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Seed, checked
 
+from .choices import MeanBranches, MeanDepth, NumMazes
 from .maze import SIDE, STEPS, Cell, Edge, Maze
 
 REACH = SIDE - 1  # the goal lies at most so far from the start, along either axis
@@ -143,22 +145,29 @@ def grow_branches(
     return edges
 
 
-def sample_maze(rng: np.random.Generator, mean_depth: float = 2, mean_branches: float = 5) -> Maze:
+@checked
+def sample_maze(rng: np.random.Generator, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> Maze:
     """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5.
 
-    :raises InputError: a mean depth below 1 or a negative mean number of branches.
+    :raises InputError: a mean out of range.
     """
-    if not (mean_depth >= 1 and mean_branches >= 0):
-        raise InputError(f"mean_depth is {mean_depth}, mean_branches {mean_branches}; at least 1 and 0")
+    return _sampled(rng, mean_depth, mean_branches)
+
+
+def _sampled(rng: np.random.Generator, mean_depth: float, mean_branches: float) -> Maze:
     path = sample_path(rng)
     edges = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
     return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches))
 
 
-def sample_mazes(count: int, seed: int, mean_depth: float = 2, mean_branches: float = 5) -> list[Maze]:
-    """So many different mazes; the same seed gives the same ones, and the first of a longer list."""
+@checked
+def sample_mazes(count: NumMazes, seed: Seed, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5) -> list[Maze]:
+    """So many different mazes; the same seed gives the same ones, and the first of a longer list.
+
+    :raises InputError: a number out of range, or more mazes than there are optimal paths.
+    """
     rng = np.random.default_rng(seed)
     found: dict[Maze, None] = {}
     while len(found) < count:
-        found[sample_maze(rng, mean_depth, mean_branches)] = None
+        found[_sampled(rng, mean_depth, mean_branches)] = None
     return list(found)

@@ -1,24 +1,19 @@
 """The keyword arguments of the HALMA environments, checked once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
-
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, settings
 
+from .choices import Images, MeanBranches, MeanDepth, NumMazes, Observation, OptLen, Order, Panels
 from .generator import sample_mazes
 from .maze import Maze
 from .mazes import Mazes
 
-OBSERVATIONS = ("symbolic", "visual")
-PANELS = ("redrawn", "fixed")
-ORDERS = ("random", "sequential")
 
-
-@dataclass(frozen=True)
+@settings
 class HALMASettings:
     """What is played, and by which rules; the defaults are the paper's (Table S3).
 
@@ -38,36 +33,26 @@ class HALMASettings:
     """
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
-    num_mazes: int = 100
-    maze_seed: int = 0
-    mean_depth: float = 2
-    mean_branches: float = 5
-    order: str = "random"
-    observation: str = "symbolic"
-    panels: str = "redrawn"
-    images: str = "train"
-    max_opt_len: int = 5
-    trials: int = 10
-    max_steps: int = 500
-    max_trial_steps: int = 200
+    num_mazes: NumMazes = 100
+    maze_seed: Seed = 0
+    mean_depth: MeanDepth = 2
+    mean_branches: MeanBranches = 5
+    order: Order = "random"
+    observation: Observation = "symbolic"
+    panels: Panels = "redrawn"
+    images: Images = "train"
+    max_opt_len: OptLen = 5
+    trials: Count = 10
+    max_steps: Count = 500
+    max_trial_steps: Count = 200
     goal_reward: float = 100.0
     invalid_penalty: float = -5.0
     progress_reward: float = 1.0
 
     def __post_init__(self) -> None:
-        """:raises InputError: a value that is unknown or out of range."""
-        for name, known in (("observation", OBSERVATIONS), ("panels", PANELS), ("order", ORDERS)):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {' or '.join(known)}")
+        """:raises InputError: panels for who sees none."""
         if self.panels != "redrawn" and self.observation != "visual":
             raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
-        for name in ("num_mazes", "max_opt_len", "trials", "max_steps", "max_trial_steps"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} is {value!r}; it is a whole number, at least 1")
-        for name in ("goal_reward", "invalid_penalty", "progress_reward"):
-            if not np.isfinite(getattr(self, name)):
-                raise InputError(f"{name} is {getattr(self, name)}; it is a finite number")
 
     def load_mazes(self) -> Mazes:
         """The mazes that are played.

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 from os import PathLike
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import InnerShare, Seed, SmallShare, checked
 from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
-from .splits import Split, make_split
+from .splits import Mode, Split, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
 MAKES = NaryRelation("makes", HAS_INGREDIENT, HAS_INGREDIENT, HAS_PRODUCT)  # a recipe as the one fact that it is
 RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
-FACT_PARTS = ("train", "valid", "test", "all")
+FactPart = Literal["train", "valid", "test", "all"]
 # What an agent saw of a recipe: see memory.py.
 OF_RUN, HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "ofRun", "hasRecipe", "hasOutcome", "hasVisits"
 Triple = tuple[str, str, str]
@@ -30,14 +31,15 @@ class Named(Protocol):
     def entities(self) -> tuple[str, ...]: ...
 
 
+@checked
 def facts(
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
     *,
-    split: str,
-    split_mode: str | Split = "by_recipe",
-    train_ratio: float = 0.8,
-    split_seed: int = 0,
-    valid_ratio: float = 0.0,
+    split: FactPart,
+    split_mode: Mode | Split = "by_recipe",
+    train_ratio: InnerShare = 0.8,
+    split_seed: Seed = 0,
+    valid_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:
     """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
@@ -55,14 +57,15 @@ def facts(
     return _of_part(binary_facts, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio)
 
 
+@checked
 def recipe_facts(
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
     *,
-    split: str,
-    split_mode: str | Split = "by_recipe",
-    train_ratio: float = 0.8,
-    split_seed: int = 0,
-    valid_ratio: float = 0.0,
+    split: FactPart,
+    split_mode: Mode | Split = "by_recipe",
+    train_ratio: InnerShare = 0.8,
+    split_seed: Seed = 0,
+    valid_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
@@ -96,8 +99,6 @@ def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
 
 
 def _of_part(make, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio) -> Iterator[Triple]:
-    if split not in FACT_PARTS:
-        raise InputError(f"split is {split!r}; name the part whose facts you want: {', '.join(FACT_PARTS)}")
     book = RecipeBook.load(recipe_book)
     if split == "all":
         return iter(sorted(make(book, book.recipes)))

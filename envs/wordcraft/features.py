@@ -1,6 +1,7 @@
 """Feature vectors of a book's entities, as rows to gather by env id."""
 
 from os import PathLike
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from gumption.data import InputError
 
 from .recipe_book import RecipeBook
 
-KINDS = ("glove", "random", "onehot")
+Features = Literal["glove", "random", "onehot"]
 RANDOM_SIZE = 300
 
 
@@ -35,5 +36,5 @@ def entity_features(
     elif kind == "onehot":
         rows = np.eye(len(book.entities))
     else:
-        raise InputError(f"features is {kind!r}; it can be {', '.join(KINDS)} or None")
+        raise InputError(f"features is {kind!r}; it can be {', '.join(get_args(Features))} or None")
     return np.concatenate([np.zeros((1, rows.shape[1])), rows]).astype(np.float32)

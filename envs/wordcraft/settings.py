@@ -1,25 +1,30 @@
 """The keyword arguments of the WordCraft environments, checked once, and the engine that they describe."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 from gymnasium import spaces
 
 from gumption.data import InputError
+from gumption.data.settings import InnerShare, Seed, Whole, settings, unknown
 
 from .engine import WordCraftEngine
 from .episodes import EpisodeSampler
-from .features import entity_features
+from .features import Features, entity_features
 from .recipe_book import RecipeBook
-from .splits import Split, resolve_split
-from .tasks import TaskList, enumerate_tasks
+from .splits import Partition, Split, resolve_split
+from .tasks import Depth, TaskList, enumerate_tasks
+
+Mixes = Annotated[int, Ge(1), Le(10_000)]  # each has a slot of the table
+Reward = Literal["shaped", "sparse"]
+_OPTIONS = ("goal", "table", "intermediates")  # of reset
 
 
-@dataclass(frozen=True)
+@settings
 class WordCraftSettings:
     """
     :ivar recipe_book: a name ("commonsense", "alchemy2"), a .tsv or .json file, or a RecipeBook.
@@ -42,29 +47,23 @@ class WordCraftSettings:
     """
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
-    depth: int = 1
-    num_distractors: int = 1
+    depth: Depth = 1
+    num_distractors: Whole = 1
     uniform_distractors: bool = False
-    max_mix_steps: int | None = None
+    max_mix_steps: Mixes | None = None
     subgoal_rewards: bool = True
     split: str | PathLike[str] | Split | None = "by_recipe"
-    train_ratio: float = 0.8
-    split_seed: int = 0
-    partition: str = "train"
-    features: str | None = None
+    train_ratio: InnerShare = 0.8
+    split_seed: Seed = 0
+    partition: Partition = "train"
+    features: Features | None = None
     word_vectors: str | PathLike[str] | None = None
-    reward: str = "shaped"
+    reward: Reward = "shaped"
     shortcuts: bool = False
     alternatives: bool = False
-    rules: str = "correct"
+    rules: Literal["correct", "2020"] = "correct"
 
     def __post_init__(self) -> None:
-        for name, known in (("reward", ("shaped", "sparse")), ("rules", ("correct", "2020"))):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it can be {' or '.join(known)}")
-        for name in ("depth", "num_distractors", "split_seed"):
-            if not isinstance(getattr(self, name), int | np.integer):
-                raise InputError(f"{name} is {getattr(self, name)!r}; it is a whole number")
         if self.max_mix_steps is not None and self.max_mix_steps < self.depth:
             raise InputError(f"max_mix_steps is {self.max_mix_steps}; a task of depth {self.depth} needs {self.depth}")
         if self.word_vectors is not None and self.features != "glove":
@@ -139,13 +138,9 @@ class World:
 
         :raises InputError: unknown option or entity, a table that is empty or too large, a goal missing its table.
         """
-        unknown = sorted(set(options) - {"goal", "table", "intermediates"})
-        if unknown:
-            near = difflib.get_close_matches(unknown[0], ["goal", "table", "intermediates"])
-            raise InputError(
-                f"reset option {unknown[0]!r} is unknown; "
-                + (f"did you mean {near[0]!r}?" if near else "there are goal, table and intermediates")
-            )
+        for name in options:
+            if name not in _OPTIONS:
+                raise InputError(unknown("reset", name, _OPTIONS))
         if "goal" not in options or "table" not in options:
             raise InputError(
                 "reset options need both goal and table, e.g. {'goal': 'mud', 'table': ['water', 'earth']}"

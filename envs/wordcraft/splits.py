@@ -4,19 +4,21 @@ import os
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import InnerShare, Seed, check, checked
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
 from .recipe_book import RecipeBook
-from .tasks import TaskList, enumerate_tasks, recipes_used
+from .tasks import Depth, TaskList, enumerate_tasks, recipes_used
 
-MODES = ("by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none")
-PARTS = ("train", "test", "all")
+Mode = Literal["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none"]
+MODES = get_args(Mode)
+Partition = Literal["train", "test", "all"]
 SCHEMA = "gumption/wordcraft-split/1"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
 
@@ -49,8 +51,7 @@ class Split:
 
         :raises InputError: unknown partition, or the test part of the mode "none".
         """
-        if partition not in PARTS:
-            raise InputError(f"partition is {partition!r}; it can be train, test or all")
+        check("partition", partition, Partition)
         chosen = {
             "train": self.train_tasks,
             "test": self.test_tasks,
@@ -107,12 +108,13 @@ class Split:
         }
 
 
+@checked
 def make_split(
     book: RecipeBook,
-    mode: str = "by_recipe",
-    train_ratio: float = 0.8,
-    seed: int = 0,
-    depth: int = 1,
+    mode: Mode = "by_recipe",
+    train_ratio: InnerShare = 0.8,
+    seed: Seed = 0,
+    depth: Depth = 1,
     shortcuts: bool = False,
 ) -> Split:
     """Divide a book; the same arguments and the same recipes give the same split, whatever the order of the file.
@@ -129,10 +131,6 @@ def make_split(
     :param train_ratio: strictly between 0 and 1 (the mode "none" does not read it).
     :raises InputError: unknown mode, a ratio out of range, or a part that would be empty.
     """
-    if mode not in MODES:
-        raise InputError(f"split mode is {mode!r}; it can be {', '.join(MODES)}")
-    if mode != "none" and not 0.0 < train_ratio < 1.0:
-        raise InputError(f"train_ratio is {train_ratio!r}; it lies between 0 and 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
     rng = np.random.Generator(np.random.PCG64(seed))
     recipe_test = np.zeros(len(book), dtype=bool)

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.settings import check
 
 from .recipe_book import RecipeBook
 
-DEPTHS = (1, 2, 3)
+Depth = Annotated[int, Ge(1), Le(3)]
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,7 @@ def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -
     :param shortcuts: keep also the tasks that can be finished from their base in fewer mixes than depth.
     :raises InputError: unsupported depth, or a book without a task of that depth.
     """
-    if depth not in DEPTHS:
-        raise InputError(f"depth is {depth!r}; it can be 1, 2 or 3")
+    depth = check("depth", depth, Depth)
     tasks = _expand_from_goals(book, depth)
     goal, base, intermediates, _ = tasks
     if depth > 1 and not shortcuts:

@@ -14,7 +14,6 @@ vectors carry what they can, so an entity never seen in training is predicted fr
 """
 
 import os
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Positive, Share, Size, SmallShare, settings
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
@@ -31,7 +31,7 @@ from .predictor import LinkPredictor
 KIND = "gumption/nary-predictor/1"
 
 
-@dataclass(frozen=True)
+@settings
 class NarySettings:
     """
     :ivar width, hidden: of embeddings and of the MLP's hidden layer.
@@ -43,17 +43,17 @@ class NarySettings:
     :ivar self_pairs: share of them that are an entity with itself.
     """
 
-    width: int = 128
-    hidden: int = 256
-    epochs: int = 40
-    batch_size: int = 256
-    learning_rate: float = 1e-2
-    weight_decay: float = 0.3
-    word_dropout: float = 0.3
-    free_dropout: float = 0.1
-    hidden_dropout: float = 0.5
-    negatives: float = 1.0
-    self_pairs: float = 0.2
+    width: Size = 128
+    hidden: Size = 256
+    epochs: Count = 40
+    batch_size: Count = 256
+    learning_rate: Positive = 1e-2
+    weight_decay: NonNegative = 0.3
+    word_dropout: SmallShare = 0.3
+    free_dropout: SmallShare = 0.1
+    hidden_dropout: SmallShare = 0.5
+    negatives: NonNegative = 1.0
+    self_pairs: Share = 0.2
 
 
 class NaryPredictor(LinkPredictor):

@@ -1,16 +1,16 @@
 """What a query may take and do."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Megabytes, Seconds, settings
 
 from .worker import address_asked
 
 MEMORY_LIMIT = 2_048  # megabytes, where a query is limited at all
 
 
-@dataclass(frozen=True)
+@settings
 class Limits:
     """What somebody else's query may take and do.
 
@@ -21,16 +21,10 @@ class Limits:
     :raises InputError: a limit that is not more than 0.
     """
 
-    timeout: float | None = None
-    memory: float | None = None
+    timeout: Seconds | None = None
+    memory: Megabytes | None = None
     service: bool = False
-    rows: int | None = None
-
-    def __post_init__(self) -> None:
-        given = [("timeout", self.timeout, "seconds"), ("memory_limit", self.memory, "megabytes")]
-        for name, value, unit in [*given, ("max_rows", self.rows, "rows")]:
-            if value is not None and not value > 0:
-                raise InputError(f"{name}={value}: it has to be more than 0 {unit}")
+    rows: Count | None = None
 
     @property
     def given(self) -> bool:

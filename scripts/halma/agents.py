@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .mazes import Seed
+from gumption.data.settings import Count, Share
+from gumption.scripts.apps import App
+
+from .mazes import DrawSeed
 
 if TYPE_CHECKING:
     from gumption.agents.halma.failures import MazeFailures
 
-app = typer.Typer()
+app = App()
 
 
 @app.command(epilog="Example: gumption halma probe runs/space --panels 2000 --plot probe.png")
 def probe(
     model: Annotated[Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption train space` makes.")],
-    panels: Annotated[int, typer.Option(min=1, help="How many are looked at, of mazes that were held out.")] = 2_000,
-    seed: Seed = 0,
+    panels: Annotated[Count, typer.Option(help="How many are looked at, of mazes that were held out.")] = 2_000,
+    seed: DrawSeed = 0,
     images: Annotated[str, typer.Option(help="Handwriting: test, train, or test-full (all of MNIST).")] = "test",
     plot: Annotated[Path | None, typer.Option(help="Picture of the confusion matrices.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -51,9 +54,9 @@ def failures(
         list[Path], typer.Argument(metavar="RUN...", help="Folder of a run that has its tests in RUN/splits.")
     ],
     test: Annotated[str, typer.Option(help="Which test: T, RT or a diagnostic one.")] = "RT",
-    seeds: Annotated[int, typer.Option(min=1, help="How often the test is played, seeds 0, 1, ...")] = 3,
+    seeds: Annotated[Count, typer.Option(help="How often the test is played, seeds 0, 1, ...")] = 3,
     below: Annotated[
-        float, typer.Option(min=0, max=1, help="Tell of the mazes where a smaller share of the trials reach the goal.")
+        Share, typer.Option(help="Tell of the mazes where a smaller share of the trials reach the goal.")
     ] = 0.5,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the worst mazes and where the moves were made, .png and .svg.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ import numpy as np
 import typer
 
 from gumption.data.reading import read_json
+from gumption.data.settings import Count, settings
 from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SAVED = Path(__file__).parents[1] / "results" / "halma-table1" / "results.json"
 FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60.0  # of one training, on two cores; seconds
 
 
-@dataclass(frozen=True)
+@settings
 class Settings(BenchSettings):
     """What the case runs on.
 
@@ -40,9 +40,9 @@ class Settings(BenchSettings):
         list[str] | None,
         typer.Option(help="Also time a whole training of this agent (minutes), alone; may be given again."),
     ] = None
-    envs: int = 1024
-    episodes: int = 2_000
-    slice: int = 64
+    envs: Count = 1024
+    episodes: Count = 2_000
+    slice: Count = 64
 
 
 def halma_case(settings: Settings) -> Iterator[Measurement]:

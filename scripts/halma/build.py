@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
 from gumption.scripts.kg.output import Json, print_json, print_table, working
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 EPILOG = """Example: gumption kg build halma --run runs/halma
 
@@ -41,7 +43,7 @@ def build(
     run: Annotated[Path, typer.Option(help="Folder of a run with its memory.")],
     out: Annotated[str | None, typer.Option(help=PLACE, show_default="RUN/kg.nq")] = None,
     update: Update = None,
-    threshold: Annotated[int, typer.Option(help="Visits from which on something counts as understood.")] = 3,
+    threshold: Annotated[Count, typer.Option(help="Visits from which on something counts as understood.")] = 3,
     beliefs: Annotated[
         bool, typer.Option("--beliefs", help="Also what a guided agent makes of it: halma/RUN/knowledge, .../inferred.")
     ] = False,

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command(epilog="Example: gumption evaluate runs/halma --splits splits/halma --paper --plot table.png")
@@ -18,7 +21,7 @@ def evaluate(
     splits: Annotated[
         Path | None, typer.Option(help="Folder of tests, for all runs.  [default: RUN/splits of each]")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How often each test is played, seeds 0, 1, ...")] = 3,
+    seeds: Annotated[Count, typer.Option(help="How often each test is played, seeds 0, 1, ...")] = 3,
     space_model: Annotated[Path | None, typer.Option(help="The run's SPACE model, if it was moved.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Show the paper's figures beside.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the table into this file, .png and .svg.")] = None,

@@ -7,27 +7,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data.settings import Count, Seed
+from gumption.envs.halma.choices import MeanBranches, MeanDepth, NumMazes, OptLen
+from gumption.scripts.apps import App
+
 if TYPE_CHECKING:
     from gumption.envs.halma import Maze, Move
     from gumption.envs.halma.panel_statistics import PanelStatistics
 
-app = typer.Typer()
+app = App()
 
-Seed = Annotated[int, typer.Option(min=0, help="Draws the mazes.")]
-MeanDepth = Annotated[float, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
-MeanBranches = Annotated[float, typer.Option(help="Mean number of dead ends of a maze.")]
+DrawSeed = Annotated[Seed, typer.Option(help="Draws the mazes.")]
+Depth = Annotated[MeanDepth, typer.Option(help="Mean depth of dead ends in cells: 2 for training, 5 in tests.")]
+Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends of a maze.")]
 
 
 @app.command(epilog="Example: gumption halma maze --seed 3 --gif oracle.gif")
 def maze(
-    seed: Seed = 0,
-    mean_depth: MeanDepth = 2,
-    mean_branches: MeanBranches = 5,
+    seed: DrawSeed = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
     file: Annotated[
         Path | None, typer.Option(help="Take a maze of this file instead (JSON, or JSON Lines with a maze a line).")
     ] = None,
-    line: Annotated[int, typer.Option(min=1, help="Which line of the file.")] = 1,
-    max_opt_len: Annotated[int, typer.Option(min=1, help="Primitives of the oracle's options.")] = 5,
+    line: Annotated[Count, typer.Option(help="Which line of the file.")] = 1,
+    max_opt_len: Annotated[OptLen, typer.Option(help="Primitives of the oracle's options.")] = 5,
     gif: Annotated[Path | None, typer.Option(help="Save the oracle's first trial as an animation.")] = None,
     png: Annotated[Path | None, typer.Option(help="Save the panel of the start beside the maze.")] = None,
     json: Annotated[
@@ -93,10 +97,10 @@ def _save_png(drawn: Maze, path: Path) -> None:
 @app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
 def generate(
     out: Annotated[Path, typer.Option(help="File to write: JSON Lines, a maze a line.")],
-    count: Annotated[int, typer.Option(min=1, help="How many, each another one.")] = 100,
-    seed: Seed = 0,
-    mean_depth: MeanDepth = 2,
-    mean_branches: MeanBranches = 5,
+    count: Annotated[NumMazes, typer.Option(help="How many, each another one.")] = 100,
+    seed: DrawSeed = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
 ) -> None:
     """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal."""
     from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
@@ -112,11 +116,11 @@ def generate(
 
 @app.command(epilog="Example: gumption halma statistics --sets 10 --plot statistics.png")
 def statistics(
-    sets: Annotated[int, typer.Option(min=1, help="How many sets of mazes.")] = 10,
-    mazes: Annotated[int, typer.Option(min=1, help="Mazes of a set.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the first set; the next ones have the next seeds.")] = 0,
-    mean_depth: MeanDepth = 2,
-    mean_branches: MeanBranches = 5,
+    sets: Annotated[Count, typer.Option(help="How many sets of mazes.")] = 10,
+    mazes: Annotated[NumMazes, typer.Option(help="Mazes of a set.")] = 100,
+    seed: Annotated[Seed, typer.Option(help="Draws the first set; the next ones have the next seeds.")] = 0,
+    mean_depth: Depth = 2,
+    mean_branches: Branches = 5,
     plot: Annotated[Path | None, typer.Option(help="Save the four plots of Fig. S5 as a PNG file.")] = None,
 ) -> None:
     """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""

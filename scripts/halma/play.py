@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed
+from gumption.envs.halma.choices import MeanBranches, MeanDepth, NumMazes, OptLen
+from gumption.scripts.apps import App
 from gumption.scripts.session import Record, Session, answer
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from gumption.envs.halma.env import Outcome
     from gumption.envs.halma.measures import Measures
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 SCHEMA = "gumption/play-halma/1"
 INTRODUCTION = """You stand in a maze that you do not see. What you see are coloured digits, none of them zero:
@@ -32,12 +35,12 @@ explores, the others can take what you know by then. q stops; the same command g
 
 @app.command("halma", epilog="Example: gumption play halma --mazes 2 --trials 3 --out me.json")
 def play(
-    mazes: Annotated[int, typer.Option(min=1, help="How many mazes.")] = 3,
-    trials: Annotated[int, typer.Option(min=1, help="Trials in each maze; agents have 10.")] = 10,
-    max_opt_len: Annotated[int, typer.Option(min=1, help="Numbers in a move: 5, or as in the ablation 1 or 3.")] = 5,
-    mean_depth: Annotated[float, typer.Option(help="Of dead ends, in cells: 2 as for training, 5 as in tests.")] = 2,
-    mean_branches: Annotated[float, typer.Option(help="Dead ends of a maze.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the mazes.")] = 0,
+    mazes: Annotated[NumMazes, typer.Option(help="How many mazes.")] = 3,
+    trials: Annotated[Count, typer.Option(help="Trials in each maze; agents have 10.")] = 10,
+    max_opt_len: Annotated[OptLen, typer.Option(help="Numbers in a move: 5, or as in the ablation 1 or 3.")] = 5,
+    mean_depth: Annotated[MeanDepth, typer.Option(help="Of dead ends, in cells: 2 for training, 5 in tests.")] = 2,
+    mean_branches: Annotated[MeanBranches, typer.Option(help="Dead ends of a maze.")] = 5,
+    seed: Annotated[Seed, typer.Option(help="Draws the mazes.")] = 0,
     show_maze: Annotated[bool, typer.Option("--show-maze", help="Show the maze too, which agents never see.")] = False,
     out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gumption.data.settings import Count
 from gumption.scripts.policy_evaluation import PolicyName, Single, WorldName
 
 
@@ -14,7 +15,7 @@ def evaluate_policy(
     policy: PolicyName,
     splits: Annotated[Path, typer.Option(help="Folder of tests, as `gumption splits halma` makes it.")],
     world: WorldName = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How often each test is played, seeds 0, 1, ...")] = 3,
+    seeds: Annotated[Count, typer.Option(help="How often each test is played, seeds 0, 1, ...")] = 3,
     observation: Annotated[str, typer.Option(help="What it sees: symbolic or visual.")] = "symbolic",
     images: Annotated[str, typer.Option(help="Handwriting of visual panels in training: train or train-full.")] = (
         "train"

@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.data.settings import Count, Seed, Size
+from gumption.envs.halma.choices import NumMazes
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command(epilog="Example: gumption halma pretrain --steps 2000 --run runs/space")
@@ -15,13 +19,13 @@ def pretrain(
     run: Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")] = Path(
         "runs/space"
     ),
-    steps: Annotated[int, typer.Option(help="Updates.")] = 20_000,
+    steps: Annotated[Count, typer.Option(help="Updates.")] = 20_000,
     preset: Annotated[str, typer.Option(help="The model: paper, or fast, a narrower one for a CPU.")] = "paper",
-    batch_size: Annotated[int, typer.Option(help="Panels in an update.")] = 16,
-    mazes: Annotated[int, typer.Option(help="Training mazes whose panels are drawn.")] = 100,
-    maze_seed: Annotated[int, typer.Option(help="Which ones.")] = 0,
+    batch_size: Annotated[Size, typer.Option(help="Panels in an update.")] = 16,
+    mazes: Annotated[NumMazes, typer.Option(help="Training mazes whose panels are drawn.")] = 100,
+    maze_seed: Annotated[Seed, typer.Option(help="Which ones.")] = 0,
     images: Annotated[str, typer.Option(help="Handwriting: train, or train-full (all of MNIST).")] = "train",
-    seed: Annotated[int, typer.Option(help="Fixes everything.")] = 0,
+    seed: Annotated[Seed, typer.Option(help="Fixes everything.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")] = False,
 ) -> None:

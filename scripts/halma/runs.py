@@ -7,13 +7,14 @@ stopped goes on where it was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gumption.data.reading import read_json
+from gumption.data.settings import Count, settings
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 from gumption.scripts.jobs import slug
@@ -33,13 +34,13 @@ MAZES = 50  # of RT and of each diagnostic test (F.1)
 SEEDS = (0, 1, 2)  # with which each test is played (F.1)
 
 
-@dataclass(frozen=True)
+@settings
 class Options:
     """Of the command line, for HALMA's experiments alone."""
 
     episodes: Annotated[
-        int | None,
-        typer.Option(min=1, help="Episodes of each training.  (default: the paper's 2,000; halma-quick: 1,000)"),
+        Count | None,
+        typer.Option(help="Episodes of each training.  (default: the paper's 2,000; halma-quick: 1,000)"),
     ] = None
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data.settings import Count, Seed
+
 if TYPE_CHECKING:
     from gumption.envs.halma.split_files import Experience, Splits
 
@@ -25,10 +27,10 @@ def splits(
     check: Annotated[
         Path | None, typer.Option(help="Instead of --out: check the tests in this folder against the experience.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes every maze.", show_default="0")] = None,
-    mazes: Annotated[int | None, typer.Option(help="Mazes of each test.", show_default="50")] = None,
+    seed: Annotated[Seed | None, typer.Option(help="Fixes every maze.", show_default="0")] = None,
+    mazes: Annotated[Count | None, typer.Option(help="Mazes of each test.", show_default="50")] = None,
     threshold: Annotated[
-        int | None, typer.Option(help="Visits from which on something counts as understood.", show_default="3")
+        Count | None, typer.Option(help="Visits from which on something counts as understood.", show_default="3")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other tests in the folder.")] = False,
 ) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from gumption.agents.halma.config import HALMAConfig
+from gumption.scripts.apps import App
 from gumption.scripts.options import from_config
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 FLAGS = {"num_mazes": "mazes", "overrides": "set"}
 

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.data.settings import Count, Whole
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command()
@@ -16,8 +19,8 @@ def watch(
     partition: Annotated[
         str, typer.Option(help="Which mazes: train, those of its training, or a test of RUN/splits, such as RT.")
     ] = "train",
-    maze: Annotated[int, typer.Option(min=0, help="Which of these mazes, from 0.")] = 0,
-    trials: Annotated[int, typer.Option(min=1, help="How often it has to find the goal; 10 in training.")] = 2,
+    maze: Annotated[Whole, typer.Option(help="Which of these mazes, from 0.")] = 0,
+    trials: Annotated[Count, typer.Option(help="How often it has to find the goal; 10 in training.")] = 2,
     space_model: Annotated[str | None, typer.Option(help="The run's SPACE model, if it was moved.")] = None,
 ) -> Any:
     """The agent of a run in one maze."""

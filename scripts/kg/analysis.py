@@ -4,6 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from annotated_types import Ge, Le
+
+from gumption.data.settings import Whole
+from gumption.scripts.apps import App
 
 from .output import Json, print_json, print_table, working
 from .sources import Source, binary_graphs, nary_relations, node_endings, open_graph
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
     Arrays = tuple[Vocabulary, np.ndarray]
 
-app = typer.Typer()
+app = App()
 
 Basic = Annotated[
     list[str] | None,
@@ -29,7 +33,7 @@ Basic = Annotated[
 def stats(
     source: Source,
     plot: Annotated[Path | None, typer.Option(help="Also draw them to this .svg or .png file.")] = None,
-    top: Annotated[int, typer.Option(min=0, help="How many of the entities with most facts to list.")] = 10,
+    top: Annotated[Whole, typer.Option(help="How many of the entities with most facts to list.")] = 10,
     basic: Basic = None,
     as_json: Json = False,
 ) -> None:
@@ -63,10 +67,10 @@ def draw(
     source: Source,
     around: Annotated[str, typer.Option(help="The label of the entity in the middle.")],
     out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
-    hops: Annotated[int, typer.Option(help="How many facts away an entity may be.")] = 1,
+    hops: Annotated[Whole, typer.Option(help="How many facts away an entity may be.")] = 1,
     max_nodes: Annotated[
-        int,
-        typer.Option(max=300, help="At most so many entities: the nearest, then those with most facts, then by label."),
+        Annotated[int, Ge(1), Le(300)],
+        typer.Option(help="At most so many entities: the nearest, then those with most facts, then by label."),
     ] = 60,
 ) -> None:
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from annotated_types import Ge, Le
 
+from gumption.data.settings import settings
 from gumption.scripts.measurement import BenchSettings, Case, Measurement
 from gumption.scripts.parts import read_parts
 
 
-@dataclass(frozen=True)
+@settings
 class Settings(BenchSettings):
     """What the case runs on."""
 
     wn18rr: Annotated[
         str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking.")
     ] = None
-    triples: Annotated[int, typer.Option(min=100, help="Facts in each store.")] = 500_000
+    triples: Annotated[Annotated[int, Ge(100), Le(10**10)], typer.Option(help="Facts in each store.")] = 500_000
     facts: Annotated[
-        int | None, typer.Option(min=1000, help="Measure nothing but one graph of so many facts (the table: 5000000).")
+        Annotated[int, Ge(1000), Le(10**10)] | None,
+        typer.Option(help="Measure nothing but one graph of so many facts (the table: 5000000)."),
     ] = None
 
     @property

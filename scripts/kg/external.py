@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from annotated_types import Ge, Le
+
+from gumption.data.settings import NonNegative, Whole
+from gumption.scripts.apps import App
 
 from .output import Json, count, print_json, print_table, working
 from .sources import FILES, Update, binary_graphs, changed_graph, open_graph
@@ -15,8 +19,8 @@ if TYPE_CHECKING:
     from gumption.kg.sources.external import Imported
     from gumption.kg.sources.linking import Link
 
-app = typer.Typer()
-importers = typer.Typer(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
+app = App()
+importers = App(no_args_is_help=True, help="Import ConceptNet, ATOMIC 2020 or WordNet into a graph.")
 app.add_typer(importers, name="import")
 
 EXAMPLES = 4  # of each method, in the table
@@ -29,7 +33,7 @@ Out = Annotated[
     ),
 ]
 Relations = Annotated[list[str] | None, typer.Option(help="Take this relation only; may be repeated.")]
-SkipBad = Annotated[int, typer.Option(min=0, help="How many malformed lines of a file to pass over.")]
+SkipBad = Annotated[Whole, typer.Option(help="How many malformed lines of a file to pass over.")]
 
 
 @importers.command(
@@ -42,7 +46,7 @@ def conceptnet(
     graph: Annotated[str, typer.Option(help="Name of the graph.")] = "conceptnet",
     language: Annotated[str, typer.Option(help="Language of both ends; all for every one.")] = "en",
     relations: Relations = None,
-    min_weight: Annotated[float | None, typer.Option(help="Leave out assertions that weigh less.")] = None,
+    min_weight: Annotated[NonNegative | None, typer.Option(help="Leave out assertions that weigh less.")] = None,
     senses: Annotated[bool, typer.Option("--senses", help="Keep senses: 'ice cream/n/wn/food'.")] = False,
     skip_bad: SkipBad = 0,
     as_json: Json = False,
@@ -113,7 +117,7 @@ def link(
     methods: Annotated[
         list[str] | None, typer.Option(help="exact, lemma, compound or nearest; may be repeated. All if not given.")
     ] = None,
-    min_cosine: Annotated[float, typer.Option(help="What nearest has to reach.")] = 0.6,
+    min_cosine: Annotated[Annotated[float, Ge(-1), Le(1)], typer.Option(help="What nearest has to reach.")] = 0.6,
     vectors: Annotated[Path | None, typer.Option(help="Word vectors for nearest, in word2vec's binary format.")] = None,
     skip_bad: SkipBad = 0,
     as_json: Json = False,

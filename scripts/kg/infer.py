@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
+from gumption.data.settings import Count, Share, Whole
+from gumption.scripts.apps import App
+
 from .output import Json, print_json, print_table, working
 from .sources import Source, Update, only_graph, open_graph
 
-app = typer.Typer()
+app = App()
 
 
 @app.command(epilog="Example: gumption kg infer runs/kg.nq#wordcraft/train --rules rules.json --out runs/inferred.nq")
@@ -77,14 +80,14 @@ def infer(
 @app.command(epilog="Example: gumption kg mine runs/kg.nq#wordcraft/train --min-confidence 0.8 --out rules.json")
 def mine(
     source: Source,
-    min_support: Annotated[int, typer.Option(help="Facts that the rule predicts and that are stated.")] = 10,
-    min_head_coverage: Annotated[float, typer.Option(help="Their share of the facts of that relation.")] = 0.01,
-    min_confidence: Annotated[float, typer.Option(help="Their share of all that the rule predicts.")] = 0.5,
+    min_support: Annotated[Whole, typer.Option(help="Facts that the rule predicts and that are stated.")] = 10,
+    min_head_coverage: Annotated[Share, typer.Option(help="Their share of the facts of that relation.")] = 0.01,
+    min_confidence: Annotated[Share, typer.Option(help="Their share of all that the rule predicts.")] = 0.5,
     min_pca_confidence: Annotated[
-        float, typer.Option(help="The same, counting only predictions about what the relation says anything of.")
+        Share, typer.Option(help="The same, counting only predictions about what the relation says anything of.")
     ] = 0.0,
     out: Annotated[Path | None, typer.Option(help="A JSON file of the rules, which `infer` understands.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many rules the table shows.")] = 25,
+    top: Annotated[Count, typer.Option(help="How many rules the table shows.")] = 25,
     as_json: Json = False,
 ) -> None:
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from gumption.data.settings import InnerShare, Seed
+from gumption.scripts.apps import App
+
 from .output import Json, print_json, print_table
 from .sources import Source, open_graph
 
-app = typer.Typer()
+app = App()
 
 
 @app.command(epilog="Example: gumption kg leaks game.nq --world wordcraft --split by_recipe")
@@ -17,8 +20,8 @@ def leaks(
     source: Source,
     world: Annotated[str, typer.Option(help="Whose test.")],
     split: Annotated[str | None, typer.Option(help="How the world is split, where there are several ways.")] = None,
-    train_ratio: Annotated[float | None, typer.Option(help="Share of the training part.")] = None,
-    split_seed: Annotated[int | None, typer.Option(help="Seed of the draw.")] = None,
+    train_ratio: Annotated[InnerShare | None, typer.Option(help="Share of the training part.")] = None,
+    split_seed: Annotated[Seed | None, typer.Option(help="Seed of the draw.")] = None,
     as_json: Json = False,
 ) -> None:
     """How many facts of a world's test part a graph states, entailed ones in it included, and how many of all.

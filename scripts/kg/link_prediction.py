@@ -6,7 +6,6 @@ A run trains ComplEx on train.txt, keeps the best epoch by valid.txt and is rank
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
+from gumption.data.settings import settings
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 from gumption.scripts.parts import check_parts, read_parts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PLACES = ("facts", "device", "seed")  # settings of a run that `ComplEx.fit` is not told as they are
 
 
-@dataclass(frozen=True)
+@settings
 class Options:
     """Of the command line, for link prediction alone."""
 

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
+
 from .output import Json, count, print_json, print_table
 from .sources import read_facts
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from gumption.kg.links.fact_ids import Facts
     from gumption.kg.links.predictor import LinkPredictor
 
-app = typer.Typer()
+app = App()
 
 Model = Annotated[Path, typer.Argument(help="The folder of a fitted model.")]
 Skip = Annotated[
@@ -30,7 +33,7 @@ def predict(
     relation: Annotated[str, typer.Option(help="A relation's label.")],
     subject: Annotated[str | None, typer.Option(help="An entity's label: asks for objects.")] = None,
     object_: Annotated[str | None, typer.Option("--object", help="An entity's label: asks for subjects.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    k: Annotated[Count, typer.Option("-k", help="How many.")] = 10,
     graph: Annotated[
         list[str] | None, typer.Option(help="What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.")
     ] = None,
@@ -108,7 +111,7 @@ def evaluate(
     model: Model,
     test: Annotated[str, typer.Option(help="The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.")],
     known: Known = None,
-    memory: Annotated[int | None, typer.Option(min=1, help="MiB that scores may take at a time.")] = None,
+    memory: Annotated[Count | None, typer.Option(help="MiB that scores may take at a time.")] = None,
     skip_unknown: Skip = False,
     as_json: Json = False,
 ) -> None:

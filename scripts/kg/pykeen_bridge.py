@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from gumption.scripts.apps import App
+
 from .sources import new_folder, read_facts
 
-app = typer.Typer()
+app = App()
 
 
 @app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")

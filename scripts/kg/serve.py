@@ -4,10 +4,14 @@ import socket
 from typing import Annotated
 
 import typer
+from annotated_types import Ge, Le
+
+from gumption.data.settings import Count, Megabytes, Seconds
+from gumption.scripts.apps import App
 
 from .sources import Source
 
-app = typer.Typer()
+app = App()
 
 _QUEUE = 64  # connections that are open at once; more are told to come again
 
@@ -18,10 +22,10 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at; 127.0.0.1 is for this machine only.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 7878,
-    timeout: Annotated[float, typer.Option(min=0.01, max=86_400, help="Seconds that a query may take.")] = 30,
-    memory_limit: Annotated[float, typer.Option(min=1, max=1e7, help="Megabytes that a query may take.")] = 2_048,
-    max_rows: Annotated[int, typer.Option(min=1, help="Rows, or facts, that an answer may have.")] = 100_000,
+    port: Annotated[Annotated[int, Ge(0), Le(65_535)], typer.Option(help="0 for any that is free.")] = 7878,
+    timeout: Annotated[Seconds, typer.Option(help="Seconds that a query may take.")] = 30,
+    memory_limit: Annotated[Megabytes, typer.Option(help="Megabytes that a query may take.")] = 2_048,
+    max_rows: Annotated[Count, typer.Option(help="Rows, or facts, that an answer may have.")] = 100_000,
 ) -> None:
     """Answer SPARQL queries on a graph over HTTP, at /query, with a page to type one in at /. Nobody can change it.
 

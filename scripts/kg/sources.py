@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data.settings import Seconds
+
 from .output import working
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ Source = Annotated[
 ]
 PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
-Timeout = Annotated[float | None, typer.Option(help="Seconds after which it is stopped.")]
+Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is stopped.")]
 
 
 def open_graph(

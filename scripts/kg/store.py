@@ -5,10 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from gumption.data.settings import Megabytes, Seed, SmallShare, Whole
+from gumption.scripts.apps import App
+
 from .output import Json, count, print_json, print_table, working
 from .sources import FILES, READ, Source, Timeout, Update, changed_graph, only_graph, open_graph
 
-app = typer.Typer()
+app = App()
 
 
 @app.command(epilog="Example: gumption kg load runs/kg facts.csv --columns thing,relation,other --graph household")
@@ -26,7 +29,7 @@ def load(
         bool | None,
         typer.Option("--header/--no-header", help="Whether their first line names the columns.", show_default=False),
     ] = None,
-    skip_bad: Annotated[int, typer.Option(min=0, help="How many bad lines of a file are left out.")] = 0,
+    skip_bad: Annotated[Whole, typer.Option(help="How many bad lines of a file are left out.")] = 0,
     update: Update = None,
     as_json: Json = False,
 ) -> None:
@@ -56,7 +59,7 @@ def query(
     sparql: Annotated[str, typer.Argument(help="SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.")],
     bind: Annotated[list[str] | None, typer.Option(help="VARIABLE=LABEL; may be repeated.")] = None,
     timeout: Timeout = None,
-    memory_limit: Annotated[float | None, typer.Option(help="How many megabytes the query may take.")] = None,
+    memory_limit: Annotated[Megabytes | None, typer.Option(help="How many megabytes the query may take.")] = None,
     allow_service: Annotated[
         bool, typer.Option("--allow-service", help="Let SERVICE in the query ask other servers.")
     ] = False,
@@ -90,9 +93,9 @@ def query(
 def export(
     source: Source,
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
-    valid_ratio: Annotated[float | None, typer.Option(help="Of a data set: share of valid.txt; 0.1.")] = None,
-    test_ratio: Annotated[float | None, typer.Option(help="Of a data set: share of test.txt; 0.1.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
+    valid_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of valid.txt; 0.1.")] = None,
+    test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of test.txt; 0.1.")] = None,
+    seed: Annotated[Seed | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.

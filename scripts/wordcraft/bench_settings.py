@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from gumption.data.settings import Count, settings
 from gumption.scripts.measurement import BenchSettings
 
 
-@dataclass(frozen=True)
+@settings
 class Settings(BenchSettings):
     """What WordCraft's cases run on.
 
@@ -19,5 +19,5 @@ class Settings(BenchSettings):
 
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
     word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None
-    total_steps: Annotated[int, typer.Option(min=1, help="Steps of the training case.")] = 3_000_000
-    num_envs: int = 4096
+    total_steps: Annotated[Count, typer.Option(help="Steps of the training case.")] = 3_000_000
+    num_envs: Count = 4096

@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from gumption.data.settings import InnerShare, Seed, SmallShare
+from gumption.scripts.apps import App
 from gumption.scripts.kg.output import Json, print_json, print_table
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 PARTS = ("all", "train", "test")
 OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "valid_ratio")
@@ -34,10 +36,10 @@ def build(
     split: Annotated[
         str, typer.Option(help="How train and test are drawn: by_recipe, by_goal, by_task, ...")
     ] = "by_recipe",
-    train_ratio: Annotated[float, typer.Option(help="Share of the training part.")] = 0.8,
-    split_seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    train_ratio: Annotated[InnerShare, typer.Option(help="Share of the training part.")] = 0.8,
+    split_seed: Annotated[Seed, typer.Option(help="Seed of the draw.")] = 0,
     valid_ratio: Annotated[
-        float,
+        SmallShare,
         typer.Option(help="Share of the training pairs whose facts go to wordcraft/valid, to choose settings by."),
     ] = 0.0,
     memory: Annotated[

@@ -8,20 +8,24 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.data.settings import Count, Seed, Whole
+from gumption.envs.wordcraft.tasks import Depth
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command(epilog="Example: gumption evaluate runs/guided --distractors 4")
 def evaluate(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `gumption train` leaves it.")],
     partition: Annotated[str, typer.Option(help="train, test or all.")] = "test",
-    draws: Annotated[int, typer.Option(min=1, help="Tables per task.")] = 10,
-    distractors: Annotated[int | None, typer.Option(help="Other than in training.")] = None,
-    depth: Annotated[int | None, typer.Option(help="Other than in training.")] = None,
+    draws: Annotated[Count, typer.Option(help="Tables per task.")] = 10,
+    distractors: Annotated[Whole | None, typer.Option(help="Other than in training.")] = None,
+    depth: Annotated[Depth | None, typer.Option(help="Other than in training.")] = None,
     alternatives: Annotated[bool, typer.Option("--alternatives", help="Tables may offer other ways.")] = False,
     recipe_book: Annotated[str | None, typer.Option(help="The file of the run's book, if it does not ship.")] = None,
     word_vectors: Annotated[str | None, typer.Option(help="The file of the run's word vectors, likewise.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the tables.")] = 0,
+    seed: Annotated[Seed, typer.Option(help="Of the tables.")] = 0,
     device: Annotated[str | None, typer.Option(help="Other than in training: auto, cpu or cuda.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

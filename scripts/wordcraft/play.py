@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, Whole
+from gumption.scripts.apps import App
 from gumption.scripts.session import Record, Session, answer
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
-app = typer.Typer(add_completion=False)
+app = App(add_completion=False)
 
 SCHEMA = "gumption/play/1"
 INTRODUCTION = """Two things from the table make a third. Choose them by their numbers, one after the other;
@@ -24,11 +26,11 @@ the same one may be chosen twice. q stops; the same command goes on later."""
 @app.command("wordcraft", epilog="Example: gumption play wordcraft --distractors 8 --out me.json")
 def play(
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
-    distractors: Annotated[int, typer.Option(help="Entities on the table that the task does not need.")] = 8,
-    seed: Annotated[int, typer.Option(help="Draws the tasks and their tables.")] = 0,
-    split_seed: Annotated[int, typer.Option(help="Of the 80/20 split by recipe, as in the experiments.")] = 0,
-    train_tasks: Annotated[int, typer.Option(min=0, help="Tasks with feedback, to learn the game.")] = 40,
-    test_tasks: Annotated[int, typer.Option(min=1, help="Tasks without feedback, which count.")] = 40,
+    distractors: Annotated[Whole, typer.Option(help="Entities on the table that the task does not need.")] = 8,
+    seed: Annotated[Seed, typer.Option(help="Draws the tasks and their tables.")] = 0,
+    split_seed: Annotated[Seed, typer.Option(help="Of the 80/20 split by recipe, as in the experiments.")] = 0,
+    train_tasks: Annotated[Whole, typer.Option(help="Tasks with feedback, to learn the game.")] = 40,
+    test_tasks: Annotated[Count, typer.Option(help="Tasks without feedback, which count.")] = 40,
     out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
 ) -> None:
     """Play training tasks with feedback, then test tasks without (Jiang et al., 2020, Appendix C.5).

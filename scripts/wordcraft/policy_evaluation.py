@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gumption.data.settings import Count, InnerShare, Seed, Whole
+from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.policy_evaluation import PolicyName, Single, WorldName
 
 
@@ -15,16 +17,16 @@ def evaluate_policy(
     split: Annotated[str, typer.Option(help="A way of splitting, or a file of `gumption splits wordcraft`.")] = (
         "by_recipe"
     ),
-    train_ratio: Annotated[float, typer.Option(help="Of a split that is not a file.")] = 0.8,
-    split_seed: Annotated[int, typer.Option(help="Of a split that is not a file.")] = 0,
+    train_ratio: Annotated[InnerShare, typer.Option(help="Of a split that is not a file.")] = 0.8,
+    split_seed: Annotated[Seed, typer.Option(help="Of a split that is not a file.")] = 0,
     partition: Annotated[str, typer.Option(help="train, test or all.")] = "test",
-    draws: Annotated[int, typer.Option(min=1, help="Tables per task.")] = 10,
-    distractors: Annotated[int, typer.Option(help="Entities on the table that the task does not need.")] = 1,
-    depth: Annotated[int, typer.Option(help="Mixes that a task needs, 1 to 3.")] = 1,
+    draws: Annotated[Count, typer.Option(help="Tables per task.")] = 10,
+    distractors: Annotated[Whole, typer.Option(help="Entities on the table that the task does not need.")] = 1,
+    depth: Annotated[Depth, typer.Option(help="Mixes that a task needs, 1 to 3.")] = 1,
     alternatives: Annotated[bool, typer.Option("--alternatives", help="Tables may offer other ways.")] = False,
     recipe_book: Annotated[str, typer.Option(help="Name of a shipped recipe book, or a file.")] = "commonsense",
     features: Annotated[str | None, typer.Option(help="Also in the observation: glove, random or onehot.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the tables.")] = 0,
+    seed: Annotated[Seed, typer.Option(help="Of the tables.")] = 0,
     single: Single = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

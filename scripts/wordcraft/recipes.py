@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command(epilog="Example: gumption data recipes household.csv --columns makes,first,second --out household.tsv")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import Count, settings
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-@dataclass(frozen=True)
+@settings
 class Options:
     """Of the command line, for WordCraft's experiments alone."""
 
@@ -31,9 +31,11 @@ class Options:
         str | None, typer.Option(help="File with word vectors; without it, the ones that ship or were fetched.")
     ] = None
     total_steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps of each training.  (default: the paper's 3,000,000)")
+        Count | None, typer.Option(help="Steps of each training.  (default: the paper's 3,000,000)")
     ] = None
-    preset: Annotated[str, typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = "fast"
+    preset: Annotated[Literal["fast", "paper"], typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = (
+        "fast"
+    )
     human: Annotated[
         list[Path] | None, typer.Option(help="Result of `gumption play wordcraft` to draw in; may be given again.")
     ] = None

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data.settings import InnerShare, Seed
+from gumption.envs.wordcraft.tasks import Depth
+
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import Split
 
@@ -22,9 +25,11 @@ def splits(
             show_default="by_recipe",
         ),
     ] = None,
-    train_ratio: Annotated[float | None, typer.Option(help="Share of the training part.", show_default="0.8")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes the draw.", show_default="0")] = None,
-    depth: Annotated[int | None, typer.Option(help="Mixes that a task needs, 1 to 3.", show_default="1")] = None,
+    train_ratio: Annotated[
+        InnerShare | None, typer.Option(help="Share of the training part.", show_default="0.8")
+    ] = None,
+    seed: Annotated[Seed | None, typer.Option(help="Fixes the draw.", show_default="0")] = None,
+    depth: Annotated[Depth | None, typer.Option(help="Mixes that a task needs, 1 to 3.", show_default="1")] = None,
     shortcuts: Annotated[
         bool, typer.Option("--shortcuts", help="Keep tasks that can be done in fewer mixes than --depth.")
     ] = False,

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(add_completion=False)
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
 
 
 @app.command()

@@ -196,7 +196,7 @@ def test_pictures_it_cannot_see_are_refused(run: Path, pictures: np.ndarray) -> 
         ({"log_every": 0}, "log_every is 0"),
         ({"steps": 2, "log_every": 2, "keep_every": 3}, "are multiples of log_every"),
         ({"steps": 3, "log_every": 2, "keep_every": 2}, "are multiples of log_every"),
-        ({"seed": -1}, "seed is at least 0"),
+        ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
         ({"device": "abacus"}, "abacus"),
     ],
 )

@@ -74,17 +74,17 @@ def test_unknown_and_useless_settings_are_refused(configure, changes: dict[str, 
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ({"momentum": 0.9}, "overrides names 'momentum'; the learner has baseline_cost, batch_size"),
+        ({"momentum": 0.9}, "has no .momentum.; it has baseline_cost, batch_size"),
         ({"hidden_size": 8}, "overrides names 'hidden_size', which this agent does not have"),
         ({"encoder_size": 0, "dropout": 0.1}, "overrides names 'dropout', which this agent does not have"),
         ({"optimiser": "sgd"}, "optimiser is 'sgd'; it can be rmsprop, adam"),
         ({"reduction": "max"}, "reduction is 'max'; it can be sum, mean"),
-        ({"batch_size": 0}, "batch_size is 0; it is a whole number, at least 1"),
-        ({"unroll_length": 1.5}, r"unroll_length is 1\.5; it is a whole number, at least 1"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan; it is a number, at least 0"),
+        ({"batch_size": 0}, "batch_size is 0; it is a whole number from 1 to 1,000,000"),
+        ({"unroll_length": 1.5}, r"unroll_length is 1\.5; it is a whole number from 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan; it is a finite number, at least 0"),
         ({"learning_rate": "fast"}, "learning_rate is 'fast'; it is a number"),
-        ({"discount": 1.1}, r"discount is 1\.1; it is at most 1"),
-        ({"dropout": 1.0}, r"dropout is 1\.0; it is below 1"),
+        ({"discount": 1.1}, r"discount is 1\.1; it is a number from 0 to 1"),
+        ({"dropout": 1.0}, r"dropout is 1\.0; it is a number, at least 0 and below 1"),
     ],
 )
 def test_bad_parameters_of_the_learner_are_refused(configure, override: dict[str, Any], message: str) -> None:

@@ -224,12 +224,12 @@ def test_bad_reset_options(env, options, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"observation": "audio"}, "observation is 'audio'; it can be symbolic or visual"),
-        ({"observation": "visual", "panels": "moving"}, "panels is 'moving'; it can be redrawn or fixed"),
+        ({"observation": "audio"}, "observation is 'audio'; it can be symbolic, visual"),
+        ({"observation": "visual", "panels": "moving"}, "panels is 'moving'; it can be redrawn, fixed"),
         ({"panels": "fixed"}, "panels='fixed' is for observation='visual': symbols are not drawn"),
-        ({"order": "sorted"}, "order is 'sorted'; it can be random or sequential"),
-        ({"num_mazes": 0}, "num_mazes is 0; it is a whole number, at least 1"),
-        ({"max_opt_len": 0}, "max_opt_len is 0; it is a whole number, at least 1"),
+        ({"order": "sorted"}, "order is 'sorted'; it can be random, sequential"),
+        ({"num_mazes": 0}, "num_mazes is 0; it is a whole number from 1 to 738,980"),
+        ({"max_opt_len": 0}, "max_opt_len is 0; it is a whole number from 1 to 100"),
         ({"trials": 1.5}, "trials is 1.5; it is a whole number, at least 1"),
         ({"max_steps": -3}, "max_steps is -3; it is a whole number, at least 1"),
         ({"max_trial_steps": None}, "max_trial_steps is None; it is a whole number, at least 1"),

@@ -147,7 +147,7 @@ def test_modes_at_a_low_ratio(alchemy):
 
 
 def test_bad_splits(book):
-    with pytest.raises(InputError, match="split mode is 'by_colour'; it can be by_recipe"):
+    with pytest.raises(InputError, match="mode is 'by_colour'; it can be by_recipe"):
         make_split(book, "by_colour")
     for ratio in (0.0, 1.0, 1.5, float("nan")):
         with pytest.raises(InputError, match=r"train_ratio is .* use split='none'"):

@@ -292,7 +292,7 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rank": 0}, "rank is 0; it is at least 1"),
+        ({"rank": 0}, "rank is 0; it is a whole number from 1 to 1,000,000"),
         ({"epochs": 0}, "epochs is 0"),
         ({"batch_size": -1}, "batch_size is -1"),
         ({"learning_rate": 0.0}, r"learning_rate is 0\.0"),
@@ -301,11 +301,11 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"n3": float("inf")}, "n3 is inf"),
         ({"relation_weight": -1.0}, r"relation_weight is -1\.0"),
-        ({"precision": "half"}, "precision is 'half'; it is one of float32, tf32, bfloat16"),
+        ({"precision": "half"}, "precision is 'half'; it can be float32, tf32, bfloat16"),
         ({"valid_every": 0}, "valid_every is 0"),
         ({"patience": 0}, "patience is 0"),
-        ({"weighting": "answer"}, "weighting is 'answer'; it is one of fact, query"),
-        ({"word_mode": "sum"}, "word_mode is 'sum'; it is one of add, gate"),
+        ({"weighting": "answer"}, "weighting is 'answer'; it can be fact, query"),
+        ({"word_mode": "sum"}, "word_mode is 'sum'; it can be add, gate"),
         ({"word_dropout": 1.0}, r"word_dropout is 1\.0"),
         ({"device": "nonsense"}, "device 'nonsense' cannot be used"),
         ({"graph": "small"}, "named graph 'small' is asked for, but triples were given"),

@@ -130,7 +130,7 @@ def test_a_resumed_fit_has_so_many_epochs_in_all(gumption) -> None:
 
 def test_bad_input_leaves_nothing(gumption) -> None:
     for arguments, message in (
-        (("--rank", "0"), "rank is 0; it is at least 1"),
+        (("--rank", "0"), "rank is 0; it is a whole number from 1 to 1,000,000"),
         (("--precision", "half"), "precision is 'half'"),
         (("--words", "no-such-file.bin"), "no such file of word vectors"),
         (("--valid", "kg.nq#tset"), "unknown graph 'tset': did you mean 'test'"),
