@@ -60,7 +60,8 @@ def _kind(hint: Any, value: Any) -> str:
         return _kind(kind, value) + _bounds(marks, value)
     if get_origin(hint) is tuple:
         parts = get_args(hint)
-        return f"a tuple of {_kind(parts[0], value)}" if parts[-1] is ... else "a tuple"
+        each = "pairs" if get_origin(parts[0]) is tuple and len(get_args(parts[0])) == 2 else _kind(parts[0], value)
+        return f"a tuple of {each}" if parts[-1] is ... else "a tuple"
     if get_origin(hint) is PathLike:
         return "a path"
     if get_origin(hint) is Callable:

@@ -1,7 +1,7 @@
 """Gymnasium's two interfaces over a world that steps a whole batch in arrays: written once, for every such world."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -10,12 +10,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
+from gumption.data.settings import Seed, Size, check
+from gumption.data.wording import shown
 from gumption.kg import NaryRelation
 
 from .action_facts import ActionFacts
 from .memory import Layout
 
-RENDER_MODES = ["ansi", "rgb_array"]
+RenderMode = Literal["ansi", "rgb_array"]
+RENDER_MODES = [*get_args(RenderMode)]
 Arrays = dict[str, np.ndarray]
 Observation = Arrays | np.ndarray
 
@@ -30,8 +33,7 @@ class Recorder(Protocol):
 
 class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
-    NotImplementedError here; actions are integers, or vectors of integers, one per environment, and what is no integer
-    arrives as -1.
+    NotImplementedError here; actions are integers, or vectors of integers, one per environment.
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """The spaces are those of one environment."""
         self.num_envs = num_envs
         self.render_mode = render_mode
+        if not isinstance(autoreset_mode, AutoresetMode):
+            autoreset_mode = check("autoreset_mode", autoreset_mode, Literal["NextStep", "SameStep", "Disabled"])
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": RENDER_MODES, "render_fps": 2, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = observation_space
@@ -144,11 +148,11 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start new episodes. Options are those of the single environment, and "reset_mask", (B,) bool: only these."""
+        seed, options = _checked_reset(seed, options)
         super().reset(seed=seed)
-        options = dict(options or {})
         mask = options.pop("reset_mask", None)
         if mask is not None:
-            mask = np.asarray(mask)
+            mask = _array("reset_mask", mask)
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise InputError(f"reset_mask is an array of {self.num_envs} booleans, at least one of them true")
         columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
@@ -259,6 +263,7 @@ class NativeEnv(gym.Env[Any, Any]):
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        seed, options = _checked_reset(seed, options)
         super().reset(seed=seed)
         if seed is not None:
             self.batch.forget_drawn()
@@ -307,43 +312,62 @@ def _row(observation: Observation, i: int) -> Any:
     return observation[i]
 
 
+def _checked_reset(seed: Any, options: Any) -> tuple[int | None, dict[str, Any]]:
+    """The arguments of a reset, checked."""
+    if seed is not None:
+        seed = check("seed", seed, Seed)
+    if not isinstance(options, Mapping | None):
+        raise InputError(f"options is {shown(options)}; it is a dict of reset options or None")
+    return seed, dict(options or {})
+
+
 def check_batch(num_envs: int, render_mode: str | None) -> None:
     """:raises InputError: unless there is an environment and the render mode is known."""
-    if num_envs < 1:
-        raise InputError(f"num_envs is {num_envs}; it is at least 1")
-    if render_mode not in (None, *RENDER_MODES):
-        raise InputError(f"render_mode is {render_mode!r}; it can be {', '.join(RENDER_MODES)} or None")
+    check("num_envs", num_envs, Size)
+    check("render_mode", render_mode, RenderMode | None)
 
 
 def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Actions (B, ...) int64; whatever is not an integer becomes -1, which worlds refuse.
+    """Actions (B, ...) int64.
 
-    :raises InputError: not one action per environment.
+    :raises InputError: not one action per environment, or something else than integers.
     """
-    chosen = np.asarray(actions)
+    chosen = _array("actions", actions)
     if chosen.shape != shape:
         raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
     if chosen.dtype.kind not in "iu":
-        return np.full(shape, -1, dtype=np.int64)
+        raise InputError(f"actions are {chosen.dtype}; they are integers")
     return np.ascontiguousarray(chosen, dtype=np.int64)
 
 
 def as_vector(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The action of a single environment whose actions are vectors; whatever is not integers becomes -1.
+    """The action of a single environment whose actions are vectors.
 
-    :raises InputError: a vector of another length.
+    :raises InputError: a vector of another length, or of something else than integers.
     """
-    chosen = np.asarray(action)
+    chosen = _array("the action", action)
     if chosen.shape != shape:
         raise InputError(f"the action has shape {chosen.shape}, expected {shape}")
-    return chosen.astype(np.int64) if chosen.dtype.kind in "iu" else np.full(shape, -1, dtype=np.int64)
+    if chosen.dtype.kind not in "iu":
+        raise InputError(f"the action is {chosen.dtype}; it is of integers")
+    return chosen.astype(np.int64)
 
 
 def as_slot(action: Any) -> int:
-    """The slot of a single environment's action; whatever is not one integer becomes -1, which worlds refuse."""
+    """The action of a single environment; an integer too large for an array becomes -1, which worlds refuse.
+
+    :raises InputError: something else than an integer.
+    """
     if type(action) is not int:
-        array = np.asarray(action)
+        array = _array("the action", action)
         if array.size != 1 or array.dtype.kind not in "iu":
-            return -1
+            raise InputError(f"the action is {shown(action)}; it is one integer")
         action = array.item()
     return action if -1 <= action < 2**63 else -1
+
+
+def _array(what: str, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError):  # rows of different lengths, or an object that refuses
+        raise InputError(f"{what}: {shown(given)} is no array") from None

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.settings import unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeVectorEnv, as_integers, check_batch
@@ -240,11 +241,11 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._painting = np.random.default_rng(rng.integers(2**63))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        unknown = set(options) - {"maze"}
-        if unknown:
-            raise InputError(f"reset options name {', '.join(sorted(unknown))}; HALMA has maze")
+        for name in options:
+            if name != "maze":
+                raise InputError(unknown("reset", name, ["maze"]))
         maze = options["maze"]
-        if isinstance(maze, int | np.integer):
+        if isinstance(maze, int | np.integer) and not isinstance(maze, bool):
             if not 0 <= maze < len(self.mazes):
                 raise InputError(f"maze is {maze}; there are {len(self.mazes)} mazes")
             index = int(maze)

@@ -1,14 +1,17 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.settings import settings, unknown
+from gumption.data.wording import LARGEST, shown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 
@@ -16,6 +19,20 @@ from .facts import COMBINES_WITH
 from .recipe_book import PAD, RecipeBook
 
 CLASSICAL = ("air", "earth", "fire", "water")  # Little Alchemy starts from these; some books also make them
+
+
+@settings
+class LittleAlchemySettings:
+    """
+    :ivar recipe_book: as for WordCraft.
+    :ivar basic: names to start from; by default the entities that nothing makes, and air, earth, fire and water where
+        the book has them.
+    :ivar max_steps: of a game; a mix takes two.
+    """
+
+    recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
+    basic: tuple[str, ...] | Set[str] | None = None
+    max_steps: Annotated[int, Ge(2), Le(LARGEST)] = 2_000
 
 
 class LittleAlchemyVectorEnv(NativeVectorEnv):
@@ -30,20 +47,18 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
-        basic: Iterable[str] | None = None,
-        max_steps: int = 2_000,
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
     ) -> None:
-        """:raises InputError: an unknown entity, no basic one, or fewer than two steps."""
+        """:raises InputError: bad settings, see `LittleAlchemySettings`; an unknown entity, or no basic one."""
         check_batch(num_envs, render_mode)
-        self.book = book = RecipeBook.load(recipe_book)
+        given = LittleAlchemySettings(**settings)
+        self.book = book = RecipeBook.load(given.recipe_book)
         self._names = ("", *book.entities)
-        if max_steps < 2:
-            raise InputError(f"max_steps is {max_steps}; a mix takes two")
         size = len(book.entities)
         self.basic = np.zeros(size, dtype=bool)
+        basic = given.basic
         if basic is None:
             self.basic[book.roots] = True
             basic = set(CLASSICAL) & set(book.entities)
@@ -52,7 +67,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
             raise InputError(f"recipe book {book.name}: no basic entity to start from; name some in `basic`")
         self._all = _closure(book, self.basic)
         self.reachable = np.tile(self._all, (num_envs, 1))
-        self.max_steps = max_steps
+        self.max_steps = given.max_steps
         self.discovered = np.tile(self.basic, (num_envs, 1))
         self.selection = np.zeros(num_envs, dtype=np.int16)
         self.steps = np.zeros(num_envs, dtype=np.int64)
@@ -114,9 +129,12 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
 
         :raises InputError: another option, no list, or an unknown entity.
         """
-        named = options.get("discovered")
-        if set(options) != {"discovered"} or isinstance(named, str) or not isinstance(named, Iterable):
-            raise InputError(f"the reset option here is 'discovered', a list of names; found {dict(options)!r}")
+        for name in options:
+            if name != "discovered":
+                raise InputError(unknown("reset", name, ["discovered"]))
+        named = options["discovered"]
+        if isinstance(named, str) or not isinstance(named, Iterable):
+            raise InputError(f"discovered is {shown(named)}; it is a list of names")
         discovered = self.basic.copy()
         discovered[[self.book.entity_id(label) for label in named]] = True
         self._begin(columns, discovered, _closure(self.book, discovered))
@@ -207,7 +225,7 @@ class LittleAlchemyEnv(NativeEnv):
     batch: LittleAlchemyVectorEnv
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
-        """:raises InputError: bad settings; see `LittleAlchemyVectorEnv`."""
+        """:raises InputError: bad settings; see `LittleAlchemySettings`."""
         super().__init__(
             LittleAlchemyVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )

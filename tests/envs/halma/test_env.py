@@ -212,8 +212,8 @@ def test_a_maze_of_a_reset_is_played_when_asked_for_only(golden, order):
         ({"maze": -1}, "maze is -1; there are 1 mazes"),
         ({"maze": {"schema": "other"}}, "not a maze of schema gumption/halma-maze/1"),
         ({"maze": "a.json"}, "not a maze of schema gumption/halma-maze/1"),
-        ({"start": 3}, "reset options name start; HALMA has maze"),
-        ({"maze": 0, "seed": 3}, "reset options name seed; HALMA has maze"),
+        ({"start": 3}, "reset has no 'start'; it has maze"),
+        ({"maze": 0, "seed": 3}, "reset has no 'seed'; it has maze"),
     ],
 )
 def test_bad_reset_options(env, options, message):

@@ -120,7 +120,7 @@ def test_sparse_reward(book):
     assert [step[1] for step in play(env, "water", "earth", "earth", "earth", "mud", "fire")] == [0, 0, 0, 0, 0, 1]
 
 
-@pytest.mark.parametrize("action", [3, 4, 5, -1, -4, 99, 2**63, 10**30, 1.0, float("nan"), None, "0", True, [0, 1], []])
+@pytest.mark.parametrize("action", [3, 4, 5, -1, -4, 99, 2**63, 10**30])
 def test_refused_actions(book, action):
     env = make(book, num_distractors=2)
     before, _ = env.reset(options=MUD)

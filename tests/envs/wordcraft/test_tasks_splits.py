@@ -244,7 +244,7 @@ def test_facts_of_a_small_book(book):
     ]
     with pytest.raises(TypeError):
         facts(book)
-    with pytest.raises(InputError, match="name the part"):
+    with pytest.raises(InputError, match="split is 'by_recipe'; it can be train, valid, test, all"):
         facts(book, split="by_recipe")
     with pytest.raises(InputError, match="no test recipes"):
         facts(book, split="test", split_mode="none")
