@@ -12,7 +12,7 @@ annotations. pydantic does it, and is imported when the first value is checked: 
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -144,6 +144,8 @@ def _checkable(hint: Any) -> Any:
         return Union[tuple(map(_checkable, parts))]  # noqa: UP007  (of a tuple)
     if origin is tuple:
         return tuple[tuple(part if part is ... else _checkable(part) for part in parts)]
+    if origin in (list, Sequence):
+        return origin[_checkable(parts[0])]
     if hint in (Any, NoneType, *_SCALARS) or origin in (Literal, PathLike) or hasattr(hint, "_fields"):
         return hint
     return InstanceOf[origin or hint]

@@ -1,6 +1,6 @@
 """What a setting can be, in words, from its annotation, and a wrong value in a few words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -59,9 +59,9 @@ def _kind(hint: Any, value: Any) -> str:
         kind, *marks = get_args(hint)
         return _kind(kind, value) + _bounds(marks, value)
     if get_origin(hint) is tuple:
-        parts = get_args(hint)
-        each = "pairs" if get_origin(parts[0]) is tuple and len(get_args(parts[0])) == 2 else _kind(parts[0], value)
-        return f"a tuple of {each}" if parts[-1] is ... else "a tuple"
+        return "a tuple" + _each(get_args(hint)[0], value) * (get_args(hint)[-1] is ...)
+    if get_origin(hint) in (list, Sequence):
+        return "a list" + _each(get_args(hint)[0], value)
     if get_origin(hint) is PathLike:
         return "a path"
     if get_origin(hint) is Callable:
@@ -70,6 +70,13 @@ def _kind(hint: Any, value: Any) -> str:
         return "a finite number"
     name = getattr(get_origin(hint) or hint, "__name__", str(hint))
     return _PLAIN.get(hint) or f"a{'n' * (name[0] in 'AEIO')} {name}"
+
+
+def _each(hint: Any, value: Any) -> str:
+    """What is said of the members of a tuple or list."""
+    if get_origin(hint) is tuple and len(get_args(hint)) == 2:
+        return " of pairs"
+    return " of text" if hint is str else f", each {_kind(hint, value)}"
 
 
 def _bounds(marks: list[Any], value: Any) -> str:

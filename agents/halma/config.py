@@ -145,7 +145,7 @@ class HALMAConfig:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         object.__setattr__(self, "overrides", by_name(self.overrides))
         if self.world != WORLD:
-            raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
+            raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         if self.told and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != NO_GRAPH:

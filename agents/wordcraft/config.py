@@ -152,7 +152,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         if self.world != WORLD:
-            raise InputError(f"a run of the world {self.world!r}, not of {WORLD}")
+            raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         # Runs that were saved before relations had the names of the world call this score "recipe".
         scores = tuple(MAKES.name if score == "recipe" else score for score in self.kg_scores)
         object.__setattr__(self, "kg_scores", scores)
