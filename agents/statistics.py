@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gumption.data import InputError
+from gumption.data.settings import Count, InnerShare, Seed, checked
 
 Statistic = Literal["mean", "iqm"]
 
@@ -51,13 +52,14 @@ def interquartile_mean(scores: ArrayLike) -> float:
     return float(_iqm(_score_table(scores).ravel(), axis=-1))
 
 
+@checked
 def bootstrap_interval(
     scores: ArrayLike,
     statistic: Statistic = "mean",
     *,
-    confidence: float = 0.95,
-    resamples: int = 5000,
-    seed: int = 0,
+    confidence: InnerShare = 0.95,
+    resamples: Count = 5000,
+    seed: Seed = 0,
 ) -> Estimate:
     """A statistic of scores (runs,) or (runs, tasks) with its stratified percentile-bootstrap interval.
 
@@ -73,13 +75,14 @@ def bootstrap_interval(
     return _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)
 
 
+@checked
 def probability_of_improvement(
     scores: ArrayLike,
     baseline: ArrayLike,
     *,
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    confidence: InnerShare = 0.95,
+    resamples: Count = 2000,
+    seed: Seed = 0,
 ) -> Estimate:
     """How likely a run of `scores` (runs, tasks) beats a run of `baseline` (other runs, same tasks) on a random task.
 
@@ -126,7 +129,8 @@ def _bootstrap(
     return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 
-def curve_band(curves: ArrayLike, *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0) -> Band:
+@checked
+def curve_band(curves: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 1000, seed: Seed = 0) -> Band:
     """Mean curve of runs (runs, points) with a pointwise interval that resamples whole runs; NaN ends for one run."""
     from scipy import stats
 

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from torch import nn
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
 from gumption.kg.checkpoint import pick_device, put_weights
 
@@ -171,7 +172,8 @@ def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
 
 
 @torch.no_grad()
-def success_rate(policy: WorldPolicy | None, env: Any, episodes: int, seed: int) -> float:
+@checked
+def success_rate(policy: WorldPolicy | None, env: Any, episodes: Count, seed: Seed) -> float:
     """Share of episodes in which the world's goal was reached: by a policy's most probable choices, or at random.
 
     :param env: a native batch; each environment plays one episode at a time, `episodes` in all, each counted once.

@@ -12,7 +12,7 @@ annotations. pydantic does it, and is imported when the first value is checked: 
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -93,17 +93,33 @@ def checked(function: C) -> C:
 
     :raises InputError: (the function) an argument that is not what its annotation says.
     """
-    signature = inspect.signature(function)
+    names = [
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        for name, hint in _values(function).items():
-            if name in given.arguments:
-                given.arguments[name] = check(name, given.arguments[name], hint)
-        return function(*given.args, **given.kwargs)
+        hints = _values(function)
+        first = (
+            check(name, one, hints[name]) if name in hints else one for name, one in zip(names, args, strict=False)
+        )
+        named = {name: check(name, one, hints[name]) if name in hints else one for name, one in kwargs.items()}
+        return function(*first, *args[len(names) :], **named)
 
     return run  # pyright: ignore[reportReturnType]
+
+
+def checked_methods(cls: type[T]) -> type[T]:
+    """The class, all of whose public methods and `__init__` are `checked`."""
+    for name, method in list(vars(cls).items()):
+        if name == "__init__" or not name.startswith("_"):
+            if isinstance(method, classmethod):
+                setattr(cls, name, classmethod(checked(method.__func__)))
+            elif inspect.isfunction(method):
+                setattr(cls, name, checked(method))
+    return cls
 
 
 def check(name: str, value: Any, hint: Any) -> Any:
@@ -144,8 +160,8 @@ def _checkable(hint: Any) -> Any:
         return Union[tuple(map(_checkable, parts))]  # noqa: UP007  (of a tuple)
     if origin is tuple:
         return tuple[tuple(part if part is ... else _checkable(part) for part in parts)]
-    if origin in (list, Sequence):
-        return origin[_checkable(parts[0])]
+    if origin in (list, Sequence, Mapping):
+        return origin[tuple(map(_checkable, parts))]
     if hint in (Any, NoneType, *_SCALARS) or origin in (Literal, PathLike) or hasattr(hint, "_fields"):
         return hint
     return InstanceOf[origin or hint]
@@ -161,6 +177,8 @@ def _values(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations that `checked` reads; not those of names that are imported for types only."""
     hints: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
         hint = parameter.annotation
         if isinstance(hint, str):
             try:

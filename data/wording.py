@@ -1,6 +1,6 @@
 """What a setting can be, in words, from its annotation, and a wrong value in a few words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ _PLAIN = {
     bool: "True or False",
     NoneType: "None",
     Path: "a path",
+    Mapping: "a dict",
     Any: "anything",
 }
 
@@ -68,8 +69,9 @@ def _kind(hint: Any, value: Any) -> str:
         return "a function"
     if hint is float and isinstance(value, float) and not isfinite(value):
         return "a finite number"
-    name = getattr(get_origin(hint) or hint, "__name__", str(hint))
-    return _PLAIN.get(hint) or f"a{'n' * (name[0] in 'AEIO')} {name}"
+    kind = get_origin(hint) or hint
+    name = getattr(kind, "__name__", str(kind))
+    return _PLAIN.get(kind) or f"a{'n' * (name[0] in 'AEIO')} {name}"
 
 
 def _each(hint: Any, value: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 
 from .store.about import annotation_update, joined
@@ -19,7 +20,7 @@ from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
 from .store.files import DEFAULT_GRAPH, file_format, write_facts
 from .store.limits import Limits
-from .store.quads import Completion, Quads, checked_quads, uncollected
+from .store.quads import Completion, Quads, checked_quads, checked_triples, uncollected
 from .store.reading import FactFile
 from .store.selection import Dataset, Selection
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@checked_methods
 class KnowledgeGraph:
     """Facts `(subject, relation, object)`, three labels each, in named graphs.
 
@@ -211,7 +213,7 @@ class KnowledgeGraph:
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
         """Remove facts from a named graph, or from each one that has them; how many there were, counted per graph."""
         self._writable()
-        rows = list(triples)
+        rows = checked_triples(triples)
         names = set(self.graphs()) if graph is None else {graph}
         if self._transaction is not None and graph is None:
             names |= {iri_to_label(iri, GRAPH) for iri in self._transaction.graphs}

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ import pyoxigraph as ox
 from rapidfuzz import fuzz, process
 
 from gumption.data import InputError
+from gumption.data.wording import shown
 
 Triple = tuple[str, str, str]
 
@@ -137,6 +138,28 @@ def term_to_label(term: object, namespace: str = ENTITY) -> str:
     return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
 
 
+def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
+    """The rows of some triples.
+
+    :raises InputError: something else than rows, or the first of them that is not three labels.
+    """
+    if isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
+        raise InputError(f"expected triples of labels (subject, relation, object), got {shown(triples)}")
+    rows = list(triples)
+    for number, row in enumerate(rows):
+        if type(row) is tuple and len(row) == 3:
+            subject, relation, object_ = row
+            if type(subject) is type(relation) is type(object_) is str and subject and relation and object_:
+                continue  # what almost every row is
+        try:
+            labels = () if isinstance(row, str | bytes | Mapping | Set) else tuple(row)
+        except TypeError:
+            labels = ()
+        if len(labels) != 3 or not all(isinstance(label, str) and label for label in labels):
+            raise InputError(f"triple {number}: expected three labels (subject, relation, object), got {shown(row)}")
+    return rows
+
+
 @dataclass(frozen=True, init=False)
 class Vocabulary:
     """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
@@ -167,7 +190,7 @@ class Vocabulary:
         """This vocabulary followed by the labels of `triples` that it lacks, those in sorted order."""
         entities: set[str] = set()
         relations: set[str] = set()
-        for subject, relation, object_ in triples:
+        for subject, relation, object_ in checked_triples(triples):
             entities.update((subject, object_))
             relations.add(relation)
         return Vocabulary(
@@ -201,7 +224,7 @@ class Vocabulary:
 
     def triples_to_ids(self, triples: Iterable[Triple]) -> np.ndarray:
         """(n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
-        rows = list(triples)
+        rows = checked_triples(triples)
         ids = np.empty((len(rows), 3), dtype=np.int64)
         ids[:, 0] = self.entity_ids([row[0] for row in rows])
         ids[:, 1] = self.relation_ids([row[1] for row in rows])

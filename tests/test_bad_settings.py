@@ -122,13 +122,15 @@ def test_a_field_takes_what_it_says_and_nothing_else(kind: type[Any]) -> None:
     accepted = []
     for each in fields(kind):
         for value in VALUES:
+            told = ""
             try:
                 made = kind(**{**given, each.name: value})
             except InputError as error:
-                assert "\n" not in str(error), error
-                assert len(str(error)) < 600, error
-                assert "pydantic" not in str(error)
-            else:
+                told = str(error)
+            assert "\n" not in told
+            assert len(told) < 600
+            assert "pydantic" not in told
+            if not told:
                 accepted.append((each.name, value))
                 assert satisfies(value, hints[each.name]), f"{each.name} took {value!r}"
                 assert not isinstance(getattr(made, each.name), np.generic)
@@ -169,4 +171,3 @@ def test_the_defaults_are_what_the_fields_say(kind: type[Any]) -> None:
 
 def default(each: Field[Any], made: Any) -> Any:
     return getattr(made, each.name) if each.default is MISSING else each.default
-

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Seed, checked
 from gumption.envs.halma import oracle_trials
 from gumption.envs.halma.env import HALMAVectorEnv, Outcome
 from gumption.envs.halma.maze import DIRECTIONS
@@ -79,8 +80,9 @@ def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> 
     )
 
 
+@checked
 def moves_of(
-    actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0
+    actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0
 ) -> Iterator[tuple[np.ndarray, Outcome]]:
     """Begin an episode in each of the given mazes, and play: options (B, 1 + T) and what came of them, move by move.
 
@@ -104,7 +106,8 @@ def _moves(actor: Actor, env: HALMAVectorEnv, rng: np.random.Generator) -> Itera
         percept = next_percept(env, options, outcome)
 
 
-def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: int = 0) -> Measures:
+@checked
+def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -> Measures:
     """One episode in each of the given mazes; parameters as of `moves_of`."""
     moves = moves_of(actor, env, mazes, seed)
     tally = Tally(env)

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gumption.data.settings import Count, checked
 from gumption.envs.halma.kb_graph import (
     AFFORDS,
     GREATER_THAN,
@@ -128,7 +129,8 @@ def shown_digits(rows: np.ndarray) -> np.ndarray:
     return shown
 
 
-def experience_facts(memory: Memory, options: Options, threshold: int = 3) -> list[Triple]:
+@checked
+def experience_facts(memory: Memory, options: Options, threshold: Count = 3) -> list[Triple]:
     """The facts above, sorted.
 
     :param threshold: how often a pair, a change or a use has to be met.

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 from gumption.envs.halma.kb_graph import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
 from gumption.envs.halma.maze import DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
@@ -96,8 +97,9 @@ class HALMAKnowledge:
         return table
 
     @classmethod
+    @checked
     def of_memory(
-        cls, memory: Memory, *, threshold: int = THRESHOLD, rules: Sequence[Rule] | None = None
+        cls, memory: Memory, *, threshold: Count = THRESHOLD, rules: Sequence[Rule] | None = None
     ) -> "HALMAKnowledge":
         """What follows from a memory, through a graph of its own.
 
@@ -208,7 +210,8 @@ class _Source:
         return found
 
 
-def add_knowledge(graph: KnowledgeGraph, run: str, memory: Memory, *, threshold: int = THRESHOLD) -> str:
+@checked
+def add_knowledge(graph: KnowledgeGraph, run: str, memory: Memory, *, threshold: Count = THRESHOLD) -> str:
     """Put what a memory states, and what is seen, into the graph halma/RUN/knowledge, in place of what it held.
 
     :returns: the name of the graph.

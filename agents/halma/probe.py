@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import whole_file
 from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.maze import COLOURS, GOAL_COLOURS, row_digits
@@ -95,8 +96,9 @@ class ProbeResult:
         }
 
 
+@checked
 def linear_probe(
-    encoder: SlotEncoder, mazes: Mazes | np.ndarray, painter: PanelPainter, *, panels: int = 2_000, seed: int = 0
+    encoder: SlotEncoder, mazes: Mazes | np.ndarray, painter: PanelPainter, *, panels: Count = 2_000, seed: Seed = 0
 ) -> dict[str, Any]:
     """Probe an encoder's slots, and the pixels of the true boxes as a yardstick.
 
@@ -107,8 +109,8 @@ def linear_probe(
     :raises InputError: no rows, too few panels, or too few digits with a slot.
     """
     rows = mazes.rows[mazes.inside] if isinstance(mazes, Mazes) else np.asarray(mazes)
-    if panels < 1 or rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
-        raise InputError(f"the probe needs rows of shape (n, 11) and at least one panel, not {rows.shape} and {panels}")
+    if rows.ndim != 2 or rows.shape[1] != 11 or not len(rows):
+        raise InputError(f"the probe needs rows of shape (n, 11), not {rows.shape}")
     rng = np.random.default_rng(seed)
     probed = look(encoder, rows[rng.integers(len(rows), size=panels)], painter, rng)
     found = probed.found
@@ -133,7 +135,8 @@ def linear_probe(
     }
 
 
-def probe_model(folder: str | Path, *, panels: int = 2_000, images: str = "test", seed: int = 0) -> dict[str, Any]:
+@checked
+def probe_model(folder: str | Path, *, panels: Count = 2_000, images: str = "test", seed: Seed = 0) -> dict[str, Any]:
     """`linear_probe` of a pretrained SPACE model, on panels of 100 mazes like those of the diagnostic tests.
 
     :raises InputError: no model in the folder, or one that finds too few digits.

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gumption.data.settings import Count, Seed, checked
+
 
 class Score(NamedTuple):
     """What knowledge says to a candidate by one relation.
@@ -120,7 +122,8 @@ class Player(Protocol):
         ...
 
 
-def play_steps(player: Player, *, seed: int = 0, episodes: int = 1, pictures: bool = True) -> Iterator[Step]:
+@checked
+def play_steps(player: Player, *, seed: Seed = 0, episodes: Count = 1, pictures: bool = True) -> Iterator[Step]:
     """The steps of so many episodes, one at a time as they are played; each episode ends with a step without choices.
 
     :param seed: of the first episode; each further one adds 1.

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 
 from .config import TrainConfig
@@ -18,24 +19,28 @@ from .setup import WordCraftSetup
 Figures = dict[str, float]
 
 
-def random_success(config: TrainConfig, episodes_per_task: int = 10, seed: int = 0) -> Figures:
+@checked
+def random_success(config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> Figures:
     """Choosing among the occupied slots, each alike."""
     return _both(config, lambda env, tasks: play(_random_actions, env, tasks, episodes_per_task, seed))
 
 
-def oracle_success(config: TrainConfig, episodes_per_task: int = 10, seed: int = 0) -> Figures:
+@checked
+def oracle_success(config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> Figures:
     """Choosing by the recipe book: each mix is one that the task's own recipes say."""
     return _both(config, lambda env, tasks: play(_oracle_actions, env, tasks, episodes_per_task, seed))
 
 
-def kg_only_success(config: TrainConfig, episodes_per_task: int = 10, seed: int = 0) -> Figures:
+@checked
+def kg_only_success(config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> Figures:
     """Choosing by the config's relation scores alone; nothing is learned (C.4)."""
     config = replace(config, kg_only=True, cross_fit=False, mixing="linear")
     policy = WordCraftSetup(config).policy()
     return _both(config, lambda env, tasks: success_rate(policy, env, tasks, episodes_per_task, seed))
 
 
-def untrained_success(config: TrainConfig, episodes_per_task: int = 10, seed: int = 0) -> Figures:
+@checked
+def untrained_success(config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> Figures:
     """Choosing by the network with which training begins, with the config's knowledge if it has any."""
     setup = WordCraftSetup(replace(config, cross_fit=False))  # held-out scores are for learning
     with torch.random.fork_rng(devices=[] if not torch.cuda.is_available() else None):
@@ -45,8 +50,9 @@ def untrained_success(config: TrainConfig, episodes_per_task: int = 10, seed: in
 
 
 @torch.no_grad()
+@checked
 def without_knowledge_success(
-    config: TrainConfig, policy: Policy, episodes_per_task: int = 10, seed: int = 0
+    config: TrainConfig, policy: Policy, episodes_per_task: Count = 10, seed: Seed = 0
 ) -> Figures:
     """Choosing by a trained policy whose knowledge is taken away: every relation score that it reads is 0.
 

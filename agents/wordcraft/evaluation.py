@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 
 from .policy import Policy
@@ -19,7 +20,8 @@ def evaluation_env(settings: dict[str, Any], tasks: int, *, alternatives: bool =
     return WordCraftVectorEnv(min(max(tasks, 1), MAX_BATCH), **{**settings, "alternatives": alternatives})
 
 
-def play(act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: int = 1, seed: int = 0) -> dict[str, float]:
+@checked
+def play(act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0) -> dict[str, float]:
     """Play `draws` tables of each task; parameters as of `play_episodes`.
 
     :returns: "success", the share of episodes in which the goal was made, and "same_slot_twice", the share lost after
@@ -29,8 +31,9 @@ def play(act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: int = 1, s
     return {"success": int(won.sum()) / len(won), "same_slot_twice": int(lost_on_same.sum()) / len(won)}
 
 
+@checked
 def play_episodes(
-    act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: int = 1, seed: int = 0
+    act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play `draws` tables of each task, by a function from the environment to the (B,) slots to choose.
 
@@ -60,8 +63,9 @@ def play_episodes(
 
 
 @torch.no_grad()
+@checked
 def success_rate(
-    policy: Policy, env: WordCraftVectorEnv, tasks: np.ndarray, draws: int = 1, seed: int = 0
+    policy: Policy, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0
 ) -> dict[str, float]:
     """`play` with a policy's most probable actions; the policy is left in the mode it was in."""
     was_training = policy.training
@@ -72,8 +76,9 @@ def success_rate(
 
 
 @torch.no_grad()
+@checked
 def explain_episode(
-    policy: Policy, env: WordCraftVectorEnv, task: int | None = None, seed: int = 0
+    policy: Policy, env: WordCraftVectorEnv, task: Whole | None = None, seed: Seed = 0
 ) -> list[dict[str, Any]]:
     """One greedy episode told step by step.
 

@@ -6,18 +6,19 @@ import numpy as np
 
 from gumption.agents.given_policy import GivenPolicy, Policy
 from gumption.agents.statistics import bootstrap_interval
-from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 
 from .evaluation import evaluation_env, play_episodes
 
 
+@checked
 def evaluate_policy(
     policy: Policy,
     *,
     partition: str = "test",
-    draws: int = 10,
-    seed: int = 0,
+    draws: Count = 10,
+    seed: Seed = 0,
     single: bool = False,
     name: str | None = None,
     **settings: Any,
@@ -33,8 +34,6 @@ def evaluate_policy(
         "same_slot_twice", "tasks", "episodes", the settings, and the split's parameters and sha256.
     :raises InputError: bad settings, or a policy that returns no slots.
     """
-    if draws < 1 or seed < 0:
-        raise InputError(f"draws is {draws} and seed {seed}; they are at least 1 and 0")
     settings = {**settings, "partition": partition}
     alternatives = settings.pop("alternatives", False)
     split = WordCraftVectorEnv(1, **settings).split

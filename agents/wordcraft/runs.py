@@ -11,7 +11,9 @@ from gumption.agents.learner_state import saved_network
 from gumption.agents.run_folder import FINAL, KNOWLEDGE, MANIFEST, NO_RUN, RunFolder, read_config, read_metrics
 from gumption.data import InputError
 from gumption.data.reading import read_json
+from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs.wordcraft.tasks import Depth
 from gumption.kg import WordVectors
 from gumption.kg.checkpoint import pick_device, put_weights
 
@@ -65,14 +67,15 @@ def load_policy(
     return config, policy.eval()
 
 
+@checked
 def evaluate(
     run: "str | Path | RunResult",
     *,
     partition: str = "test",
-    draws: int = 10,
-    seed: int = 0,
-    num_distractors: int | None = None,
-    depth: int | None = None,
+    draws: Count = 10,
+    seed: Seed = 0,
+    num_distractors: Whole | None = None,
+    depth: Depth | None = None,
     alternatives: bool = False,
     recipe_book: str | None = None,
     word_vectors: str | None = None,
@@ -88,8 +91,6 @@ def evaluate(
     :returns: "success", "same_slot_twice", "episodes", and the settings.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
-    if draws < 1 or seed < 0:
-        raise InputError(f"draws is {draws} and seed {seed}; they are at least 1 and 0")
     if isinstance(run, RunResult) and run.policy is not None:
         if recipe_book or word_vectors or device:
             raise InputError("recipe_book, word_vectors and device are for a run directory: this policy is in memory")

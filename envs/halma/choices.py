@@ -12,6 +12,7 @@ OBSERVATIONS, PANELS, IMAGES, ORDERS = map(get_args, (Observation, Panels, Image
 
 MOST_MAZES = 738_980  # so many optimal paths there are, and mazes without branches: `count_optimal_paths`
 NumMazes = Annotated[int, Ge(1), Le(MOST_MAZES)]
+TestMazes = Annotated[int, Ge(1), Le(10_000)]  # of one test: their optimal paths all differ
 MeanDepth = Annotated[float, Ge(1), Le(100)]  # in a box of so few cells more is the same
 MeanBranches = Annotated[float, Ge(0), Le(100)]
 OptLen = Annotated[int, Ge(1), Le(100)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 
 from .kb_graph import (
     GREATER_THAN,
@@ -29,7 +30,8 @@ from .maze import DIRECTIONS, SHAPES
 from .memory import FOLDER, Memory
 
 
-def facts(run: str | PathLike[str] | None = None, *, split: str, threshold: int = THRESHOLD) -> Iterator[Triple]:
+@checked
+def facts(run: str | PathLike[str] | None = None, *, split: str, threshold: Count = THRESHOLD) -> Iterator[Triple]:
     """The world's binary facts, distinct and sorted.
 
     Nothing of HALMA is known but from experience. "train" is what the run's agent has understood; without a run it is

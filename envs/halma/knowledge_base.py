@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 
 from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
 from .maze import DIRECTIONS
@@ -75,12 +76,12 @@ class KnowledgeBases:
     _panels: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    def of(cls, memory: Memory, threshold: int = THRESHOLD) -> "KnowledgeBases":
+    @checked
+    def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
         """The knowledge bases of a memory; an empty memory gives empty ones.
 
         :raises InputError: a threshold below 1.
         """
-        _check_threshold(threshold)
         before, after = np.ascontiguousarray(memory.before), np.ascontiguousarray(memory.after)
         valid, direction, length = memory.valid, memory.direction, memory.length
         panels, counts = _distinct_panels(before, after)
@@ -219,11 +220,6 @@ def option_codes(options: np.ndarray) -> np.ndarray:
     for primitive in options[:, 1:].T:
         codes = np.where(primitive > 0, codes * 4 + primitive, codes)
     return codes
-
-
-def _check_threshold(threshold: int) -> None:
-    if threshold < 1:
-        raise InputError(f"threshold is {threshold}; what counts as understood was visited once at least")
 
 
 def _distinct_panels(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import whole_file
 
+from .choices import MeanBranches, MeanDepth, NumMazes
 from .generator import sample_mazes
 from .maze import COLOURS, GOAL_COLOURS
 from .mazes import Mazes
@@ -90,8 +92,9 @@ def _count(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return colours, panels, np.bincount(np.abs(rows[shown]), minlength=10)[1:]
 
 
+@checked
 def sample_statistics(
-    sets: int = 10, mazes: int = 100, seed: int = 0, mean_depth: float = 2, mean_branches: float = 5
+    sets: Count = 10, mazes: NumMazes = 100, seed: Seed = 0, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5
 ) -> PanelStatistics:
     """Statistics of sets that are sampled with the seeds `seed`, `seed` + 1 and so on; defaults as in the paper."""
     return PanelStatistics.of(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Seed, checked
 from gumption.data.writing import whole_file
 
 from .legend import AGENT, FAINT, FLOOR, GOAL, HINT, START, TEXT, TRAIL, draw_disc, draw_legend, draw_shape
@@ -144,7 +145,8 @@ def _painter() -> PanelPainter:
     return PanelPainter("train")
 
 
-def panel_picture(row: np.ndarray, seed: int = 0) -> np.ndarray:
+@checked
+def panel_picture(row: np.ndarray, seed: Seed = 0) -> np.ndarray:
     """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one."""
     rng = np.random.default_rng([seed, *(row.astype(np.int64) + SIDE)])
     return _painter().draw(row[None], rng)[0]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data.settings import Seed, checked
 
+from .choices import TestMazes
 from .diagnostics import TESTS, Pair, diagnose
 from .generator import grow_branches, rank_of_path, sample_maze
 from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, panel_row
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
-MOST_MAZES = 10_000  # of a test: their optimal paths all differ, and there are 738,980
 ATTEMPTS = 100  # mazes drawn for one question, until one has a panel that is new and asks for nothing else that is
 ENOUGH = 3  # primitives with which an option reaches across the box
 TRAINING, RANDOM = "T", "RT"
@@ -112,12 +112,13 @@ def _keys(rows: np.ndarray) -> np.ndarray:
     return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
 
 
+@checked
 def build_tests(
     knowledge: KnowledgeBases,
     training: Sequence[Maze],
     *,
-    seed: int = 0,
-    mazes: int = 50,
+    seed: Seed = 0,
+    mazes: TestMazes = 50,
 ) -> dict[str, BuiltTest]:
     """T, RT and the seven diagnostic tests, in the order of SPLITS.
 
@@ -130,8 +131,6 @@ def build_tests(
     :param mazes: how many each test gets, spread evenly over its pairs.
     :raises InputError: a negative seed, or a number of mazes out of range.
     """
-    if seed < 0 or not 1 <= mazes <= MOST_MAZES:
-        raise InputError(f"seed is {seed} and mazes {mazes}; a seed is at least 0, mazes are 1 to {MOST_MAZES}")
     diagnosis = diagnose(knowledge)
     builder = _Builder(knowledge, training, seed, mazes)
     built = {

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import present_folder
 from gumption.envs.split_files import SplitFormat, read_file, write_folder
 
+from .choices import TestMazes
 from .diagnostics import Pair, known_pairs
 from .knowledge_base import THRESHOLD, KnowledgeBases
 from .maze import DIRECTIONS, Maze
@@ -48,7 +50,8 @@ class Experience(NamedTuple):
     warning: str | None
 
 
-def read_run(run: str | Path, *, threshold: int = THRESHOLD) -> Experience:
+@checked
+def read_run(run: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
     """Read what splits are made from: RUN/memory and RUN/mazes.jsonl.
 
     :param threshold: visits from which on a pair counts as understood.
@@ -63,7 +66,8 @@ def read_run(run: str | Path, *, threshold: int = THRESHOLD) -> Experience:
     return _experience(memory, run / MAZES, threshold)
 
 
-def read_memory(folder: str | Path, *, threshold: int = THRESHOLD) -> Experience:
+@checked
+def read_memory(folder: str | Path, *, threshold: Count = THRESHOLD) -> Experience:
     """Read what splits are made from in a folder that `RecordMemory` wrote.
 
     :raises InputError: no memory there, one without its mazes, or of other mazes.
@@ -82,8 +86,9 @@ def _experience(memory: Memory, path: Path, threshold: int) -> Experience:
     return Experience(KnowledgeBases.of(memory, threshold), mazes, memory.warning)
 
 
+@checked
 def make_splits(
-    experience: Experience, folder: str | Path, *, seed: int = 0, mazes: int = 50, force: bool = False
+    experience: Experience, folder: str | Path, *, seed: Seed = 0, mazes: TestMazes = 50, force: bool = False
 ) -> Splits:
     """Make the splits of a run, check them, and write them to a folder.
 

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import Seed, checked
 
 from .recipe_book import RecipeBook
 
@@ -13,8 +14,9 @@ Features = Literal["glove", "random", "onehot"]
 RANDOM_SIZE = 300
 
 
+@checked
 def entity_features(
-    book: RecipeBook, kind: str, *, seed: int = 0, word_vectors: str | PathLike[str] | None = None
+    book: RecipeBook, kind: str, *, seed: Seed = 0, word_vectors: str | PathLike[str] | None = None
 ) -> np.ndarray:
     """(N + 1, F) float32, row 0 (PAD) zero.
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 from gumption.data.writing import write_json
 
 from .fact_ids import Facts
@@ -65,8 +66,9 @@ class Calibration:
     after: Reliability
 
     @classmethod
+    @checked
     def fit(
-        cls, predictor: LinkPredictor, held_out: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+        cls, predictor: LinkPredictor, held_out: Facts, known: Sequence[Facts] = (), *, memory: Count | None = None
     ) -> "Calibration":
         """Fit temperatures on facts that the predictor was not trained on.
 
@@ -153,13 +155,14 @@ class Calibration:
             raise InputError("the calibration was fitted for a predictor with another vocabulary; fit it again")
 
 
+@checked
 def reliability(
     predictor: LinkPredictor,
     held_out: Facts,
     known: Sequence[Facts] = (),
     calibration: Calibration | None = None,
     *,
-    memory: int | None = None,
+    memory: Count | None = None,
 ) -> Reliability:
     """How far the probabilities of a predictor are from frequencies, with a calibration or as they are.
 

@@ -17,9 +17,11 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.provenance import versions
+from gumption.data.settings import NonNegative, check, checked
+from gumption.data.wording import shown
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import Triple, Vocabulary
+from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
 from .complex_training import Training, halves
 from .fact_ids import Facts, is_pair, to_ids
@@ -74,6 +76,7 @@ class ComplEx(LinkPredictor):
         return self.entity.shape[1] // 2
 
     @classmethod
+    @checked
     def fit(
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
@@ -99,7 +102,7 @@ class ComplEx(LinkPredictor):
         word_mode: str = "add",
         word_dropout: float = 0.3,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: NonNegative = 60.0,
         progress: bool = False,
     ) -> "ComplEx":
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
@@ -136,6 +139,9 @@ class ComplEx(LinkPredictor):
             rank, epochs, batch_size, learning_rate, n3, reciprocal, relation_weight, weighting, precision,
             valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
+        check("vocabulary", vocabulary, Vocabulary | None)
+        if words is not None and not hasattr(words, "vectors"):
+            raise InputError(f"words is {shown(words)}; it is a WordVectors or None")
         vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
         looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
         if looked_at is not None and not len(looked_at):
@@ -362,7 +368,7 @@ def _arrays(
         triples = (
             sorted(facts.triples(graph=graph))
             if isinstance(facts, KnowledgeGraph)
-            else list(cast("Iterable[Triple]", facts))
+            else checked_triples(cast("Iterable[Triple]", facts))
         )
         vocabulary = vocabulary or Vocabulary.from_triples(triples)
         ids = vocabulary.triples_to_ids(triples)

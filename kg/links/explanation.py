@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple
 
@@ -36,15 +37,14 @@ class Why:
 
 
 @torch.no_grad()
-def why(predictor: LinkPredictor, facts: KnowledgeGraph | Facts, triple: Triple, k: int = 5) -> Why:
+@checked
+def why(predictor: LinkPredictor, facts: KnowledgeGraph | Facts, triple: Triple, k: Count = 5) -> Why:
     """The k nearest known facts behind a prediction and the k most telling paths between its ends.
 
     :param facts: what is known, usually what the predictor was fitted on; facts with labels that it does not know, and
         the prediction itself, are passed over.
     :raises InputError: an unknown label in the triple, no known facts, k below 1.
     """
-    if k < 1:
-        raise InputError(f"k is {k}; ask for at least one fact")
     vocabulary = predictor.vocabulary
     asked = vocabulary.triples_to_ids([triple])[0]
     if isinstance(facts, KnowledgeGraph):

@@ -6,7 +6,7 @@ from typing import TypeAlias, TypeGuard, cast
 import numpy as np
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import Triple, Vocabulary
+from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
 #: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
 Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
@@ -29,7 +29,7 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
         if ((ids < 0) | (ids >= sizes)).any():
             raise InputError(f"the facts hold ids outside their vocabulary, {vocabulary!r}")
         return ids
-    triples = cast("Iterable[Triple]", facts)
+    triples = checked_triples(cast("Iterable[Triple]", facts))
     if skip:
         entities, relations = set(vocabulary.entities), set(vocabulary.relations)
         triples = [fact for fact in triples if fact[0] in entities and fact[1] in relations and fact[2] in entities]

@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Share, Size, SmallShare, settings
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, SmallShare, checked, settings
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
@@ -82,15 +82,16 @@ class NaryPredictor(LinkPredictor):
         return NaryPredictor(self.vocabulary, self.networks, torch.device(device))
 
     @classmethod
+    @checked
     def fit(
         cls,
         rows: np.ndarray,
         vectors: np.ndarray,
         vocabulary: Vocabulary,
         *,
-        members: int = 3,
+        members: Size = 3,
         settings: NarySettings | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         device: str = "auto",
     ) -> "NaryPredictor":
         """Train on facts (subject, given, object), all networks at once.
@@ -101,12 +102,13 @@ class NaryPredictor(LinkPredictor):
         :param members: networks in the ensemble.
         :raises InputError: no facts, ids outside the vocabulary, or vectors that do not fit the entities.
         """
-        rows, words = _check(rows, vectors, vocabulary, members, seed)
+        rows, words = _check(rows, vectors, vocabulary)
         share = np.ones((members, len(np.unique(rows[:, :2], axis=0))), dtype=bool)
         networks = _train(rows, words, share, settings or NarySettings(), seed, device)
         return cls(vocabulary, networks, pick_device(device))
 
     @classmethod
+    @checked
     def fit_folds(
         cls,
         rows: np.ndarray,
@@ -114,9 +116,9 @@ class NaryPredictor(LinkPredictor):
         vocabulary: Vocabulary,
         fold_of_row: np.ndarray,
         *,
-        members: int = 2,
+        members: Size = 2,
         settings: NarySettings | None = None,
-        seed: int = 0,
+        seed: Seed = 0,
         device: str = "auto",
     ) -> "list[NaryPredictor]":
         """For each fold k = 0, 1, ... a predictor that has not seen its facts, all trained at once (cross-fitting).
@@ -124,7 +126,7 @@ class NaryPredictor(LinkPredictor):
         :param fold_of_row: (n,) int; facts of one pair share a fold.
         :raises InputError: as `fit`; folds that do not fit the facts.
         """
-        rows, words = _check(rows, vectors, vocabulary, members, seed)
+        rows, words = _check(rows, vectors, vocabulary)
         if len(fold_of_row) != len(rows):
             raise InputError(f"{len(fold_of_row)} folds for {len(rows)} facts: one for each")
         pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
@@ -279,12 +281,8 @@ class _Networks(nn.Module):
         return kept @ words + free * keep
 
 
-def _check(
-    rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary, members: int, seed: int
-) -> tuple[np.ndarray, torch.Tensor]:
+def _check(rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary) -> tuple[np.ndarray, torch.Tensor]:
     """(n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
-    if members < 1 or seed < 0:
-        raise InputError(f"members is {members} and seed {seed}; they are at least 1 and 0")
     if len(vocabulary.relations) != 2:
         raise InputError(f"the predictor answers two relations, and the vocabulary has {len(vocabulary.relations)}")
     rows, size = np.array(rows, dtype=np.int64).reshape(-1, 3), len(vocabulary.entities)

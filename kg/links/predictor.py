@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts, to_ids
@@ -55,13 +56,14 @@ class LinkPredictor(ABC):
         return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
 
     @torch.no_grad()
+    @checked
     def predict(
         self,
         *,
         subject: str | None = None,
         relation: str | None = None,
         object: str | None = None,
-        k: int = 10,
+        k: Count = 10,
         without: Facts = (),
         calibration: "Temperatures | None" = None,
     ) -> list[Answer]:
@@ -76,8 +78,6 @@ class LinkPredictor(ABC):
             raise InputError(
                 "predict needs a relation and either a subject or an object: what is left out is predicted"
             )
-        if k < 1:
-            raise InputError(f"k is {k}; ask for at least one answer")
         kind = self.vocabulary.relation_ids([relation])
         if subject is not None:
             side, given, left_out, anchor = "object", 0, 2, self.vocabulary.entity_ids([subject])

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import Count, checked
 from gumption.kg.vocabulary import Vocabulary
 
 from .fact_ids import Facts, distinct, to_ids
@@ -56,8 +57,9 @@ class Ranks:
         }
 
 
+@checked
 def evaluate_ranking(
-    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: int | None = None
+    predictor: LinkPredictor, test: Facts, known: Sequence[Facts] = (), *, memory: Count | None = None
 ) -> dict[str, float]:
     """Rank the true object among all objects and the true subject among all subjects, for each fact of `test`.
 
@@ -68,12 +70,13 @@ def evaluate_ranking(
 
 
 @torch.no_grad()
+@checked
 def filtered_ranks(
     predictor: LinkPredictor,
     test: Facts,
     known: Sequence[Facts] = (),
     *,
-    memory: int | None = None,
+    memory: Count | None = None,
     progress: bool = False,
 ) -> Ranks:
     """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.

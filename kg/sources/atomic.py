@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gumption.data import InputError
 from gumption.data.packed import is_archive, open_archive
+from gumption.data.settings import Whole, checked
 from gumption.kg.vocabulary import unknown_label
 
 from .external import Imported, Progress, Tally, WeightedFact, read_lines, store
@@ -36,13 +37,14 @@ ABOUT = {
 }
 
 
+@checked
 def import_atomic2020(
     graph: "KnowledgeGraph",
     paths: Iterable[str | PathLike[str]],
     *,
     name: str = "atomic",
     relations: Collection[str] | None = None,
-    skip_bad: int = 0,
+    skip_bad: Whole = 0,
     progress: Progress | None = None,
 ) -> list[Imported]:
     """Add files of ATOMIC 2020 to named graphs, each to its own: train.tsv to "atomic/train".

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gumption.data import InputError
+from gumption.data.settings import NonNegative, Whole, checked
 from gumption.kg.vocabulary import unknown_label
 
 from .external import Imported, Progress, Tally, WeightedFact, read_lines, store
@@ -53,6 +54,7 @@ _BY_LOWER_CASE = {name.lower().removeprefix("dbpedia/"): name for name in RELATI
 _COLUMNS = {5: "assertions", 3: "tab"}
 
 
+@checked
 def import_conceptnet(
     graph: "KnowledgeGraph",
     path: str | PathLike[str],
@@ -60,9 +62,9 @@ def import_conceptnet(
     name: str = "conceptnet",
     language: str | None = "en",
     relations: Collection[str] | None = None,
-    min_weight: float | None = None,
+    min_weight: NonNegative | None = None,
     senses: bool = False,
-    skip_bad: int = 0,
+    skip_bad: Whole = 0,
     progress: Progress | None = None,
 ) -> Imported:
     """Add a file of ConceptNet, plain or compressed, to a named graph, with weights (see weights.py) and licences.
@@ -106,7 +108,10 @@ def import_conceptnet(
     return store(graph, name, facts, tally, about)
 
 
-def conceptnet_entities(path: str | PathLike[str], *, skip_bad: int = 0, progress: Progress | None = None) -> list[str]:
+@checked
+def conceptnet_entities(
+    path: str | PathLike[str], *, skip_bad: Whole = 0, progress: Progress | None = None
+) -> list[str]:
     """The English entities of a file of ConceptNet, sorted, as `import_conceptnet` names them, without a graph."""
     tally = Tally(Path(path), skip_bad)
     lines = read_lines(tally, progress)

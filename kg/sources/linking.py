@@ -20,12 +20,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.label_words import label_words, tokens, two_parts
+from gumption.data.settings import checked
 from gumption.kg.vocabulary import unknown_label
 
 from .weights import add_weighted
@@ -69,13 +71,14 @@ class Link:
     score: float
 
 
+@checked
 def link(
     labels: Iterable[str],
     targets: Iterable[str],
     *,
     vectors: "WordVectors | None" = None,
     methods: Sequence[str] = METHODS,
-    min_cosine: float = NEAREST_COSINE,
+    min_cosine: Annotated[float, Ge(-1), Le(1)] = NEAREST_COSINE,
 ) -> list[Link]:
     """The link of each distinct label, in sorted order.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.settings import check
 from gumption.kg.vocabulary import ABOUT, GRAPH, label_to_iri
 
 _OWN = ABOUT + ":"
@@ -71,7 +72,7 @@ def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
 def annotation_update(name: str, about: Mapping[str, str]) -> str:
     """The SPARQL update that replaces what is said about a graph under these keys."""
     parts = []
-    for graph, key, text, _ in about_quads(name, about):
+    for graph, key, text, _ in about_quads(name, check("about", about, Mapping[str, str])):
         parts.append(f"DELETE WHERE {{ GRAPH {_ABOUT} {{ {graph} {key} ?text }} }}")
         parts.append(f"INSERT DATA {{ GRAPH {_ABOUT} {{ {graph} {key} {text} }} }}")
     return " ;\n".join(parts)

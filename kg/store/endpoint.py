@@ -219,7 +219,7 @@ class EndpointStore:
     def _parsed(self, body: bytes, media: str, sparql: str, limits: Limits | None) -> Answer:
         """The answer to a query, of the kind that it asks for and with the columns that it names."""
         broken = f"the answer of {self._query.url} is broken"
-        most = None if limits is None else limits.rows
+        most = None if limits is None else limits.max_rows
         number = 0
         answer: Answer
         try:

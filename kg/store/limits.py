@@ -15,34 +15,34 @@ class Limits:
     """What somebody else's query may take and do.
 
     :ivar timeout: seconds, None for as many as it needs.
-    :ivar memory: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
-    :ivar service: whether SERVICE may ask other servers.
-    :ivar rows: rows or facts of an answer, None for as many as there are.
+    :ivar memory_limit: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
+    :ivar allow_service: whether SERVICE may ask other servers.
+    :ivar max_rows: rows or facts of an answer, None for as many as there are.
     :raises InputError: a limit that is not more than 0.
     """
 
     timeout: Seconds | None = None
-    memory: Megabytes | None = None
-    service: bool = False
-    rows: Count | None = None
+    memory_limit: Megabytes | None = None
+    allow_service: bool = False
+    max_rows: Count | None = None
 
     @property
     def given(self) -> bool:
         """Whether there is a limit to keep."""
-        return any(limit is not None for limit in (self.timeout, self.memory, self.rows))
+        return any(limit is not None for limit in (self.timeout, self.memory_limit, self.max_rows))
 
     @property
     def memory_bytes(self) -> int:
         """The memory in bytes."""
-        return int((self.memory or MEMORY_LIMIT) * 1_000_000)
+        return int((self.memory_limit or MEMORY_LIMIT) * 1_000_000)
 
     def otherwise(self, general: "Limits") -> "Limits":
         """These limits, and the general ones where nothing is said."""
         return Limits(
             general.timeout if self.timeout is None else self.timeout,
-            general.memory if self.memory is None else self.memory,
-            self.service,
-            general.rows if self.rows is None else self.rows,
+            general.memory_limit if self.memory_limit is None else self.memory_limit,
+            self.allow_service,
+            general.max_rows if self.max_rows is None else self.max_rows,
         )
 
 
@@ -70,4 +70,4 @@ def too_much(limits: Limits) -> str:
 
 def too_many(limits: Limits) -> str:
     """Why an answer of too many rows is refused."""
-    return f"the answer has more than {limits.rows:,} rows: ask for less with LIMIT, and for the others with OFFSET"
+    return f"the answer has more than {limits.max_rows:,} rows: ask for less with LIMIT, and for the others with OFFSET"

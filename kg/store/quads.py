@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pyoxigraph as ox
 
-from gumption.data import InputError
 from gumption.kg.vocabulary import (
     ABOUT,
     ENTITY,
@@ -15,6 +14,7 @@ from gumption.kg.vocabulary import (
     RDFS_LABEL,
     RELATION,
     Triple,
+    checked_triples,
     iri_to_label,
     label_to_iri,
     object_to_term,
@@ -66,15 +66,7 @@ class Quads:
 
 def checked_quads(triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
     """Label triples as quads of a graph; InputError for the first row that is not three labels."""
-    rows = list(triples)
-    for number, row in enumerate(rows):
-        if type(row) is tuple and len(row) == 3:
-            subject, relation, object_ = row
-            if type(subject) is type(relation) is type(object_) is str and subject and relation and object_:
-                continue  # what almost every row is
-        if isinstance(row, str) or len(row) != 3 or not all(isinstance(label, str) and label for label in row):
-            raise InputError(f"triple {number}: expected three labels (subject, relation, object), got {row!r}")
-    return Quads()(rows, graph)
+    return Quads()(checked_triples(triples), graph)
 
 
 @contextmanager

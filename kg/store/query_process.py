@@ -75,8 +75,8 @@ class QueryProcess:
             "named": named,
             "timeout": limits.timeout,
             "memory": limits.memory_bytes,
-            "service": limits.service,
-            "rows": limits.rows,
+            "service": limits.allow_service,
+            "rows": limits.max_rows,
             "prefixes": PREFIXES,
         }
         late = threading.Event()

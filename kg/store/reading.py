@@ -13,6 +13,7 @@ from typing import BinaryIO, NoReturn
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note
+from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows
 from gumption.kg.vocabulary import (
     ENTITY,
@@ -55,10 +56,8 @@ class FactFile:
         self.path = path
         self.default = default
         self.layout = layout or TableLayout()
-        self.skip_bad = skip_bad
+        self.skip_bad = check("skip_bad", skip_bad, Whole)
         self.format = file_format(path)
-        if skip_bad < 0:
-            raise InputError(f"skip_bad={skip_bad}: the number of bad lines to leave out is 0 or more")
         if skip_bad and self.format.rdf is not None and self.format.rdf not in LINE_FORMATS:
             raise InputError(
                 f"{path}: only N-Triples, N-Quads, TSV and CSV have one fact a line, so only there can bad lines be "

@@ -7,6 +7,7 @@ from functools import lru_cache
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.settings import check
 from gumption.kg.vocabulary import (
     ENTITY,
     GRAPH,
@@ -186,6 +187,7 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
         if name not in namespaces:
             unknown = unknown_label("variable", name, namespaces)
             raise InputError(f"the query has no variable ?{name} to bind: {unknown}")
+        label = check(f"?{name}", label, str | bool | int | float)
         if not isinstance(label, str):
             terms[name] = str(ox.Literal(label))
         elif namespaces[name] == ENTITY:

@@ -182,7 +182,7 @@ class LocalStore:
         try:
             if limits is not None and limits.given:
                 return self._in_process().query(sparql, default, named, limits)
-            if limits is not None and not limits.service:
+            if limits is not None and not limits.allow_service:
                 refuse_addresses(sparql, PREFIXES)
             return self._quads.query(
                 sparql,

@@ -7,12 +7,15 @@ of them are sorted and deterministic: the same facts give the same answer, whate
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Whole, checked
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 MANY = 1.5  # Bordes et al. 2013, section 4.3: from this average on, an argument of a relation is "many"
@@ -167,7 +170,8 @@ def degrees(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.bincount(ids[:, 2], minlength=size), np.bincount(ids[:, 0], minlength=size)
 
 
-def top_entities(vocabulary: Vocabulary, ids: np.ndarray, k: int = 10) -> list[tuple[str, int, int]]:
+@checked
+def top_entities(vocabulary: Vocabulary, ids: np.ndarray, k: Whole = 10) -> list[tuple[str, int, int]]:
     """The k entities with most facts, (label, in, out), by in + out and then by label."""
     into, out = degrees(vocabulary, ids)
     order = np.lexsort((np.arange(len(into)), -(into + out)))[:k]
@@ -198,8 +202,9 @@ def shortest_path(vocabulary: Vocabulary, ids: np.ndarray, start: str, end: str)
     return tuple(steps)
 
 
+@checked
 def neighbourhood(
-    vocabulary: Vocabulary, ids: np.ndarray, centre: str, hops: int = 1, max_entities: int = 60,
+    vocabulary: Vocabulary, ids: np.ndarray, centre: str, hops: Count = 1, max_entities: Annotated[int, Ge(2)] = 60,
     nodes: Collection[str] = (),
 ) -> Neighbourhood:  # fmt: skip
     """The entities at most `hops` facts away from the centre, in either direction, and the facts between them.
@@ -211,10 +216,6 @@ def neighbourhood(
     the whole graph, then by label. Without nodes, each kept one is joined to the centre through kept ones.
     Raises InputError for an unknown centre, hops below 1, or room for fewer than two entities.
     """
-    if hops < 1:
-        raise InputError(f"hops is {hops}; the neighbours of an entity are 1 hop away: give 1 or more")
-    if max_entities < 2:
-        raise InputError(f"room for {max_entities} entities is too little for a neighbourhood: give 2 or more")
     start = vocabulary.entity_id(centre)
     is_node = np.isin(np.array(vocabulary.entities), list(nodes))
     is_node[start] = False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from annotated_types import Ge, Le
 
-from gumption.data.settings import Whole
+from gumption.data.settings import Count, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, print_json, print_table, working
@@ -67,9 +67,9 @@ def draw(
     source: Source,
     around: Annotated[str, typer.Option(help="The label of the entity in the middle.")],
     out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
-    hops: Annotated[Whole, typer.Option(help="How many facts away an entity may be.")] = 1,
+    hops: Annotated[Count, typer.Option(help="How many facts away an entity may be.")] = 1,
     max_nodes: Annotated[
-        Annotated[int, Ge(1), Le(300)],
+        Annotated[int, Ge(2), Le(300)],
         typer.Option(help="At most so many entities: the nearest, then those with most facts, then by label."),
     ] = 60,
 ) -> None:

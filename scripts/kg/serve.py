@@ -43,7 +43,7 @@ def serve(
     with extra("serve", "a SPARQL server"):
         import uvicorn
 
-    limits = Limits(timeout, memory_limit, rows=max_rows)
+    limits = Limits(timeout, memory_limit, max_rows=max_rows)
     place, name = split_source(source)
     if name is not None:
         raise InputError(f"a server shows all graphs: leave out #{name}, and ask for GRAPH or FROM in a query")

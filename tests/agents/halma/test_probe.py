@@ -217,8 +217,8 @@ def test_an_encoder_that_finds_nothing_is_told(mazes: Mazes, painter: PanelPaint
         linear_probe(Blind(), mazes, painter, panels=5)
 
 
-@pytest.mark.parametrize("arguments", [{"panels": 0}, {"mazes": np.zeros((4, 10), dtype=np.int8)}])
+@pytest.mark.parametrize("arguments", [{"panels": 0}, {"seed": -1}, {"mazes": np.zeros((4, 10), dtype=np.int8)}])
 def test_bad_arguments_are_told(mazes: Mazes, painter: PanelPainter, arguments: dict[str, Any]) -> None:
     settings = {"mazes": mazes, "panels": 4} | arguments
-    with pytest.raises(InputError, match="the probe needs rows"):
+    with pytest.raises(InputError, match="the probe needs rows|it is a whole number"):
         linear_probe(BrightestPixel(), painter=painter, **settings)

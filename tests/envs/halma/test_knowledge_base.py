@@ -156,7 +156,7 @@ def test_the_threshold_is_three_visits_unless_said_otherwise():
         assert known.in_c(3, 1)
         assert not known.in_c(3, 1, RIGHT)
         assert entries(known.understood) == {(1, DOWN): 1}
-    with pytest.raises(InputError, match="threshold is 0; what counts as understood was visited once at least"):
+    with pytest.raises(InputError, match="threshold is 0; it is a whole number, at least 1"):
         KnowledgeBases.of(twice, 0)
 
 

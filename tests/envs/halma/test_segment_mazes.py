@@ -227,5 +227,5 @@ def test_panels_are_counted_whatever_their_hint() -> None:
 
 @pytest.mark.parametrize(("seed", "mazes"), [(-1, 5), (0, 0), (0, 10_001)])
 def test_a_seed_or_number_of_mazes_out_of_range_is_refused(make_knowledge, seed, mazes) -> None:
-    with pytest.raises(InputError, match=rf"seed is {seed} and mazes {mazes}; a seed is at least 0, mazes are 1 to"):
+    with pytest.raises(InputError, match=r"(seed|mazes) is .*; it is a whole number"):
         build_tests(make_knowledge(), TRAINING, seed=seed, mazes=mazes)

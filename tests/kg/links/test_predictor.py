@@ -42,7 +42,7 @@ def test_asking_changes_nothing_in_the_predictor(model: ComplEx) -> None:
 
 
 def test_bad_questions(model: ComplEx) -> None:
-    with pytest.raises(InputError, match="k is 0; ask for at least one answer"):
+    with pytest.raises(InputError, match="k is 0; it is a whole number, at least 1"):
         model.predict(subject="fire", relation="makes", k=0)
     for question in ({"subject": "fire"}, {"relation": "makes"}, {"subject": "a", "relation": "b", "object": "c"}):
         with pytest.raises(InputError, match="predict needs a relation and either a subject or an object"):

@@ -111,5 +111,5 @@ def test_bad_input() -> None:
         why(model, [("fire", "r", "water")], ("fir", "r", "water"))
     with pytest.raises(InputError, match="there are no known facts that the predictor has labels of"):
         why(model, [("dragon", "r", "water")], ("fire", "r", "water"))
-    with pytest.raises(InputError, match="k is 0; ask for at least one fact"):
+    with pytest.raises(InputError, match="k is 0; it is a whole number, at least 1"):
         why(model, [("fire", "r", "water")], ("fire", "r", "water"), k=0)

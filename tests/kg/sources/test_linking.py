@@ -123,7 +123,7 @@ def test_links_do_not_depend_on_order(labels, targets, random):
 def test_what_is_refused():
     with pytest.raises(InputError, match="unknown method of linking 'lemmas': did you mean 'lemma'"):
         link(["a"], ["b"], methods=["lemmas"])
-    with pytest.raises(InputError, match=r"the least cosine is 1\.5"):
+    with pytest.raises(InputError, match=r"min_cosine is 1\.5; it is a number from -1 to 1"):
         link(["a"], ["b"], min_cosine=1.5)
 
 

@@ -123,7 +123,7 @@ def test_bytes_that_are_no_text_can_be_skipped(tmp_path):
     ("name", "content", "skip_bad", "message"),
     [
         ("x.ttl", b"", 1, "x.ttl: only N-Triples, N-Quads, TSV and CSV have one fact a line"),
-        ("x.nt", b"", -1, "skip_bad=-1: the number of bad lines to leave out is 0 or more"),
+        ("x.nt", b"", -1, "skip_bad is -1; it is a whole number, at least 0"),
         ("x.nt.gz", gzip.compress(LINE.encode() * 99, mtime=0)[:-12], 0, "x.nt.gz: the compressed file is cut off"),
         ("x.nt.gz", LINE.encode(), 0, "x.nt.gz: Not a gzipped file"),
         ("x.nt.gz", gzip.compress(b"oops\n", mtime=0), 0, "x.nt.gz:1: "),

@@ -214,7 +214,7 @@ def test_bad_input_is_told():
         neighbourhood(*arrays(FAMILY), "bobb")
     with pytest.raises(InputError, match="hops is 0"):
         neighbourhood(*arrays(FAMILY), "ann", hops=0)
-    with pytest.raises(InputError, match="room for 1 entities is too little"):
+    with pytest.raises(InputError, match="max_entities is 1; it is a whole number, at least 2"):
         neighbourhood(*arrays(FAMILY), "ann", max_entities=1)
 
 

@@ -209,7 +209,7 @@ def test_an_endpoint_that_is_mute_or_down(gumption, mute_port):
         (("load", "http://127.0.0.1:1/query", "facts.tsv"), "does not answer"),
         (("load", "kg.nq", "facts.tsv", "--graph", "urn:gumption:union"), "is reserved: choose another name"),
         (("query", "facts.tsv", "DELETE WHERE { ?s ?p ?o }"), "that is an update, and a query only reads"),
-        (("query", "facts.tsv", "ASK { ?s ?p ?o }", "--timeout", "0"), "timeout=0.0: it has to be more than 0 seconds"),
+        (("query", "facts.tsv", "ASK { ?s ?p ?o }", "--timeout", "0"), "--timeout is 0.0; it is a number above 0"),
         (("query", "facts.tsv", "ASK { ?s ?p }"), "SPARQL syntax error at line 1, column 14"),
         (("hash", "facts.tsv#mare"), "unknown graph 'mare': did you mean 'more'?"),
         (("hash", "none.nq"), "there is no graph at none.nq"),
