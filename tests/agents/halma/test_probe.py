@@ -220,5 +220,5 @@ def test_an_encoder_that_finds_nothing_is_told(mazes: Mazes, painter: PanelPaint
 @pytest.mark.parametrize("arguments", [{"panels": 0}, {"seed": -1}, {"mazes": np.zeros((4, 10), dtype=np.int8)}])
 def test_bad_arguments_are_told(mazes: Mazes, painter: PanelPainter, arguments: dict[str, Any]) -> None:
     settings = {"mazes": mazes, "panels": 4} | arguments
-    with pytest.raises(InputError, match="the probe needs rows|it is a whole number"):
+    with pytest.raises(InputError, match=r"the probe needs rows|it is a whole number"):
         linear_probe(BrightestPixel(), painter=painter, **settings)

@@ -159,7 +159,7 @@ def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
         (("build", "wordcraft", "--out", "x.nq", "--partition", "dev"), "--partition 'dev' is not one of all"),
         (
             ("build", "wordcraft", "--out", "x.nq", "--split", "dev", "--partition", "test"),
-            "split mode is 'dev'; it can",
+            "--split is 'dev'; it can be by_recipe",
         ),
         (
             ("build", "wordcraft", "--out", "x.nq", "--valid-ratio", "0.1"),
@@ -167,7 +167,7 @@ def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
         ),
         (
             ("build", "wordcraft", "--out", "x.nq", "--partition", "train", "--valid-ratio", "1.5"),
-            "valid_ratio is 1.5: it is a share between 0 and 1 of the 1976 training pairs",
+            "--valid-ratio is 1.5; it is a number, at least 0 and below 1",
         ),
         (("build", "wordcraft", "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
         (("build", "wordcraft", "--out", "x.nq", "--recipe-book", "none.tsv"), "none.tsv"),
