@@ -26,7 +26,6 @@ from .training_settings import TrainingSettings
 if TYPE_CHECKING:
     from gumption.kg.sources.words import WordVectors
 
-KIND = "gumption/complex/1"
 STATE = "gumption/complex-training/1"
 
 
@@ -45,6 +44,11 @@ class ComplEx(FactorModel):
         the facts, versions.
     """
 
+    KIND = "gumption/complex/1"
+    entity: torch.Tensor
+    relation: torch.Tensor
+    projection: torch.Tensor | None = None
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -55,18 +59,6 @@ class ComplEx(FactorModel):
     ) -> None:
         projections = {} if projection is None else {"projection": projection}
         super().__init__(vocabulary, origin=origin, entity=entity, relation=relation, **projections)
-
-    @property
-    def entity(self) -> torch.Tensor:
-        return self.parameters["entity"]
-
-    @property
-    def relation(self) -> torch.Tensor:
-        return self.parameters["relation"]
-
-    @property
-    def projection(self) -> torch.Tensor | None:
-        return self.parameters.get("projection")
 
     @property
     def reciprocal(self) -> bool:
@@ -180,10 +172,6 @@ class ComplEx(FactorModel):
 
     def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
         return super().relation_scores(heads, tails)[:, : len(self.relation)]
-
-    @classmethod
-    def kind(cls) -> str:
-        return KIND
 
     def extended(self, labels: Sequence[str], words: "WordVectors") -> "ComplEx":
         """The same model with more entities, known by their words only.

@@ -11,20 +11,19 @@ class DistMult(FactorModel):
     It gives (s, p, o) and (o, p, s) the same score.
     """
 
+    KIND = "gumption/distmult/1"
+    entity: torch.Tensor
+    relation: torch.Tensor
+
     @staticmethod
     def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
         sizes = {"entity": entities, "relation": relations}
         return {name: 1e-3 * torch.randn(size, rank, generator=generator) for name, size in sizes.items()}
 
     def queries(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        return self.parameters["entity"][heads] * self.parameters["relation"][relations]
+        return self.entity[heads] * self.relation[relations]
 
     def factors(
         self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        entity, relation = self.parameters["entity"], self.parameters["relation"]
-        return entity[heads], relation[relations], entity[tails]
-
-    @classmethod
-    def kind(cls) -> str:
-        return "gumption/distmult/1"
+        return self.entity[heads], self.relation[relations], self.entity[tails]

@@ -29,7 +29,8 @@ class FactorModel(LinkPredictor):
     Each relation is learned in both directions (Lacroix et al., 2018): a query (head, p) asks for the objects of
     relation p where p < R, and (head, R + p) for its subjects.
 
-    :ivar parameters: what was learned, by name.
+    Each tensor is an attribute by its name, such as `self.entity`.
+
     :ivar origin: how it was trained, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256 of
         the facts, versions.
     """
@@ -38,9 +39,16 @@ class FactorModel(LinkPredictor):
         self, vocabulary: Vocabulary, *, origin: dict[str, Any] | None = None, **parameters: torch.Tensor
     ) -> None:
         self.vocabulary = vocabulary
-        self.parameters = parameters
         self.origin = origin or {}
+        self._names = tuple(parameters)
+        for name, tensor in parameters.items():
+            setattr(self, name, tensor)
         self.device = next(iter(parameters.values())).device
+
+    @property
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """What was learned, by name."""
+        return {name: getattr(self, name) for name in self._names}
 
     @staticmethod
     @abstractmethod
@@ -58,7 +66,8 @@ class FactorModel(LinkPredictor):
         """
 
     def queries(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) ids of queries -> (B, width), whose products with the rows of "entity" are the scores."""
+        """(B,) and (B,) ids of queries -> (B, width), whose products with the rows of the tensor "entity" are the
+        scores."""
         raise NotImplementedError(f"{type(self).__name__} has neither `queries` nor `scores`")
 
     def scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
@@ -136,9 +145,9 @@ class FactorModel(LinkPredictor):
 
     @classmethod
     def kind(cls) -> str:
-        """What its checkpoint folders say they hold. A class of your own has its name there, for `load` to compare:
-        nothing is imported or run by that name."""
-        return f"{OWN}{cls.__name__}/1"
+        """What its checkpoint folders say they hold: the class's own KIND, or its name, for `load` to compare. Nothing
+        is imported or run by that name."""
+        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # one that is inherited is another model's
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""

@@ -91,7 +91,7 @@ def test_what_is_no_predictor(model: ComplEx, tmp_path: Path, content: str | Non
 
 
 def test_nan_in_a_checkpoint_is_told(model: ComplEx, tmp_path: Path) -> None:
-    model.parameters["entity"] = model.entity.clone()
+    model.entity = model.entity.clone()
     model.entity[0, 0] = torch.nan
     model.save(tmp_path / "model")
     with pytest.raises(InputError, match="entity holds NaN or infinity"):
