@@ -7,7 +7,7 @@ prediction beside it. complex_training.py has the gradient.
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -97,7 +97,7 @@ class ComplEx(FactorModel):
         checkpoint_seconds: float = 60.0,
         progress: bool = False,
         regularizer: Regularizer | None = None,
-    ) -> "ComplEx":
+    ) -> Self:
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
 
         Each query's logsumexp is computed once and weighted by how many facts share it, and so is its share of the

@@ -34,7 +34,7 @@ LOG2_E = 1 / log(2)
 
 
 class ComplExTraining(Training):
-    """ComplEx on its way.
+    """The training of ComplEx, by one process or several.
 
     Tensors are real; width 2 * rank holds (real, imaginary) pairs side by side, which torch reads as complex numbers
     without a copy. `tensors` gives the layout of ComplEx.

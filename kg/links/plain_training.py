@@ -37,7 +37,7 @@ class Model(Protocol):
 
 
 class PlainTraining(Training):
-    """Any model on its way, in one process.
+    """The training of any model, by one process.
 
     :ivar model: scores by the parameters as they are now.
     """
