@@ -22,13 +22,13 @@ import torch
 from torch import nn
 
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
 from gumption.data.reading import read_json
 from gumption.envs import worlds
 
 from .advice import Advice
 from .learner_state import load_training, save_training
-from .progress import Bar
 from .readout import Readout
 from .run_folder import FINAL, Board, RunFolder, read_metrics
 from .world_setup import WorldSetup
@@ -175,7 +175,7 @@ def train_impala(
     """Train an agent; with a run directory, keep metrics and checkpoints there.
 
     :param config: of a world's run, such as `TrainConfig`.
-    :param progress: show a bar with steps/s and success.
+    :param progress: tell steps/s and success on stderr, on a terminal with a bar.
     :param resume: go on from the run directory's checkpoint, if it has one; the result is that of an uninterrupted run.
     :param network: a network of your own in place of the config's.
     :param advice: knowledge of your own in place of the config's.

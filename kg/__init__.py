@@ -10,11 +10,14 @@ from .vocabulary import Vocabulary
 if TYPE_CHECKING:
     from .links.calibration import Calibration
     from .links.complex import ComplEx
+    from .links.distmult import DistMult
     from .links.explanation import why
+    from .links.factor_model import FactorModel
     from .links.nary_predictor import NaryPredictor
     from .links.predictors import load_predictor
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
+    from .links.regularizers import F2, N3, Regularizer
     from .rules.horn import read_rules
     from .rules.inference import infer
     from .rules.mining import mine_rules
@@ -28,12 +31,17 @@ if TYPE_CHECKING:
     from .sources.words import WordVectors
 
 __all__ = [
+    "F2",
+    "N3",
     "Calibration",
     "ComplEx",
+    "DistMult",
+    "FactorModel",
     "KnowledgeGraph",
     "NaryPredictor",
     "NaryRelation",
     "PyKEENPredictor",
+    "Regularizer",
     "RelationScores",
     "Vocabulary",
     "WordVectors",
@@ -60,8 +68,13 @@ __all__ = [
 _LAZY = {
     "Calibration": "links.calibration",
     "ComplEx": "links.complex",
+    "DistMult": "links.distmult",
+    "F2": "links.regularizers",
+    "FactorModel": "links.factor_model",
+    "N3": "links.regularizers",
     "PyKEENPredictor": "links.pykeen_models",
     "NaryPredictor": "links.nary_predictor",
+    "Regularizer": "links.regularizers",
     "RelationScores": "scores",
     "WordVectors": "sources.words",
     "add_links": "sources.linking",

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gumption.agents.progress import Bar
 from gumption.agents.run_folder import RunFolder, read_metrics
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
 from gumption.data.settings import Count, Positive, Seed, Size, checked, settings
 from gumption.envs.halma import Mazes
@@ -107,7 +107,7 @@ def pretrain_space(
     :param panels: mazes, all of whose cells are seen alike often, or rows (n, 11) as `panel_row` gives them.
     :param config, learning: the model and its training; the published ones where they are None. See `PRESETS`.
     :param log_every: steps between lines of metrics; `keep_every` between checkpoints, each with a picture in plots/.
-    :param progress: show a bar on a terminal.
+    :param progress: tell on stderr how far it is, on a terminal by a bar.
     :param resume: go on from the run's checkpoint; `steps` may be more than before.
     :raises InputError: no panels, a value out of range, a run directory that is in use or was begun with other
         settings, a loss that is not a number.

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gumption.agents.progress import Bar
 from gumption.agents.run_folder import RunFolder
+from gumption.data.progress import Bar
 
 from .config import NO_GRAPH, HALMAConfig
 from .runs import MEMORY, HALMARun, begin, finish, graph_advice, load_state, run_folder, save_state, training_env
@@ -21,7 +21,7 @@ def train_td3(
 
     :param run_dir: where the run is kept; None keeps it in memory, without its memory of transitions.
     :param resume: go on from the last checkpoint in `run_dir`, if there is one.
-    :param progress: show a bar on a terminal.
+    :param progress: tell on stderr how far it is, on a terminal by a bar.
     :raises InputError: a folder that is in use, or one begun with another config.
     """
     with ExitStack() as stack:

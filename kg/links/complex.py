@@ -5,39 +5,33 @@ Jiang et al. (2020), appendix A, equations 1 and 2, for both as WordCraft uses t
 prediction beside it. complex_training.py has the gradient.
 """
 
-import hashlib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import torch
 
 from gumption.data import InputError
-from gumption.data.provenance import versions
-from gumption.data.settings import NonNegative, check, checked
+from gumption.data.settings import NonNegative, checked
 from gumption.data.wording import shown
-from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.checkpoint import pick_device
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
+from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .complex_training import Training, halves
-from .fact_ids import Facts, is_pair, to_ids
-from .predictor import LinkPredictor
-from .products import against_all
-from .ranking import evaluate_ranking
+from .complex_training import INIT_SCALE, ComplExTraining, halves
+from .fact_ids import Facts
+from .factor_model import FactorModel
+from .fitting import Run, TrainingFacts
+from .regularizers import Regularizer, n3_beside
 from .training_settings import TrainingSettings
 
 if TYPE_CHECKING:
     from gumption.kg.sources.words import WordVectors
 
-KIND = "gumption/complex/1"
 STATE = "gumption/complex-training/1"
 
 
-class ComplEx(LinkPredictor):
+class ComplEx(FactorModel):
     """phi(s, p, o) = Re <e_s, e_p, conj(e_o)> with complex embeddings of a given rank (equation 1).
 
     Embeddings are real arrays of width 2 * rank: the real parts, then the imaginary ones. Subjects are predicted
@@ -52,6 +46,11 @@ class ComplEx(LinkPredictor):
         the facts, versions.
     """
 
+    KIND = "gumption/complex/1"
+    entity: torch.Tensor
+    relation: torch.Tensor
+    projection: torch.Tensor | None = None
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -60,12 +59,8 @@ class ComplEx(LinkPredictor):
         projection: torch.Tensor | None = None,
         origin: dict[str, Any] | None = None,
     ) -> None:
-        self.vocabulary = vocabulary
-        self.entity = entity
-        self.relation = relation
-        self.projection = projection
-        self.origin = origin or {}
-        self.device = entity.device
+        projections = {} if projection is None else {"projection": projection}
+        super().__init__(vocabulary, origin=origin, entity=entity, relation=relation, **projections)
 
     @property
     def reciprocal(self) -> bool:
@@ -84,7 +79,7 @@ class ComplEx(LinkPredictor):
         epochs: int = 50,
         batch_size: int = 512,
         learning_rate: float = 0.1,
-        n3: float = 1e-2,
+        n3: float | None = None,
         reciprocal: bool = True,
         valid: Sequence[Triple] | None = None,
         seed: int = 0,
@@ -104,7 +99,8 @@ class ComplEx(LinkPredictor):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: NonNegative = 60.0,
         progress: bool = False,
-    ) -> "ComplEx":
+        regularizer: Regularizer | None = None,
+    ) -> Self:
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
 
         Each query's logsumexp is computed once and weighted by how many facts share it, and so is its share of the
@@ -112,7 +108,8 @@ class ComplEx(LinkPredictor):
         process holds its slice of the entities; all of them return the model.
 
         :param batch_size: distinct queries in a step.
-        :param n3: weight of the nuclear 3-norm, |e_s|^3 + |e_p|^3 + |e_o|^3 for each fact and direction.
+        :param n3: weight of the nuclear 3-norm, |e_s|^3 + |e_p|^3 + |e_o|^3 for each fact and direction; 0.01 unless a
+            `regularizer` is given.
         :param valid: facts whose MRR is taken every `valid_every` epochs; the best parameters are kept.
         :param graph: the named graph to train on, where a KnowledgeGraph is given; None for all.
         :param vocabulary: the labels to learn, where they are more than those of the facts.
@@ -132,27 +129,23 @@ class ComplEx(LinkPredictor):
             what they can.
         :param checkpoint: a folder for the state of the training, written every `checkpoint_seconds` and at the end;
             where it has one, training goes on from there, to the same bits on a CPU, until there are `epochs` in all.
-        :param progress: show a bar on a terminal.
+        :param progress: tell on stderr how far it is, on a terminal by a bar.
+        :param regularizer: what penalises embeddings in place of N3, such as `F2(1e-3)`.
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
         settings = TrainingSettings(
-            rank, epochs, batch_size, learning_rate, n3, reciprocal, relation_weight, weighting, precision,
-            valid_every, patience, word_mode, word_dropout, seed,
+            rank, epochs, batch_size, learning_rate, n3_beside(n3, regularizer), reciprocal, relation_weight, weighting,
+            precision, valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
-        check("vocabulary", vocabulary, Vocabulary | None)
         if words is not None and not hasattr(words, "vectors"):
             raise InputError(f"words is {shown(words)}; it is a WordVectors or None")
-        vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
-        looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
-        if looked_at is not None and not len(looked_at):
-            raise InputError("there are no test facts to rank in `valid`; leave it out or give some")
-        others = to_ids(vocabulary, known, skip=True)
-        if looked_at is None and len(others):
-            raise InputError("`known` is left out when `valid` is ranked: give `valid`, too")
-        run = _Run(vocabulary, ids, settings, looked_at, others, words, pick_device(device))
-        if checkpoint is not None:
-            run.keep_in(checkpoint, checkpoint_seconds)
-        return run.train(progress)
+        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
+        entities, relations = facts.vocabulary.entities, facts.vocabulary.relations
+        vectors = None if words is None else words.vectors(entities)
+        training = ComplExTraining(
+            facts.ids, len(entities), len(relations), settings, pick_device(device), regularizer, vectors
+        )
+        return Run(cls, facts, training, STATE, vectors).train(checkpoint, checkpoint_seconds, progress)
 
     def _through(self, kind: torch.Tensor) -> torch.Tensor:
         """(B, 2 * rank) embeddings of kinds of query: relation p asks for objects, R + p for subjects."""
@@ -161,33 +154,29 @@ class ComplEx(LinkPredictor):
         real, imaginary = self.relation.chunk(2, dim=1)
         return torch.cat([self.relation, torch.cat([real, -imaginary], dim=1)])[kind]
 
-    @torch.no_grad()
-    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        return against_all(_product(self.entity[subjects], self._through(relations)), self.entity)
+    @staticmethod
+    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+        """As `fit` begins without words.
 
-    @torch.no_grad()
-    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
-        backwards = self._through(relations + len(self.vocabulary.relations))
-        return against_all(_product(self.entity[objects], backwards), self.entity)
+        :param relations: 2R, or R without reciprocal relations.
+        """
+        sizes = {"entity": entities, "relation": relations}
+        return {
+            name: halves(torch.randn(size, 2 * rank, generator=generator) * INIT_SCALE) for name, size in sizes.items()
+        }
 
-    def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
-        meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json(), "origin": self.origin}
-        tensors = {"entity": self.entity, "relation": self.relation}
-        if self.projection is not None:
-            tensors["projection"] = self.projection
-        save_checkpoint(directory, tensors, meta)
+    def queries(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return _product(self.entity[heads], self._through(relations))
 
-    @classmethod
-    def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "ComplEx":
-        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
-        tensors, meta = load_checkpoint(directory, KIND)
-        where = pick_device(device)
-        vocabulary = Vocabulary.from_json(meta["vocabulary"])
-        held = {name: tensor.to(where) for name, tensor in tensors.items()}
-        if len(held["entity"]) != len(vocabulary.entities):
-            raise InputError(f"{directory}: {len(held['entity'])} embeddings for {len(vocabulary.entities)} entities")
-        return cls(vocabulary, held["entity"], held["relation"], held.get("projection"), meta.get("origin"))
+    def factors(
+        self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        rows = self.entity[heads], self._through(relations), self.entity[tails]
+        subject, relation, object_ = (torch.complex(*each.chunk(2, dim=1)) for each in rows)
+        return subject, relation, object_
+
+    def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+        return super().relation_scores(heads, tails)[:, : len(self.relation)]
 
     def extended(self, labels: Sequence[str], words: "WordVectors") -> "ComplEx":
         """The same model with more entities, known by their words only.
@@ -203,178 +192,6 @@ class ComplEx(LinkPredictor):
         vocabulary = Vocabulary((*self.vocabulary.entities, *labels), self.vocabulary.relations)
         entity = torch.cat([self.entity, vectors @ self.projection])
         return ComplEx(vocabulary, entity, self.relation, self.projection, self.origin)
-
-
-class _Run:
-    """One training: what it learns from, what it has found so far, where its state is kept."""
-
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        ids: np.ndarray,
-        settings: TrainingSettings,
-        valid: np.ndarray | None,
-        known: np.ndarray,
-        words: "WordVectors | None",
-        device: torch.device,
-    ) -> None:
-        self.vocabulary, self.settings = vocabulary, settings
-        self.others = known
-        self.known = vocabulary, np.concatenate([ids, known])
-        self.valid = None if valid is None else (vocabulary, valid)
-        self.learned = np.arange(len(vocabulary.entities))
-        self.vectors: np.ndarray | None = None
-        fingerprint = hashlib.sha256(vocabulary.hash.encode() + np.unique(ids, axis=0).tobytes())
-        if words is not None:
-            # An entity without facts would only be told what it is not: it is left to its words.
-            self.vectors = words.vectors(vocabulary.entities)
-            self.learned = np.unique(ids[:, [0, 2]])
-            ids = np.stack([np.searchsorted(self.learned, ids[:, 0]), ids[:, 1],
-                            np.searchsorted(self.learned, ids[:, 2])], axis=1)  # fmt: skip
-            fingerprint.update(self.vectors.tobytes())
-        chosen = None if self.vectors is None else self.vectors[self.learned]
-        self.training = Training(ids, len(self.learned), len(vocabulary.relations), settings, device, chosen)
-        self.facts = fingerprint.hexdigest()
-        self.history: list[dict[str, float]] = []
-        self.best: dict[str, torch.Tensor] = {}
-        self.best_mrr = -1.0
-        self.stale = 0  # looks at `valid` since the best one
-        self.folder: str | os.PathLike[str] | None = None
-        self.seconds = 0.0
-
-    def keep_in(self, folder: str | os.PathLike[str], seconds: float) -> None:
-        """Write the state there from now on; go on from the one that is there."""
-        self.folder, self.seconds = folder, seconds
-        if not self.training.slice.agreed(float(has_checkpoint(folder))):
-            return
-        tensors, meta = load_checkpoint(folder, STATE)
-        if meta["facts"] != self.facts:
-            raise InputError(f"{folder} is the state of training on other facts: choose another folder")
-        ours, theirs = self._comparable(), meta["settings"]
-        if differing := [name for name in ours if theirs.get(name) != ours[name]]:
-            listed = ", ".join(f"{name} {theirs.get(name)!r} there, {ours[name]!r} here" for name in differing)
-            raise InputError(f"{folder} is the state of training with other settings: {listed}")
-        self.training.restore(tensors, meta)
-        if self.training.epoch > self.settings.epochs:
-            raise InputError(
-                f"{folder} has gone through {self.training.epoch} epochs: give at least as many, or remove it"
-            )
-        self.history, self.best_mrr, self.stale = meta["history"], meta["best_mrr"], meta["stale"]
-        self.best = {name[5:]: tensor for name, tensor in tensors.items() if name.startswith("best.")}
-
-    def train(self, progress: bool) -> ComplEx:
-        """Train to the end and give the best model."""
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        console = Console(stderr=True)
-        hidden = not progress or not console.is_terminal
-        columns = (TextColumn("fitting"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, TimeRemainingColumn(), console=console, disable=hidden) as bar:
-            task = bar.add_task("", total=self.settings.epochs, completed=self.training.epoch)
-            saved = monotonic()
-            while not self._finished():
-                self._epoch()
-                bar.update(task, completed=self.training.epoch, description=self._told())
-                due = self._finished() or monotonic() - saved >= self.seconds
-                if self.folder is not None and self.training.slice.agreed(float(due)):
-                    self._save()
-                    saved = monotonic()
-        return self._model(self.best or self._tensors())
-
-    def _finished(self) -> bool:
-        patience = self.settings.patience
-        return self.training.epoch >= self.settings.epochs or (patience is not None and self.stale >= patience)
-
-    def _epoch(self) -> None:
-        loss = self.training.run_epoch()
-        epoch = self.training.epoch
-        self.history.append({"epoch": epoch, "loss": loss})
-        if self.valid is None or (epoch % self.settings.valid_every and epoch != self.settings.epochs):
-            return
-        tensors, held = self._tensors(), self.training.slice
-        mrr = 0.0
-        if held.first:
-            mrr = evaluate_ranking(self._model(tensors), self.valid, known=[self.known, self.valid])["mrr"]
-        mrr = held.agreed(mrr)
-        self.history[-1]["valid_mrr"] = mrr
-        self.stale += 1
-        if mrr > self.best_mrr:
-            self.best_mrr, self.stale = mrr, 0
-            self.best = {name: tensor.clone() for name, tensor in tensors.items()}
-
-    def _told(self) -> str:
-        looks = [row["valid_mrr"] for row in self.history if "valid_mrr" in row]
-        return f"loss {self.history[-1]['loss']:.4f}" + (f", valid MRR {looks[-1]:.4f}" if looks else "")
-
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        """The model's tensors as they are now, in ComplEx's layout."""
-        training = self.training
-        entity = halves(training.slice.whole(training.entity_slice()))
-        tensors = {"entity": entity, "relation": halves(training.parameters["relation"].detach())}
-        if self.vectors is not None:
-            projection = halves(training.word_projection())
-            words = torch.from_numpy(self.vectors).to(entity.device)
-            tensors["entity"] = words @ projection
-            tensors["entity"][torch.from_numpy(self.learned).to(entity.device)] = entity
-            tensors["projection"] = projection
-        return tensors
-
-    def _model(self, tensors: dict[str, torch.Tensor]) -> ComplEx:
-        where = {name: tensor.to(self.training.device) for name, tensor in tensors.items()}
-        origin = {
-            "settings": asdict(self.settings),
-            "facts": self.facts,
-            "history": self.history,
-            "versions": versions(),
-        }
-        return ComplEx(self.vocabulary, where["entity"], where["relation"], where.get("projection"), origin)
-
-    def _save(self) -> None:
-        tensors, state = self.training.state()
-        tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
-        found = {"history": self.history, "best_mrr": self.best_mrr, "stale": self.stale}
-        meta = {"kind": STATE, "facts": self.facts, "settings": self._comparable(), **state, **found}
-        held = self.training.slice
-        if held.first:
-            assert self.folder is not None
-            save_checkpoint(self.folder, tensors, meta)
-        held.agreed(0.0)  # no process goes on before the state is there
-
-    def _comparable(self) -> dict[str, Any]:
-        """What must be the same to go on: all settings but the number of epochs and the patience, what is looked at and
-        what is left out then, because the best so far is best by that."""
-        same = {name: value for name, value in asdict(self.settings).items() if name not in ("epochs", "patience")}
-        valid = None if self.valid is None else _hash(self.valid[1])
-        return {**same, "valid": valid, "known": _hash(self.others) if len(self.others) else None}
-
-
-def _hash(ids: np.ndarray) -> str:
-    """sha256 (hex) of facts as a set."""
-    return hashlib.sha256(np.unique(ids, axis=0).tobytes()).hexdigest()
-
-
-def _arrays(
-    facts: KnowledgeGraph | Facts, graph: str | None, vocabulary: Vocabulary | None
-) -> tuple[Vocabulary, np.ndarray]:
-    if is_pair(facts):
-        vocabulary, ids = facts[0], to_ids(vocabulary or facts[0], facts)
-    elif isinstance(facts, KnowledgeGraph) and vocabulary is None:
-        vocabulary, ids = facts.arrays(graph=graph)
-    elif graph is not None and not isinstance(facts, KnowledgeGraph):
-        raise InputError(f"the named graph {graph!r} is asked for, but triples were given; give a KnowledgeGraph")
-    else:
-        # Sorted, because a large graph gives its facts in no order that can be relied on.
-        triples = (
-            sorted(facts.triples(graph=graph))
-            if isinstance(facts, KnowledgeGraph)
-            else checked_triples(cast("Iterable[Triple]", facts))
-        )
-        vocabulary = vocabulary or Vocabulary.from_triples(triples)
-        ids = vocabulary.triples_to_ids(triples)
-    if not len(ids):
-        raise InputError("there are no facts to learn from" + (f" in the graph {graph!r}" if graph else ""))
-    return vocabulary, ids
 
 
 def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

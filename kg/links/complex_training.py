@@ -8,9 +8,9 @@ so each distinct query needs one row of logits Z, one softmax P and three matrix
 
     dZ = c * P - [o is an answer],   dE = dZ^T Q,   dQ = dZ E,   de_s = dQ * conj(w_p),   dw_p = dQ * conj(e_s).
 
-The weighted nuclear 3-norm (same paper, section 5) adds n3 * (|e_s|^3 + |w_p|^3 + |e_o|^3) for each fact; the auxiliary
-objective of Chen et al. (2021) adds weight * -log softmax_p z(s, p, o). Both are sums over facts too, so that weighting
-queries by their counts changes nothing but the time.
+The regulariser adds its penalties of e_s, w_p and e_o for each fact; the auxiliary objective of Chen et al. (2021) adds
+weight * -log softmax_p z(s, p, o). Both are sums over facts too, so that weighting queries by their counts changes
+nothing but the time. The objective as it is written, with its gradient by autograd, is in plain_training.py.
 
 Several processes (torchrun) hold a slice of the entities each. Embeddings of queries and answers, the softmax's sums
 and dQ are added up over the processes: O(B * rank) numbers a step, where gradients of all entities were O(N * rank).
@@ -18,30 +18,30 @@ and dQ are added up over the processes: O(B * rank) numbers a step, where gradie
 
 from collections.abc import Iterator
 from math import log
-from typing import Any
 
 import numpy as np
 import torch
 
-from .entity_slice import EntitySlice
 from .products import against_all
-from .queries import Queries, QueryPart
+from .queries import QueryPart
+from .regularizers import Regularizer
+from .training import Training
 from .training_settings import TrainingSettings
 
 INIT_SCALE = 1e-3
 BY_ENTRY = 4  # entries of dZ that are handled in the time of one of an answer's embedding
-LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
 LOG2_E = 1 / log(2)
 
 
-class Training:
-    """Parameters, Adagrad's sums and the order of batches; `run_epoch` takes them one epoch further.
+class ComplExTraining(Training):
+    """The training of ComplEx, by one process or several.
 
     Tensors are real; width 2 * rank holds (real, imaginary) pairs side by side, which torch reads as complex numbers
-    without a copy. `halves` gives the layout of ComplEx.
+    without a copy. `tensors` gives the layout of ComplEx.
 
     :ivar parameters: "entity" (slice of N, 2 * rank) and "relation" (2R or R, 2 * rank); with word vectors "entity" is
-        the free part and "projection" (F, 2 * rank) reads the words; with word_mode="gate" also "gate" (2 * rank,).
+        the free part of the entities with facts and "projection" (F, 2 * rank) reads the words; with word_mode="gate"
+        also "gate" (2 * rank,).
     """
 
     def __init__(
@@ -51,68 +51,60 @@ class Training:
         relations: int,
         settings: TrainingSettings,
         device: torch.device,
+        regularizer: Regularizer | None = None,
         words: np.ndarray | None = None,
     ) -> None:
-        self.settings, self.device, self.relations = settings, device, relations
-        self.queries = Queries(ids, relations, settings.weighting == "query")
-        self.slice = EntitySlice(entities)
-        width = 2 * settings.rank
-        generator = torch.Generator().manual_seed(settings.seed)  # on the CPU, so that every device starts alike
-        held = torch.empty(self.slice.high - self.slice.low, width)
-        for start in range(0, entities, 1 << 16):  # the same numbers however the entities are shared out
-            block = torch.randn(min(1 << 16, entities - start), width, generator=generator)
-            low, high = max(self.slice.low, start), min(self.slice.high, start + len(block))
-            if low < high:
-                held[low - self.slice.low : high - self.slice.low] = block[low - start : high - start] * INIT_SCALE
-        kinds = relations * (1 + settings.reciprocal)
-        self.parameters = {
-            "entity": held.to(device),
-            "relation": (torch.randn(kinds, width, generator=generator) * INIT_SCALE).to(device),
-        }
-        self.words: torch.Tensor | None = None
+        """
+        :param words: (N, F) float32, the word vectors of all entities.
+        """
+        self.vectors = words
+        self.learned = np.empty(0, dtype=np.int64)
         if words is not None:
-            self.words = torch.from_numpy(words[self.slice.low : self.slice.high]).to(device)
-            first = torch.randn(words.shape[1], width, generator=generator) * INIT_SCALE
-            self.parameters["projection"] = first.to(device)
-            if settings.word_mode == "gate":
-                self.parameters["gate"] = torch.zeros(width, device=device)
-        # Gradients are given to it: fused, it is the fastest on the CPU.
-        self.optimiser = torch.optim.Adagrad(
-            self.parameters.values(), lr=settings.learning_rate, fused=device.type == "cpu" or None
-        )
-        self.shuffle = np.random.Generator(np.random.PCG64(settings.seed))
-        self.epoch = 0
+            # An entity without facts would only be told what it is not: it is left to its words.
+            self.learned = np.unique(ids[:, [0, 2]])
+            ids = np.stack([np.searchsorted(self.learned, ids[:, 0]), ids[:, 1],
+                            np.searchsorted(self.learned, ids[:, 2])], axis=1)  # fmt: skip
+            entities = len(self.learned)
+        self.words: torch.Tensor | None = None  # of the entities held here
+        super().__init__(ids, entities, relations, settings, device, regularizer)
         # Answers are taken off the entries of dZ where a pass over it is less work than rows of embeddings for each.
-        rows = 2 * self.queries.facts * width
+        rows = 2 * self.queries.facts * 2 * settings.rank
         self.by_entry = self.slice.alone and len(self.queries) * entities <= BY_ENTRY * rows
         self._logits: torch.Tensor | None = None
 
-    def run_epoch(self) -> float:
-        """One pass over all queries; their mean loss by what weighs the same, the 3-norm not counted."""
-        settings = self.settings
-        most = max(1, LOGITS_BYTES // (4 * max(1, self.slice.high - self.slice.low)))
-        total = torch.zeros((), device=self.device)
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high" if settings.precision == "tf32" else "highest")
-        try:
-            for weight, parts in self.queries.epoch(self.shuffle, settings.batch_size, self.device, most):
-                gradient = _Gradient(self)
-                for part in parts:
-                    total += gradient.add(part, 1.0 / weight)
-                gradient.apply()
-        finally:
-            torch.set_float32_matmul_precision(before)
-        self.epoch += 1
-        return float(total) / (len(self.queries) if self.queries.by_query else 2 * self.queries.facts)
+    def _begin(self, generator: torch.Generator) -> dict[str, torch.Tensor]:
+        settings, low, high, width = self.settings, self.slice.low, self.slice.high, 2 * self.settings.rank
+        held = torch.empty(high - low, width)
+        entities = self.slice.entities
+        for start in range(0, entities, 1 << 16):  # the same numbers however the entities are shared out
+            block = torch.randn(min(1 << 16, entities - start), width, generator=generator)
+            first, last = max(low, start), min(high, start + len(block))
+            if first < last:
+                held[first - low : last - low] = block[first - start : last - start] * INIT_SCALE
+        kinds = self.relations * (1 + settings.reciprocal)
+        parameters = {"entity": held, "relation": torch.randn(kinds, width, generator=generator) * INIT_SCALE}
+        if self.vectors is not None:
+            self.words = torch.from_numpy(self.vectors[self.learned[low:high]]).to(self.device)
+            drawn = torch.randn(self.vectors.shape[1], width, generator=generator)
+            parameters["projection"] = drawn * INIT_SCALE
+            if settings.word_mode == "gate":
+                parameters["gate"] = torch.zeros(width)
+        return {name: parameter.to(self.device) for name, parameter in parameters.items()}
 
-    def entity_slice(self) -> torch.Tensor:
-        """(slice of N, 2 * rank) embeddings of the entities held here, as they score."""
-        return compose(self.parameters, self.words)
+    def _step(self) -> "_Gradient":
+        return _Gradient(self)
 
-    def word_projection(self) -> torch.Tensor:
-        """(F, 2 * rank) what an entity without a free embedding is, from its word's vector."""
-        projection = self.parameters["projection"]
-        return projection * (1 - self.parameters["gate"].sigmoid()) if "gate" in self.parameters else projection
+    def tensors(self) -> dict[str, torch.Tensor]:
+        entity = halves(self.slice.whole(compose(self.parameters, self.words)))
+        tensors = {"entity": entity, "relation": halves(self.parameters["relation"])}
+        if self.vectors is not None:
+            projection = self.parameters["projection"]
+            if "gate" in self.parameters:  # what is left of it where there is no free embedding
+                projection = projection * (1 - self.parameters["gate"].sigmoid())
+            tensors["projection"] = halves(projection)
+            tensors["entity"] = torch.from_numpy(self.vectors).to(self.device) @ tensors["projection"]
+            tensors["entity"][torch.from_numpy(self.learned).to(self.device)] = entity
+        return tensors
 
     def logits(self, query: torch.Tensor, entity: torch.Tensor) -> torch.Tensor:
         """(B, slice of N) scores; in low precision in memory that the next call takes again."""
@@ -123,28 +115,11 @@ class Training:
         out = self._logits[: len(query) * len(entity)].view(len(query), len(entity))
         return torch.mm(query, entity.T, out=out)
 
-    def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Everything that the next epoch depends on: tensors (of the whole graph) and what JSON holds."""
-        tensors = {}
-        for name, parameter in self.parameters.items():
-            for kind, value in (("parameter", parameter), ("sum", self.optimiser.state[parameter]["sum"])):
-                tensors[f"{kind}.{name}"] = self.slice.whole(value) if name == "entity" else value
-        return tensors, {"epoch": self.epoch, "shuffle": self.shuffle.bit_generator.state}
-
-    def restore(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
-        """Go on from where `state` was taken."""
-        for name, parameter in self.parameters.items():
-            for kind, value in (("parameter", parameter), ("sum", self.optimiser.state[parameter]["sum"])):
-                saved = tensors[f"{kind}.{name}"]
-                value.copy_(saved[self.slice.low : self.slice.high] if name == "entity" else saved)
-        self.epoch = state["epoch"]
-        self.shuffle.bit_generator.state = state["shuffle"]
-
 
 class _Gradient:
     """The gradient of one batch, gathered part by part."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: ComplExTraining) -> None:
         self.training = training
         self.kept: torch.Tensor | None = None  # which free embeddings are not dropped
         parameters, words, dropout = training.parameters, training.words, training.settings.word_dropout
@@ -159,8 +134,7 @@ class _Gradient:
         self.asked = self.d_relation.new_zeros(len(self.d_relation))  # the weight of the facts of each relation
 
     def add(self, part: QueryPart, scale: float) -> torch.Tensor:
-        """Take in some queries, their weights times `scale`; the weighted sum of their losses, on the device."""
-        training, settings = self.training, self.training.settings
+        training, settings, regularizer = self.training, self.training.settings, self.training.regularizer
         held, weight, of_query = training.slice, part.weight * scale, part.total[:, None] * scale
         start, through = held.rows(self.entity, part.anchor), self._through(part.kind)
         query = _times(start, through)
@@ -182,24 +156,27 @@ class _Gradient:
         self.d_entity = self.d_entity.add_(product) if len(self.d_entity) else product.float()
         d_query = held.sum(against_all(p, self.low.T).float() * share)
         if training.by_entry:
-            if settings.n3:  # each entity's norm by the weight of where it is an answer or asked about
+            if regularizer:  # each entity's penalty by the weight of where it is an answer or asked about
                 times = weight.new_zeros(len(self.entity))
                 times.index_add_(0, torch.cat([part.answer, part.anchor]), torch.cat([weight, of_query[:, 0]]))
-                self.d_entity.addcmul_(times[:, None], _cubes(self.entity), value=3 * settings.n3)
+                by, slope = _penalised(regularizer, self.entity)
+                self.d_entity.addcmul_(times[:, None], slope, value=by)
         else:
             answers, asked = held.rows(self.entity, part.answer), query.index_select(0, part.row)
             true = part.weight @ (asked * answers).sum(1)
             by_answer = -weight[:, None]
             d_query.index_add_(0, part.row, answers * by_answer)
             d_answers = asked * by_answer
-            if settings.n3:
-                d_answers -= 3 * settings.n3 * by_answer * _cubes(answers)
+            if regularizer:
+                by, slope = _penalised(regularizer, answers)
+                d_answers -= by * by_answer * slope
             held.add(self.d_entity, part.answer, d_answers)
         d_start, d_through = _times(d_query, _conj(through)), _times(d_query, _conj(start))
-        if settings.n3:
+        if regularizer:
             self.asked.index_add_(0, part.kind % len(self.asked), of_query[:, 0])
             if not training.by_entry:
-                d_start += 3 * settings.n3 * of_query * _cubes(start)
+                by, slope = _penalised(regularizer, start)
+                d_start += by * of_query * slope
         held.add(self.d_entity, part.anchor, d_start)
         self._add_through(part.kind, d_through)
         if settings.relation_weight:
@@ -240,11 +217,12 @@ class _Gradient:
         held.add(self.d_entity, part.answer, _times(d_pair, subject))
 
     def apply(self) -> None:
-        """One step of Adagrad."""
         training = self.training
         parameters, d_entity = training.parameters, self.d_entity
-        relation, n3 = parameters["relation"], training.settings.n3
-        relation.grad = torch.addcmul(self.d_relation, self.asked[:, None], _cubes(relation), value=3 * n3)
+        if training.regularizer:
+            by, slope = _penalised(training.regularizer, parameters["relation"])
+            self.d_relation.addcmul_(self.asked[:, None], slope, value=by)
+        parameters["relation"].grad = self.d_relation
         if training.words is not None:
             for name, gradient in self._word_gradients(d_entity, training.words):
                 parameters[name].grad = training.slice.sum(gradient)
@@ -301,7 +279,7 @@ def _conj(rows: torch.Tensor) -> torch.Tensor:
     return rows.view(torch.complex64).conj_physical().view(torch.float32)
 
 
-def _cubes(rows: torch.Tensor) -> torch.Tensor:
-    """Gradient of sum |z|^3 / 3: |z| z. (The root of a product is several times faster than torch's abs.)"""
-    z = rows.view(torch.complex64)
-    return (z * (z * z.conj()).real.sqrt()).view(torch.float32)
+def _penalised(regularizer: Regularizer, rows: torch.Tensor) -> tuple[float, torch.Tensor]:
+    """The gradient of the penalties of complex rows, as real ones; see Regularizer.gradient."""
+    by, gradient = regularizer.gradient(rows.view(torch.complex64))
+    return by, gradient.view(torch.float32)

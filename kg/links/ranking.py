@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.settings import Count, checked
 from gumption.kg.vocabulary import Vocabulary
 
@@ -93,7 +94,7 @@ def filtered_ranks(
         against and are passed over.
     :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
         themselves. None is 64 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
-    :param progress: show a bar on a terminal.
+    :param progress: tell on stderr how far it is, on a terminal by a bar.
     :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
         less memory than one query takes, or scores that are NaN.
     """
@@ -206,16 +207,13 @@ def filtered_scores(
 
 
 def track(chunks: Iterator[Rows], total: int, what: str) -> Iterator[Rows]:
-    """The chunks, with a bar on stderr where that is a terminal, counted in facts."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
+    """The chunks; stderr tells how many of the facts are done."""
+    done = 0
+    with Bar(total, what) as bar:
         for rows in chunks:
             yield rows
-            bar.advance(task, len(rows.facts))
+            done += len(rows.facts)
+            bar.show(done)
 
 
 def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:

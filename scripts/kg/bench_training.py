@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
-from gumption.kg.links.complex_training import Training, halves
+from gumption.kg.links.complex_training import ComplExTraining
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.vocabulary import Triple
@@ -189,14 +189,13 @@ def train_ours(
         rank=RANK, epochs=epochs, batch_size=BATCH_SIZE, learning_rate=choice.learning_rate, n3=choice.n3 or 0.0,
         reciprocal=reciprocal, weighting=choice.weighting, precision=precision, seed=seed,
     )  # fmt: skip
-    training = Training(ids, len(vocabulary.entities), len(vocabulary.relations), told, torch.device("cpu"))
+    training = ComplExTraining(ids, len(vocabulary.entities), len(vocabulary.relations), told, torch.device("cpu"))
     seconds = []
     for _ in range(epochs):
         started = process_time()
         training.run_epoch()
         seconds.append(process_time() - started)
-    relation = halves(training.parameters["relation"].detach())
-    return Trained(ComplEx(vocabulary, halves(training.entity_slice().detach()), relation), seconds[1:])
+    return Trained(ComplEx(vocabulary, **training.tensors()), seconds[1:])
 
 
 def _named(tries: dict[Choice, float]) -> dict[str, float]:

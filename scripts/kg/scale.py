@@ -32,14 +32,14 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import torch
-from gumption.kg.links.complex_training import Training
+from gumption.kg.links.complex_training import ComplExTraining
 from gumption.kg.links.training_settings import TrainingSettings
 entities, rank, facts, batch_size = map(int, sys.argv[1:])
 torch.set_num_threads(1)
 draw = np.random.default_rng(0)
 ids = np.stack([draw.integers(limit, size=facts) for limit in (entities, 20, entities)], axis=1)
 settings = TrainingSettings(rank=rank, batch_size=batch_size, precision="bfloat16")
-training = Training(ids, entities, 20, settings, torch.device("cpu"))
+training = ComplExTraining(ids, entities, 20, settings, torch.device("cpu"))
 training.run_epoch()
 seconds = []
 for _ in range(2):

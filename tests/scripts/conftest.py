@@ -1,5 +1,6 @@
 """What the tests of the command line share."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption import data
+from gumption.data import progress
 from gumption.scripts import cli
 from gumption.scripts import experiment as command
 
@@ -68,4 +70,5 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     """`gumption kg` in an empty folder and on a wide terminal."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(progress, "SECONDS", math.inf)  # a busy machine takes long enough to print lines
     return GumptionKg(monkeypatch, capsys)

@@ -11,7 +11,7 @@ import torch
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, evaluate_ranking
-from gumption.kg.links import complex_training
+from gumption.kg.links import complex_training, training
 from gumption.kg.vocabulary import Triple
 
 # Five entities, two relations, queries with one to three answers, and a fact about an entity and itself.
@@ -121,7 +121,7 @@ def test_training_follows_the_gradient_of_the_objective_of_single_facts(
     if answers != "entries":  # what a large graph meets
         monkeypatch.setattr(complex_training, "BY_ENTRY", 0)
     if answers == "rows in parts":
-        monkeypatch.setattr(complex_training, "LOGITS_BYTES", 1)
+        monkeypatch.setattr(training, "LOGITS_BYTES", 1)
     settings: dict[str, Any] = {"rank": 3, "batch_size": 100, "n3": n3, "reciprocal": reciprocal, "device": "cpu"}
     settings |= {"relation_weight": relation_weight, "weighting": weighting}
     start = ComplEx.fit(SMALL, epochs=1, learning_rate=1e-30, **settings)  # a step too small to change anything

@@ -125,10 +125,10 @@ SHARED = """
 import json, sys, torch
 from torch import distributed
 from gumption.kg import ComplEx
-from gumption.kg.links import complex_training
+from gumption.kg.links import training
 from tests_facts import SETTINGS, VALID, facts
 torch.set_num_threads(1)
-complex_training.LOGITS_BYTES = 1 << 9  # a batch in several parts
+training.LOGITS_BYTES = 1 << 9  # a batch in several parts
 distributed.init_process_group("gloo")
 for reciprocal in (True, False):
     state = f"{sys.argv[1]}/{reciprocal}"

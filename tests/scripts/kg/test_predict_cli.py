@@ -154,3 +154,19 @@ def test_bad_input_is_told_and_nothing_is_written(gumption, folder: Path, argume
     assert (code, out) == (2, "")
     assert message in err
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("asked", [ASKED[2:], ("--test", "kg.nq#test"), ("--held-out", "kg.nq#test")])
+def test_a_model_of_a_class_of_your_own_is_refused(gumption, tmp_path: Path, asked: tuple[str, ...]) -> None:
+    from gumption.kg import DistMult
+
+    class Own(DistMult):
+        """Another model than DistMult, whatever it changes."""
+
+    command = {"--subject": "predict", "--test": "evaluate", "--held-out": "calibrate"}[asked[0]]
+    Own.fit(TRAIN, rank=2, epochs=1, device="cpu").save(tmp_path / "own")
+    code, out, err = gumption(command, str(tmp_path / "own"), *asked)
+    assert (code, out) == (2, "")
+    assert "own: a model of the class 'Own', which gumption lacks: load it in Python by Own.load" in err
+    DistMult.fit([*TRAIN, *HELD_OUT, ("fox", "after", "ant")], rank=2, epochs=1, device="cpu").save(tmp_path / "ours")
+    gumption.ok(command, str(tmp_path / "ours"), *asked)

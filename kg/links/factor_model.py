@@ -1,0 +1,171 @@
+"""Link predictors of your own: a model says what it learns and how it scores; the rest is the same for all."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+
+from gumption.data import InputError
+from gumption.data.settings import NonNegative, checked
+from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.graph import KnowledgeGraph
+from gumption.kg.vocabulary import Triple, Vocabulary
+
+from .fact_ids import Facts
+from .fitting import Run, TrainingFacts
+from .plain_training import PlainTraining
+from .predictor import LinkPredictor
+from .products import against_all
+from .regularizers import Regularizer, n3_beside
+from .training_settings import TrainingSettings
+
+OWN = "model/"  # kinds of classes that this package does not have begin so
+
+
+class FactorModel(LinkPredictor):
+    """A link predictor made of tensors: a subclass gives `tensors`, `factors` and either `queries` or `scores`.
+
+    Each relation is learned in both directions (Lacroix et al., 2018): a query (head, p) asks for the objects of
+    relation p where p < R, and (head, R + p) for its subjects.
+
+    Each tensor is an attribute by its name, such as `self.entity`.
+
+    :ivar origin: how it was trained, as plain JSON: settings, loss by epoch, MRR of the validation facts, sha256 of
+        the facts, versions.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, origin: dict[str, Any] | None = None, **parameters: torch.Tensor
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.origin = origin or {}
+        self._names = tuple(parameters)
+        for name, tensor in parameters.items():
+            setattr(self, name, tensor)
+        self.device = next(iter(parameters.values())).device
+
+    @property
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """What was learned, by name."""
+        return {name: getattr(self, name) for name in self._names}
+
+    @staticmethod
+    @abstractmethod
+    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+        """The parameters before training, float32 on the CPU.
+
+        :param relations: 2R, each relation in both directions.
+        """
+
+    @abstractmethod
+    def factors(self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor) -> Sequence[torch.Tensor]:
+        """What the regulariser penalises for each of n facts: real or complex tensors of n rows.
+
+        :param heads, relations, tails: (n,) int64; the relations are below 2R.
+        """
+
+    def queries(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) ids of queries -> (B, width), whose products with the rows of the tensor "entity" are the
+        scores."""
+        raise NotImplementedError(f"{type(self).__name__} has neither `queries` nor `scores`")
+
+    def scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        """(B,) and (B,) ids of queries -> (B, N), the scores of all entities. Give it where they are no such products;
+        `score_bytes` is then what they take at their peak."""
+        return against_all(self.queries(heads, relations), self.parameters["entity"])
+
+    def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+        """(n,) and (n,) ids -> (n, 2R), the score of each tail for the query of its head by each relation."""
+        kinds = 2 * len(self.vocabulary.relations)
+        every = torch.arange(kinds, device=heads.device).repeat(len(heads))
+        queries = self.queries(heads.repeat_interleave(kinds), every).unflatten(0, (-1, kinds))
+        return (queries @ self.parameters["entity"][tails].unsqueeze(2))[:, :, 0]
+
+    @torch.no_grad()
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return self.scores(subjects, relations)
+
+    @torch.no_grad()
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return self.scores(objects, relations + len(self.vocabulary.relations))
+
+    @classmethod
+    @checked
+    def fit(
+        cls,
+        graph_or_triples: KnowledgeGraph | Facts,
+        *,
+        rank: int = 128,
+        epochs: int = 50,
+        batch_size: int = 512,
+        learning_rate: float = 0.1,
+        n3: float | None = None,
+        regularizer: Regularizer | None = None,
+        valid: Sequence[Triple] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        graph: str | None = None,
+        vocabulary: Vocabulary | None = None,
+        relation_weight: float = 0.0,
+        weighting: str = "fact",
+        valid_every: int = 10,
+        patience: int | None = None,
+        known: Facts = (),
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_seconds: NonNegative = 60.0,
+        progress: bool = False,
+    ) -> Self:
+        """Train with the full softmax over all entities and Adagrad; the gradient is autograd's.
+
+        The parameters are those of `ComplEx.fit`.
+
+        :raises InputError: as there; a `relation_weight` for a model without `queries`.
+        """
+        settings = TrainingSettings(
+            rank=rank, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
+            n3=n3_beside(n3, regularizer), relation_weight=relation_weight, weighting=weighting,
+            valid_every=valid_every, patience=patience, seed=seed,
+        )  # fmt: skip
+        if relation_weight and cls.queries is FactorModel.queries:
+            raise InputError(f"{cls.__name__} has no `queries`, which predict relations: leave relation_weight at 0")
+        facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
+        where, entities, relations = (
+            pick_device(device),
+            len(facts.vocabulary.entities),
+            len(facts.vocabulary.relations),
+        )
+
+        def begin(generator: torch.Generator) -> Self:
+            drawn = cls.tensors(entities, 2 * relations, rank, generator)
+            return cls(facts.vocabulary, **{name: tensor.to(where) for name, tensor in drawn.items()})
+
+        training = PlainTraining(begin, facts.ids, entities, relations, settings, where, regularizer)
+        run = Run(cls, facts, training, f"training of {cls.kind()}")
+        return run.train(checkpoint, checkpoint_seconds, progress)
+
+    @classmethod
+    def kind(cls) -> str:
+        """What its checkpoint folders say they hold: the class's own KIND, or its name, for `load` to compare. Nothing
+        is imported or run by that name."""
+        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # one that is inherited is another model's
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
+        meta = {"kind": self.kind(), "vocabulary": self.vocabulary.to_json(), "origin": self.origin}
+        save_checkpoint(directory, self.parameters, meta)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> Self:
+        """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
+        tensors, meta = load_checkpoint(directory, cls.kind())
+        where = pick_device(device)
+        vocabulary = Vocabulary.from_json(meta["vocabulary"])
+        held = {name: tensor.to(where) for name, tensor in tensors.items()}
+        if "entity" in held and len(held["entity"]) != len(vocabulary.entities):
+            raise InputError(f"{directory}: {len(held['entity'])} embeddings for {len(vocabulary.entities)} entities")
+        try:
+            return cls(vocabulary, origin=meta.get("origin"), **held)
+        except TypeError:
+            raise InputError(f"{directory}: {', '.join(sorted(held))} are not the tensors of {cls.__name__}") from None
