@@ -69,7 +69,7 @@ class ComplEx(FactorModel):
         return self.entity.shape[1] // 2
 
     @classmethod
-    def fit(
+    def fit(  # type: ignore[override]  # it takes by place, too, what others take by name
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
         rank: int = 128,
