@@ -72,7 +72,7 @@ class ComplEx(FactorModel):
 
     @classmethod
     @checked
-    def fit(
+    def fit(  # type: ignore[override]  # it takes by place, too, what others take by name
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
         rank: int = 128,

@@ -139,7 +139,7 @@ class FactorModel(LinkPredictor):
 
         def begin(generator: torch.Generator) -> Self:
             drawn = cls.tensors(entities, 2 * relations, rank, generator)
-            return cls(facts.vocabulary, **{name: tensor.to(where) for name, tensor in drawn.items()})
+            return cls(facts.vocabulary, origin=None, **{name: tensor.to(where) for name, tensor in drawn.items()})
 
         training = PlainTraining(begin, facts.ids, entities, relations, settings, where, regularizer)
         run = Run(cls, facts, training, f"training of {cls.kind()}")

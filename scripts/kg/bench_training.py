@@ -195,7 +195,7 @@ def train_ours(
         started = process_time()
         training.run_epoch()
         seconds.append(process_time() - started)
-    return Trained(ComplEx(vocabulary, **training.tensors()), seconds[1:])
+    return Trained(ComplEx(vocabulary, origin=None, **training.tensors()), seconds[1:])
 
 
 def _named(tries: dict[Choice, float]) -> dict[str, float]:
