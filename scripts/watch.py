@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.data.writing import check_writable
 
 if TYPE_CHECKING:
     from gumption.agents.watching import Player
@@ -56,6 +58,8 @@ def watch(
     words.remove(named)
     if out is not None and out.suffix not in ENDINGS:
         raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
+    if out is not None:
+        check_writable(out)
     title, player = _player(Path(named), words)
     from gumption.agents.watching import play_steps, print_steps, write_gif, write_html
 
@@ -128,13 +132,12 @@ def general_player(
 
 def _named_value(typed: str) -> tuple[str, Any]:
     """ "goal=mud" -> ("goal", "mud"); a value that is JSON is read as such."""
-    import json
 
     name, sign, value = typed.partition("=")
     if not sign or not name:
         raise InputError(f"--reset {typed}: give NAME=VALUE")
     try:
-        return name, json.loads(value)
+        return name, parse_json(value)
     except ValueError:
         return name, value
 

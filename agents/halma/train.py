@@ -33,6 +33,7 @@ def train_td3(
         if config.kg != NO_GRAPH:
             training.player.consult(graph_advice(folder.path, config), config.guide_weight)
         training.begin(load_state(folder, training) if resume else None)
+        folder.write_metrics(training.lines)  # without those after the checkpoint, which come again
         stack.callback(training.memory.close)
         bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}", progress))
         while training.log.episodes < config.episodes:

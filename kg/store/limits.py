@@ -8,6 +8,7 @@ from gumption.data import InputError
 from .worker import address_asked
 
 MEMORY_LIMIT = 2_048  # megabytes, where a query is limited at all
+MOST = 1_000_000_000  # of any limit: clocks of the system take no more seconds, and a time of 30 years is no limit
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Limits:
     :ivar memory: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
     :ivar service: whether SERVICE may ask other servers.
     :ivar rows: rows or facts of an answer, None for as many as there are.
-    :raises InputError: a limit that is not more than 0.
+    :raises InputError: a limit that is not more than 0, or not finite.
     """
 
     timeout: float | None = None
@@ -29,8 +30,9 @@ class Limits:
     def __post_init__(self) -> None:
         given = [("timeout", self.timeout, "seconds"), ("memory_limit", self.memory, "megabytes")]
         for name, value, unit in [*given, ("max_rows", self.rows, "rows")]:
-            if value is not None and not value > 0:
-                raise InputError(f"{name}={value}: it has to be more than 0 {unit}")
+            if value is not None and not 0 < value <= MOST:
+                most = "" if value <= MOST else f" and at most {MOST:,}; without a limit leave it out"
+                raise InputError(f"{name}={value}: it has to be more than 0 {unit}{most}")
 
     @property
     def given(self) -> bool:

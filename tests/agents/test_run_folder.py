@@ -10,7 +10,7 @@ import torch
 from gumption.agents import evaluate
 from gumption.agents.run_folder import RunFolder, load_policy, read_metrics, world_of
 from gumption.data import InputError
-from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed
 from gumption.envs import worlds
 
 SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
@@ -104,8 +104,8 @@ def test_a_run_with_other_knowledge_is_not_gone_on_with(
 
 
 def test_what_is_kept_is_read_again(folder: RunFolder) -> None:
-    assert read_json(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
-    assert read_json(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
+    assert read_sealed(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
+    assert read_sealed(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
     assert not folder.has_checkpoint
     folder.save({"w": torch.arange(3)}, {"kind": "mine/1", "step": 4})
     assert folder.has_checkpoint
