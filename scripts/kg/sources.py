@@ -120,11 +120,14 @@ def new_folder(out: Path) -> None:
 
 def check_place(place: str) -> None:
     """InputError, before anything is worked out, for a place or a kind of file that no graph is written to."""
-    from gumption.data.writing import check_writable
+    from gumption.data.writing import check_name, check_writable
     from gumption.kg.places import is_address
     from gumption.kg.store.files import file_format
 
-    if Path(place).is_dir() or is_address(place):
+    if is_address(place):
+        return
+    check_name(Path(place))
+    if Path(place).is_dir():
         return
     check_writable(Path(place))
     if Path(place).suffix:
