@@ -189,8 +189,13 @@ def train_impala(
     elif resume:
         raise InputError("there is nothing to resume without a run directory")
     devices = [] if not torch.cuda.is_available() else None
-    with torch.random.fork_rng(devices=devices):
-        return _Training(config, setup_of(config)(config, network=network, advice=advice), folder, resume).run(progress)
+    try:
+        with torch.random.fork_rng(devices=devices):
+            setup = setup_of(config)(config, network=network, advice=advice)
+            return _Training(config, setup, folder, resume).run(progress)
+    finally:
+        if folder is not None:
+            folder.release()
 
 
 class _Training:

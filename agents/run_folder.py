@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
+from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.writing import check_writable, is_part, write_errors, write_text
 from gumption.envs import worlds
@@ -64,11 +65,24 @@ class RunFolder:
         if changed := [name for name in {**now, **before} if before.get(name) != now.get(name)]:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
-    def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write what a folder has before the first metrics.
+    def claim(self) -> None:
+        """Keep other processes out until `release`, or until this process ends.
 
-        :raises InputError: a run that is resumed with other knowledge than it was begun with.
+        :raises InputError: another process writes this run.
         """
+        claim(self.path)
+
+    def release(self) -> None:
+        """Let other processes go on with the run."""
+        release(self.path)
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Claim the folder, and write what it has before the first metrics.
+
+        :raises InputError: a run that is resumed with other knowledge than it was begun with, or that another process
+            writes.
+        """
+        self.claim()
         if (self.path / MANIFEST).is_file():
             before, now = read_sealed(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
             if before is not None and before != now:

@@ -49,12 +49,14 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     """A new folder beside `path` to fill, which takes its place at the end; folders are made as needed.
 
     After an error nothing is left beside it and the old folder is what it was. A kill leaves the old one or the new
     one, never a mixture: read what `present_folder` gives. Of several writers the last one wins. InputError as
     `whole_file`.
+
+    :param replace: False raises InputError where a folder with something in it is there at the end.
     """
     with _written(path):
         if path.exists() and not path.is_dir():
@@ -64,6 +66,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
         try:
             yield beside
             with _alone(path.parent):
+                if not replace and path.is_dir():
+                    path.rmdir()
                 _take_place(beside, path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)

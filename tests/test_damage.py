@@ -250,7 +250,7 @@ def test_the_command_line_reads_what_is_damaged_with_no_verify(
     model.save(tmp_path / "model")
     meta = tmp_path / "model" / "checkpoint.json"
     meta.write_text(meta.read_text().replace('"rank": 4', '"rank":  4').replace('"epochs": 2', '"epochs": 3'))
-    ask = ["kg", "predict", str(tmp_path / "model"), "--subject", "e1", "--relation", "r1", "--device", "cpu"]
+    ask = ["kg", "predict", str(tmp_path / "model"), "--subject", "e1", "--relation", "r1"]
     for option, code in (([], 2), (["--no-verify"], 0)):
         monkeypatch.setattr(sys, "argv", ["gumption", *option, *ask])
         with pytest.raises(SystemExit) as ended, unverified() if option else nullcontext():

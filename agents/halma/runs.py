@@ -154,6 +154,7 @@ def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool)
     """
     folder.check(resume)
     if folder.has_checkpoint:
+        folder.claim()
         return True
     knowledge = None
     if config.kg != NO_GRAPH:

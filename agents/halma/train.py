@@ -27,6 +27,7 @@ def train_td3(
     with ExitStack() as stack:
         where = Path(run_dir) if run_dir is not None else Path(stack.enter_context(TemporaryDirectory()))
         folder = run_folder(where, config)
+        stack.callback(folder.release)
         env = training_env(config)
         resume = begin(folder, config, env.mazes, resume=resume)
         training = Training(config, env, folder.path / MEMORY)

@@ -34,11 +34,20 @@ def open_folder(path: Path, read_only: bool) -> ox.Store:
     with told(path, "open"):
         if read_only:
             return ox.Store.read_only(str(path.resolve()))
-        if not ours:  # beside, because the engine cannot open what a kill leaves while it makes one
-            with whole_folder(path.resolve() if path.is_symlink() else path) as beside:
-                ox.Store(beside.resolve())
+        if not ours:
+            _make(path.resolve() if path.is_symlink() else path)
         # Resolved, because within one process the lock is on the path as it is written.
         return ox.Store(path.resolve())
+
+
+def _make(path: Path) -> None:
+    """An empty store; made beside its place, because the engine cannot open what a kill leaves while it makes one."""
+    try:
+        with whole_folder(path, replace=False) as beside:
+            ox.Store(beside.resolve())
+    except InputError:
+        if not (path / _CURRENT).exists():  # else another process was quicker
+            raise
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def fit(
     if not first:
         return
     model.save(out)
-    shutil.rmtree(state)
+    shutil.rmtree(state, ignore_errors=True)
     last = model.origin["history"][-1]
     looks = [row["valid_mrr"] for row in model.origin["history"] if "valid_mrr" in row]
     print(

@@ -1,6 +1,8 @@
 """The folder of a run: who may write there, what is read from it, and how its world is found."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,28 @@ def test_a_run_with_other_knowledge_is_not_gone_on_with(
     assert everything(folder.path) == before
     folder.begin({"seed": 3, "knowledge": KNOWLEDGE})
     assert everything(folder.path) == before
+
+
+def test_what_a_killed_training_left_of_its_first_file_may_be_filled(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.00000000-1-00000000.part").write_text("{")
+    for resume in (False, True):
+        RunFolder(tmp_path / "run", SETTINGS).check(resume)
+
+
+def test_one_process_at_a_time_writes_a_run(folder: RunFolder) -> None:
+    code = (
+        "import sys\nfrom gumption.agents.run_folder import RunFolder\n"
+        "RunFolder(sys.argv[1], {'world': 'halma', 'seed': 3, 'sizes': [1, 2]}).begin({})"
+    )
+    command = [sys.executable, "-c", code, str(folder.path)]
+    before = everything(folder.path)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "run: another process is writing there; wait for it, or choose another name" in refused.stderr
+    assert everything(folder.path) == before
+    folder.release()
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert "was begun with other knowledge" in told
 
 
 # ---- what is in it
