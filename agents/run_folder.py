@@ -15,7 +15,7 @@ import torch
 from gumption.data import InputError
 from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
-from gumption.data.writing import check_writable, is_part, write_errors, write_text
+from gumption.data.writing import check_name, check_writable, is_part, write_errors, write_text
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
@@ -47,17 +47,20 @@ class RunFolder:
         :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
         """
         path = self.path
+        check_name(path)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; choose another name for the run")
-        check_writable(path)
+        if not (path / CONFIG).is_file():
+            check_writable(path)
         if not path.exists() or all(map(is_part, path.iterdir())):
             return
         if not (path / CONFIG).is_file():
             raise InputError(f"{path} exists and is not a run; choose another name")
         if not resume:
             raise InputError(f"{path} holds a run already; go on with it (--resume), or choose another name")
+        stored = read_sealed(path / CONFIG)
         try:
-            before = self._read(read_sealed(path / CONFIG))
+            before = self._read(stored)
         except (InputError, TypeError, AttributeError) as error:
             raise InputError(f"{path / CONFIG}: {error}") from None
         now = json.loads(json.dumps(self.settings))
