@@ -24,13 +24,12 @@ from torch import nn
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
-from gumption.data.reading import read_json
 from gumption.envs import worlds
 
 from .advice import Advice
 from .learner_state import load_training, save_training
 from .readout import Readout
-from .run_folder import FINAL, Board, RunFolder, read_metrics
+from .run_folder import Board, RunFolder, read_final, read_metrics
 from .world_setup import WorldSetup
 
 
@@ -185,13 +184,18 @@ def train_impala(
     if folder is not None:
         folder.check(resume)
         if folder.complete:
-            final, curve = read_json(folder.path / FINAL), read_metrics(folder.path)
+            final, curve = read_final(folder.path), read_metrics(folder.path)
             return RunResult(config, final, curve, folder.path)
     elif resume:
         raise InputError("there is nothing to resume without a run directory")
     devices = [] if not torch.cuda.is_available() else None
-    with torch.random.fork_rng(devices=devices):
-        return _Training(config, setup_of(config)(config, network=network, advice=advice), folder, resume).run(progress)
+    try:
+        with torch.random.fork_rng(devices=devices):
+            setup = setup_of(config)(config, network=network, advice=advice)
+            return _Training(config, setup, folder, resume).run(progress)
+    finally:
+        if folder is not None:
+            folder.release()
 
 
 class _Training:

@@ -7,7 +7,6 @@ The graph may be of a world's own facts ("train", "full"), or a person's: a file
 """
 
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import numpy as np
 from torch import nn
 
 from gumption.data import InputError, Note
-from gumption.data.writing import write_json
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.links.nary_predictor import NaryPredictor
@@ -167,7 +166,7 @@ class Knowledge:
             "calibrated": self.calibrated,
             "predictors": sorted(self.predictors),
         }
-        write_json(folder / SCORES, said)
+        write_sealed(folder / SCORES, said)
 
 
 def has_knowledge(folder: Path) -> bool:
@@ -178,10 +177,10 @@ def has_knowledge(folder: Path) -> bool:
 def load_scores(folder: Path, entities: Sequence[str], device: str) -> RelationScores:
     """The scores that `Knowledge.save` kept; InputError where they are damaged or of other entities."""
     try:
-        said = json.loads((folder / SCORES).read_text(encoding="utf-8"))
+        said = read_sealed(folder / SCORES)
         predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
         relations, calibrated = said["relations"], said["calibrated"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
     return frozen(predictors, entities, relations, calibrated, device)
 

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
-from gumption.data.reading import read_json
-from gumption.data.writing import write_json, write_text
+from gumption.data.claims import claim, release
+from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
+from gumption.data.writing import check_name, check_writable, is_part, write_errors, write_text
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
@@ -38,6 +39,7 @@ class RunFolder:
         """:param read: settings as they were stored, perhaps by an older version -> as they are stored now."""
         self.path, self.settings = Path(path), dict(settings)
         self._read = read or (lambda stored: stored)
+        self._seal = ""  # of the last line of the metrics
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that is in use; to resume is to have these very settings. Nothing is written.
@@ -45,16 +47,20 @@ class RunFolder:
         :raises InputError: a folder of something else, a run where none is to be resumed, or one of other settings.
         """
         path = self.path
+        check_name(path)
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; choose another name for the run")
-        if not path.exists() or not any(path.iterdir()):
+        if not (path / CONFIG).is_file():
+            check_writable(path)
+        if not path.exists() or all(map(is_part, path.iterdir())):
             return
         if not (path / CONFIG).is_file():
             raise InputError(f"{path} exists and is not a run; choose another name")
         if not resume:
             raise InputError(f"{path} holds a run already; go on with it (--resume), or choose another name")
+        stored = read_sealed(path / CONFIG)
         try:
-            before = self._read(read_json(path / CONFIG))
+            before = self._read(stored)
         except (InputError, TypeError, AttributeError) as error:
             raise InputError(f"{path / CONFIG}: {error}") from None
         now = json.loads(json.dumps(self.settings))
@@ -62,18 +68,31 @@ class RunFolder:
         if changed := [name for name in {**now, **before} if before.get(name) != now.get(name)]:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
-    def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write what a folder has before the first metrics.
+    def claim(self) -> None:
+        """Keep other processes out until `release`, or until this process ends.
 
-        :raises InputError: a run that is resumed with other knowledge than it was begun with.
+        :raises InputError: another process writes this run.
         """
+        claim(self.path)
+
+    def release(self) -> None:
+        """Let other processes go on with the run."""
+        release(self.path)
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Claim the folder, and write what it has before the first metrics.
+
+        :raises InputError: a run that is resumed with other knowledge than it was begun with, or that another process
+            writes.
+        """
+        self.claim()
         if (self.path / MANIFEST).is_file():
-            before, now = read_json(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
+            before, now = read_sealed(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
             if before is not None and before != now:
                 changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
                 raise InputError(f"{self.path} was begun with other knowledge (another {', '.join(changed)})")
-        write_json(self.path / CONFIG, self.settings)
-        write_json(self.path / MANIFEST, dict(manifest))
+        write_sealed(self.path / CONFIG, self.settings)
+        write_sealed(self.path / MANIFEST, dict(manifest))
 
     @property
     def complete(self) -> bool:
@@ -95,30 +114,60 @@ class RunFolder:
 
     def write_metrics(self, lines: list[dict[str, float]]) -> None:
         """Replace the metrics."""
-        write_text(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
+        text, self._seal = sealed_lines(lines)
+        write_text(self.path / METRICS, text)
 
     def add_metrics(self, line: dict[str, float]) -> None:
-        """Append a line to the metrics."""
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        """Append a line to the metrics that `write_metrics` began.
+
+        :raises InputError: an error of the system.
+        """
+        text, self._seal = sealed_lines([line], self._seal)
+        path = self.path / METRICS
+        with write_errors(path), path.open("a", encoding="utf-8") as file:
+            file.write(text)
 
     def finish(self, final: Mapping[str, Any]) -> None:
-        """The run is complete."""
-        write_json(self.path / FINAL, dict(final))
+        """The run is complete: its final figures, and the seal of its metrics."""
+        write_sealed(self.path / FINAL, {**final, METRICS: _metrics(self.path)[1]})
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, float]]:
-    """The lines of metrics.jsonl; a last line cut short by a crash is left out."""
+    """The lines of metrics.jsonl; a last line cut short by a crash is left out.
+
+    :raises InputError: a line that is not what was written.
+    """
+    return _metrics(run_dir)[0]
+
+
+def read_final(run_dir: Path) -> dict[str, Any]:
+    """The final figures of a run.
+
+    :raises InputError: a run that is not complete, or figures or metrics that are not what was written.
+    """
+    final = read_sealed(run_dir / FINAL, missing=NO_RUN)
+    if not isinstance(final, dict):
+        raise InputError(f"{run_dir / FINAL}: not the final figures of a run")
+    seal = final.pop(METRICS, None)
+    if seal is not None and seal != _metrics(run_dir)[1]:
+        damaged(run_dir / METRICS, f"these are not the metrics that {FINAL} is of, so lines were lost or changed")
+    return final
+
+
+def _metrics(run_dir: Path) -> tuple[list[dict[str, float]], str]:
+    path = run_dir / METRICS
     try:
-        lines = (run_dir / METRICS).read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return []
-    return [json.loads(line) for line in lines[:-1]]
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return [], ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    return unsealed_lines(text[: text.rfind("\n") + 1], path)
 
 
 def world_of(run_dir: str | Path) -> worlds.World:
     """The world of a run; InputError where there is no run, or its world is not known here."""
-    config = read_json(Path(run_dir) / CONFIG, missing=NO_RUN)
+    config = read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN)
     if not isinstance(config, dict):
         raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run")
     return worlds.find(str(config.get("world", worlds.FIRST)))
@@ -126,7 +175,7 @@ def world_of(run_dir: str | Path) -> worlds.World:
 
 def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
     """A run's config as an object of its class; `changes` replace fields, None leaves one as it is."""
-    stored = read_json(run_dir / CONFIG, missing=NO_RUN)
+    stored = read_sealed(run_dir / CONFIG, missing=NO_RUN)
     try:
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:
@@ -173,7 +222,9 @@ class Board:
         if run_dir is not None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.writer = SummaryWriter(str(run_dir), purge_step=step or None)
+            self.run_dir = run_dir
+            with write_errors(run_dir):
+                self.writer = SummaryWriter(str(run_dir), purge_step=step or None)
 
     def __enter__(self) -> "Board":
         return self
@@ -181,10 +232,12 @@ class Board:
     def write(self, line: dict[str, float]) -> None:
         """A line of metrics."""
         if self.writer is not None:
-            for name, value in line.items():
-                if name != "step":
-                    self.writer.add_scalar(name, value, int(line["step"]))
+            with write_errors(self.run_dir):
+                for name, value in line.items():
+                    if name != "step":
+                        self.writer.add_scalar(name, value, int(line["step"]))
 
     def __exit__(self, *_: object) -> None:
         if self.writer is not None:
-            self.writer.close()
+            with write_errors(self.run_dir):
+                self.writer.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.sealed import damaged, read_sealed
 from gumption.envs.worlds import World
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
@@ -17,6 +18,7 @@ from gumption.kg.places import open_graph
 
 from .advice import Advice
 from .knowledge import OWN, UnknownEntities, warn_of_leaks
+from .run_folder import MANIFEST
 
 GRAPH = "graph.nq"
 PREDICTOR = "predictor"
@@ -76,7 +78,6 @@ class WorldKnowledge:
 
     def save(self, folder: Path) -> None:
         """Keep the graph or the predictor in a run's folder."""
-        folder.mkdir(exist_ok=True)
         self.source.save(folder / (GRAPH if isinstance(self.source, KnowledgeGraph) else PREDICTOR))
 
 
@@ -84,8 +85,13 @@ def kept_advice(
     folder: Path, vocabulary: Sequence[str], relations: Sequence[str | NaryRelation], device: str = "cpu"
 ) -> Advice:
     """The advice of what `WorldKnowledge.save` kept; InputError where it is missing or damaged."""
-    kept = folder / PREDICTOR
-    source = load_predictor(kept, device) if kept.is_dir() else KnowledgeGraph.load(folder / GRAPH)
+    kept, manifest = folder / PREDICTOR, folder.parent / MANIFEST
+    if kept.is_dir():
+        return Advice(load_predictor(kept, device), vocabulary, relations, device=device)
+    source = KnowledgeGraph.load(folder / GRAPH)
+    about = read_sealed(manifest).get("knowledge", {}) if manifest.is_file() else {}
+    if about.get("graph", source.content_hash()) != source.content_hash():
+        damaged(folder / GRAPH, f"these are not the facts that {MANIFEST} tells of")
     return Advice(source, vocabulary, relations, device=device)
 
 

@@ -17,8 +17,16 @@ def read_json(
     :raises InputError: either of the two, with the path and the reason.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {missing} ({error.strerror or error})") from None
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON ({error}); {advice}") from None
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """As `json.loads`, with ValueError also for brackets that are nested too deep for it."""
+    try:
+        return json.loads(text, **options)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deep") from None

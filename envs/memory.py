@@ -17,8 +17,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.reading import read_json
-from gumption.data.writing import write_json
+from gumption.data.sealed import damaged, read_sealed, write_sealed
 
 try:
     import fcntl
@@ -177,7 +176,7 @@ class TransitionWriter:
                     f"{folder}: the checkpoint goes on from record {keep}, and the memory has {whole} whole ones; "
                     "train a new run"
                 )
-        write_json(folder / HEADER, layout.header())
+        write_sealed(folder / HEADER, layout.header())
         self._path = path
         self._block = np.zeros(BLOCK, dtype=kind)
         self._fields = [self._block[name] for name in layout.names]  # views, made once: an append is an assignment each
@@ -266,7 +265,7 @@ def _read_header(folder: Path, schema: str) -> dict[str, Any]:
             f"{folder}: no memory of transitions there ({HEADER} is missing); "
             "RecordMemory(env, folder) writes one while an agent acts"
         )
-    header = read_json(path, advice="restore it from a copy, or make the memory anew")
+    header = read_sealed(path, advice="restore it from a copy, or make the memory anew")
     found = header.get("schema") if isinstance(header, dict) else None
     if found != schema:
         raise InputError(f"{path}: a memory of schema {found!r}, and {schema!r} is read here")
@@ -295,10 +294,8 @@ def _whole(path: Path, records: np.ndarray) -> int:
     if not good[:whole].all():
         number = int(np.argmin(good))
         size = records.dtype.itemsize
-        raise InputError(
-            f"{path}: record {number} (bytes {number * size} to {(number + 1) * size - 1}) is damaged, and whole ones "
-            "follow, so no crash has cut the file short there; restore it from a copy, or make the memory anew"
-        )
+        place = f"record {number} (bytes {number * size} to {(number + 1) * size - 1})"
+        damaged(path, f"{place} is damaged, and whole ones follow, so no crash has cut the file short there")
     return whole
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from gumption.data import InputError, Note
+from gumption.data.sealed import without_seals
 from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
@@ -134,7 +135,7 @@ class Recording:
         for name, text in self.batch.memory_files().items() if kept else ():
             path = self.directory / name
             there = path.read_text(encoding="utf-8") if path.is_file() else ""
-            if not text.startswith(there):
+            if not text.startswith(there) and not without_seals(text).startswith(there):
                 raise InputError(
                     f"{path} is not what this environment plays with: go on with an environment made of this very "
                     "file, or choose another folder"

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.data.sealed import damaged
 from gumption.data.writing import present_folder, whole_folder, write_bytes
 
 
@@ -49,7 +51,7 @@ class SplitFormat:
         :raises InputError: no JSON, another schema, or a changed byte.
         """
         try:
-            content = json.loads(sealed)
+            content = parse_json(sealed)
         except ValueError as error:
             raise InputError(f"{path}: not valid JSON ({error}); make it again") from None
         schema = content.get("schema") if isinstance(content, dict) else None
@@ -57,7 +59,7 @@ class SplitFormat:
             raise InputError(f"{path}: schema is {schema!r}, expected {self.schema!r}; make it again")
         content = {key: value for key, value in content.items() if key not in ("schema", "sha256")}
         if self.seal(content) != sealed:
-            raise InputError(f"{path}: its content does not match its sha256; it was changed, make it again")
+            damaged(path, "its content does not match its sha256, so it was changed")
         return content
 
     def _text(self, content: Mapping[str, Any], indent: int | None) -> str:

@@ -12,17 +12,18 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.data.sealed import SHA256, content_hash, damaged
 from gumption.data.writing import present_folder, whole_folder
 
 TENSORS = "tensors.safetensors"
 META = "checkpoint.json"
-SHA256 = "sha256"  # in the JSON: file -> hash
 
 
 def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, torch.Tensor], meta: Any) -> None:
     """Write or replace the checkpoint in a folder. A kill leaves the old one or the new one, never a mixture.
 
-    The JSON keeps the sha256 of the tensors' file and of its own content.
+    The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
     :param meta: what json.dump takes; a dict, unless it is no checkpoint that can be loaded.
     :raises InputError: a path that is something else than a checkpoint; it is left alone.
@@ -35,7 +36,7 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside / TENSORS)
         if isinstance(meta, dict):
             meta = {key: value for key, value in meta.items() if key != SHA256}
-            meta[SHA256] = {TENSORS: _sha256(beside / TENSORS), META: _content_hash(meta)}
+            meta[SHA256] = {TENSORS: _sha256(beside / TENSORS), META: content_hash(meta)}
         (beside / META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -69,7 +70,9 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
         tensors = load_file(directory / TENSORS)
     except OSError as error:
         raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
-    except (ValueError, RecursionError, SafetensorError) as error:
+    except InputError:
+        raise
+    except (ValueError, SafetensorError) as error:
         raise InputError(f"{directory}: the checkpoint is damaged ({error}); make it again") from None
     if not isinstance(meta, dict) or meta.get("kind") != kind:
         found = meta.get("kind") if isinstance(meta, dict) else None
@@ -81,27 +84,22 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
 
 
 def _unsealed(folder: Path) -> Any:
-    """The JSON, without the hashes; ValueError where the two files are not those that were written."""
+    """The JSON, without the hashes; InputError where the two files are not those that were written."""
     text = (folder / META).read_text(encoding="utf-8")
-    meta = json.loads(text)
+    meta = parse_json(text)
     # Any of the names, so that a changed byte in one of them does not make it look like an older checkpoint.
     if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
         return meta
     hashes = meta.pop(SHA256, None)
-    for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, _content_hash(meta))):
+    for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
         if not isinstance(hashes, dict) or hashes.get(name) != found:
-            raise ValueError(f"{name} is not the file that was written: its sha256 is another one")
+            damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
     return meta
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _content_hash(meta: dict[Any, Any]) -> str:
-    as_read = json.loads(json.dumps(meta))  # keys that are numbers become text
-    return hashlib.sha256(json.dumps(as_read, sort_keys=True).encode()).hexdigest()
 
 
 def pick_device(device: str) -> torch.device:

@@ -19,12 +19,13 @@ from .store.answers import Answer, FactHash, plain
 from .store.endpoint import EndpointStore
 from .store.exchange import to_networkx, to_triples_factory
 from .store.files import DEFAULT_GRAPH, file_format, write_facts
+from .store.folders import undone_if_new
 from .store.limits import Limits
 from .store.quads import Completion, Quads, checked_quads, checked_triples, uncollected
 from .store.reading import FactFile
 from .store.selection import Dataset, Selection
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
-from .store.stores import LocalStore, Store, undone_if_new
+from .store.stores import LocalStore, Store
 from .store.transaction import Transaction
 from .vocabulary import ABOUT, GRAPH, RESERVED, Triple, Vocabulary, iri_to_label, label_to_iri, unknown_graph
 

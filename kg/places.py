@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gumption.data import InputError
+from gumption.data.writing import check_name
 
 from .graph import KnowledgeGraph
 
@@ -33,6 +34,8 @@ def split_source(source: str) -> tuple[str, str | None]:
 
     :raises InputError: nothing there, or a name that is missing.
     """
+    if not is_address(source):
+        check_name(Path(source))
     place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
     if mark and not name:
         raise InputError(f"{source}: the name of a graph is missing after #")

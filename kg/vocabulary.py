@@ -50,6 +50,7 @@ PREFIXES = {
 _BY_VALUE = "http://www.w3.org/2001/XMLSchema#"
 _STRING = _BY_VALUE + "string"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _KNOWN_SCHEME = ("http://", "https://", "urn:")
 _BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
 
@@ -93,6 +94,11 @@ def _is_iri(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_text(value: object) -> bool:
+    """Whether this is text that UTF-8 can express: without lone surrogates."""
+    return isinstance(value, str) and not _SURROGATES.search(value)
 
 
 def _encode(label: str) -> str:

@@ -45,10 +45,13 @@ def bench(
     from rich.table import Table
 
     from gumption.data.provenance import command_line, hardware, versions
-    from gumption.data.writing import write_json, write_text
+    from gumption.data.writing import check_writable, write_json, write_text
 
     from .measurement import amount, markdown_tables, ratio, sections, verdict
 
+    for written in (out, markdown):
+        if written is not None:
+            check_writable(written)
     cases = find_cases(name)
     titles = {case.title for case in cases.values()}
     options = own_options(context, given, _options(), titles, name or "the whole bench")

@@ -17,6 +17,7 @@ import typer.main
 from gumption.data import InputError
 
 from .notes import print_notes
+from .stopping import told_signals
 
 # Sub-command -> (module under gumption.scripts with an `app`, the line that `gumption --help` shows).
 COMMANDS = {
@@ -72,22 +73,38 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _stop_verifying(wanted: bool) -> None:
+    if wanted:
+        from gumption.data.sealed import stop_verifying
+
+        stop_verifying()
+
+
 @app.callback()
 def gumption(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    _no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify",
+            callback=_stop_verifying,
+            help="Read files as they are whose content does not match its sha256.",
+        ),
     ] = False,
 ) -> None:
     """Commonsense agents built around a knowledge graph."""
 
 
 def main() -> None:
-    """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130."""
-    with warnings.catch_warnings():
+    """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130, SIGTERM with
+    143."""
+    with warnings.catch_warnings(), told_signals():
         print_notes()
         try:
             typer.main.get_command(app).main(prog_name="gumption")
-        except InputError as error:
+        except (InputError, OSError) as error:  # OSError: such as the name of an input that is too long
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
 

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gumption.data.writing import write_text
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
 PACKAGES = ("gumption.data", "gumption.kg", "gumption.envs.worlds", "gumption.envs.kg_wrapper", "gumption.agents")
@@ -47,7 +49,7 @@ def build_site(out: Path) -> Path:
     room_pages = {room: sorted((REPOSITORY / room).rglob(PAGE), key=_depth) for room in ROOMS}
     for page in [REPOSITORY / PAGE, *(page for found in room_pages.values() for page in found)]:
         _copy_page(page, pages)
-    (pages / "wide.css").write_text(WIDE, encoding="utf-8")
+    write_text(pages / "wide.css", WIDE)
     api = [_write_reference(name, pages) for name in reference_packages()]
     navigation: list[Any] = [{"gumption": PAGE}]
     navigation += [{room: [_from_root(page) for page in found]} for room, found in room_pages.items()]
@@ -88,7 +90,7 @@ def worlds_table() -> str:
 def write_worlds(readme: Path) -> None:
     """Put the table of the worlds between its markers in the README."""
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(WORLDS_TABLE.sub(lambda found: found[1] + worlds_table() + found[2], text), encoding="utf-8")
+    write_text(readme, WORLDS_TABLE.sub(lambda found: found[1] + worlds_table() + found[2], text))
 
 
 def public_names(module: str) -> list[str]:
@@ -119,17 +121,15 @@ def _copy_page(page: Path, pages: Path) -> None:
 def _write_reference(module: str, pages: Path) -> str:
     """The page of a module's public names; returns its path among the pages."""
     path = pages / "api" / f"{module.removeprefix('gumption.')}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
     names = [f"\n::: {module}.{name}\n" for name in public_names(module)]
-    path.write_text(REFERENCE.format(module=module) + "".join(names), encoding="utf-8")
+    write_text(path, REFERENCE.format(module=module) + "".join(names))
     return path.relative_to(pages).as_posix()
 
 
 def _copy_source(target: Path) -> None:
     for path in [REPOSITORY / "__init__.py", *(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))]:
-        copy = target / path.relative_to(REPOSITORY)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(SEVERAL_NAMES.sub(one_name_each, path.read_text(encoding="utf-8")), encoding="utf-8")
+        source = path.read_text(encoding="utf-8")
+        write_text(target / path.relative_to(REPOSITORY), SEVERAL_NAMES.sub(one_name_each, source))
 
 
 def one_name_each(field: re.Match[str]) -> str:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gumption.data.writing import whole_file
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -45,7 +47,9 @@ def draw_concept(path: Path) -> None:
         _mini_graph(axes)
         _mini_policy(axes)
         _arrows(axes)
-        figure.savefig(path, dpi=150, facecolor="white", metadata={"Date": None} if path.suffix == ".svg" else None)
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        with whole_file(path) as beside:
+            figure.savefig(beside, format=path.suffix[1:], dpi=150, facecolor="white", metadata=metadata)
 
 
 def _box(axes: "Axes", name: str) -> None:
@@ -134,5 +138,4 @@ def _arrow(axes: "Axes", start: tuple[float, float], end: tuple[float, float]) -
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
     draw_concept(folder / "concept.svg")

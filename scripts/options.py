@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import typer
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.settings import checkable
 
 from .apps import bare, check_option
@@ -102,6 +103,6 @@ def _pair(text: str) -> tuple[str, Any]:
     if not mark or not name:
         raise InputError(f"{text!r} is not NAME=VALUE")
     try:
-        return name.strip(), json.loads(value)
+        return name.strip(), parse_json(value)
     except ValueError:
         return name.strip(), value

@@ -3,7 +3,6 @@
 The world is the one that --world names, or the one whose tests --splits or --split names: their schema says it.
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.envs.worlds import World, find, known
 
 from .worlds import command_of
@@ -86,7 +86,7 @@ def _world_of(tests: str | None) -> World:
         )
     path = path / MANIFEST if path.is_dir() else path
     try:
-        schema = json.loads(path.read_text(encoding="utf-8"))["schema"]
+        schema = parse_json(path.read_text(encoding="utf-8"))["schema"]
         return find(schema.removeprefix("gumption/").rpartition("-")[0])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: no tests of a world that `gumption splits` made") from None

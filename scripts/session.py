@@ -1,11 +1,11 @@
 """A game of one person: what was played so far, and the result file that keeps it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 
 Record = dict[str, Any]
 
@@ -72,7 +72,7 @@ class Session:
 
     def _continue(self) -> None:
         try:
-            found = json.loads(self.out.read_text(encoding="utf-8"))
+            found = parse_json(self.out.read_text(encoding="utf-8"))
             records, complete = found["records"], found["complete"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self.out}: not a result of gumption play ({error}); give another --out") from None

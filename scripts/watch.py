@@ -13,7 +13,9 @@ import typer
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed
+from gumption.data.writing import check_writable
 from gumption.scripts.apps import App
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def watch(
     words.remove(named)
     if out is not None and out.suffix not in ENDINGS:
         raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
+    if out is not None:
+        check_writable(out)
     title, player = _player(Path(named), words)
     from gumption.agents.watching import play_steps, print_steps, write_gif, write_html
 
@@ -131,13 +135,12 @@ def general_player(
 
 def _named_value(typed: str) -> tuple[str, Any]:
     """ "goal=mud" -> ("goal", "mud"); a value that is JSON is read as such."""
-    import json
 
     name, sign, value = typed.partition("=")
     if not sign or not name:
         raise InputError(f"--reset {typed}: give NAME=VALUE")
     try:
-        return name, json.loads(value)
+        return name, parse_json(value)
     except ValueError:
         return name, value
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
-from gumption.data.reading import read_json
-from gumption.data.writing import write_json
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import TESTS
 from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
@@ -271,7 +270,7 @@ def _names(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
 
 def save_evaluation(path: Path, evaluation: Mapping[str, Any]) -> None:
     """Write an evaluation as JSON."""
-    write_json(path, evaluation)
+    write_sealed(path, evaluation)
 
 
 def load_evaluation(path: Path) -> dict[str, Any]:
@@ -279,7 +278,7 @@ def load_evaluation(path: Path) -> dict[str, Any]:
 
     :raises InputError: no such file, or none of ours.
     """
-    value = read_json(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
+    value = read_sealed(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
     # Fields of the config that came later than the run have their defaults, as in `config_values`.

@@ -13,11 +13,20 @@ import numpy as np
 import torch
 
 from gumption.agents.advice import Advice
-from gumption.agents.run_folder import CHECKPOINT, FINAL, KNOWLEDGE, RunFolder, read_config, read_metrics
+from gumption.agents.run_folder import (
+    CHECKPOINT,
+    FINAL,
+    KNOWLEDGE,
+    MANIFEST,
+    RunFolder,
+    read_config,
+    read_final,
+    read_metrics,
+)
 from gumption.agents.world_knowledge import WorldKnowledge, kept_advice
 from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
-from gumption.data.reading import read_json
+from gumption.data.sealed import damaged, read_sealed
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
@@ -114,8 +123,16 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
     if config.kg != NO_GRAPH:
         player.consult(graph_advice(run_dir, config), config.guide_weight)
-    final = read_json(run_dir / FINAL) if (run_dir / FINAL).is_file() else {}
-    return HALMARun(config, Mazes.load(run_dir / MAZES), final, read_metrics(run_dir), run_dir, network, player)
+    final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
+    return HALMARun(config, _kept_mazes(run_dir), final, read_metrics(run_dir), run_dir, network, player)
+
+
+def _kept_mazes(run_dir: Path) -> Mazes:
+    """Those of the training; InputError where they are other ones than the manifest tells of."""
+    mazes, manifest = Mazes.load(run_dir / MAZES), run_dir / MANIFEST
+    if manifest.is_file() and read_sealed(manifest).get("mazes", mazes.fingerprint) != mazes.fingerprint:
+        damaged(run_dir / MAZES, f"these are not the mazes that {MANIFEST} tells of")
+    return mazes
 
 
 def run_folder(path: Path, config: HALMAConfig) -> RunFolder:
@@ -137,6 +154,7 @@ def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool)
     """
     folder.check(resume)
     if folder.has_checkpoint:
+        folder.claim()
         return True
     knowledge = None
     if config.kg != NO_GRAPH:
@@ -144,11 +162,11 @@ def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool)
         knowledge = WorldKnowledge.of(config.kg, worlds.find(config.world), vocabulary, RELATIONS)
         if not isinstance(knowledge.source, KnowledgeGraph):
             raise InputError(f"{config.kg} is the folder of a predictor; HALMA's agents look facts up: give a graph")
-    shutil.rmtree(folder.path / MEMORY, ignore_errors=True)  # killed before its first checkpoint: begun anew
-    mazes.save(folder.path / MAZES)
     device = str(folder.settings["device"])
     told = {} if knowledge is None else {"knowledge": knowledge.about}
     folder.begin({"versions": versions(), "hardware": hardware(device), "mazes": mazes.fingerprint, **told})
+    shutil.rmtree(folder.path / MEMORY, ignore_errors=True)  # killed before its first checkpoint: begun anew
+    mazes.save(folder.path / MAZES)
     if knowledge is not None:
         knowledge.save(folder.path / KNOWLEDGE)
     return False

@@ -130,8 +130,10 @@ def pretrain_space(
     }
     folder = RunFolder(run_dir, settings)
     folder.check(resume)
-    run = _Pretraining(folder, rows, painter, pick_device(device), steps)
-    return run.run(progress)
+    try:
+        return _Pretraining(folder, rows, painter, pick_device(device), steps).run(progress)
+    finally:
+        folder.release()
 
 
 class _Pretraining:

@@ -27,12 +27,14 @@ def train_td3(
     with ExitStack() as stack:
         where = Path(run_dir) if run_dir is not None else Path(stack.enter_context(TemporaryDirectory()))
         folder = run_folder(where, config)
+        stack.callback(folder.release)
         env = training_env(config)
         resume = begin(folder, config, env.mazes, resume=resume)
         training = Training(config, env, folder.path / MEMORY)
         if config.kg != NO_GRAPH:
             training.player.consult(graph_advice(folder.path, config), config.guide_weight)
         training.begin(load_state(folder, training) if resume else None)
+        folder.write_metrics(training.lines)  # without those after the checkpoint, which come again
         stack.callback(training.memory.close)
         bar = stack.enter_context(Bar(config.episodes, f"training {config.agent}", progress))
         while training.log.episodes < config.episodes:

@@ -8,9 +8,9 @@ from gumption.agents.advice import Advice
 from gumption.agents.impala import RunResult
 from gumption.agents.knowledge import has_knowledge, load_scores, vectors_hash
 from gumption.agents.learner_state import saved_network
-from gumption.agents.run_folder import FINAL, KNOWLEDGE, MANIFEST, NO_RUN, RunFolder, read_config, read_metrics
+from gumption.agents.run_folder import KNOWLEDGE, MANIFEST, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
-from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.tasks import Depth
@@ -28,7 +28,7 @@ from .setup import SPLIT
 def load_result(run_dir: str | Path) -> RunResult:
     """A complete run, without its policy; InputError where it is not complete."""
     run_dir = Path(run_dir)
-    final = read_json(run_dir / FINAL, missing=NO_RUN)
+    final = read_final(run_dir)
     return RunResult(read_config(run_dir, TrainConfig), final, read_metrics(run_dir), run_dir)
 
 
@@ -116,7 +116,7 @@ def evaluate(
 
 def _check_vectors(run_dir: Path, env: WordCraftVectorEnv, word_vectors: str | None) -> None:
     """Refuse word vectors that differ from those that the run's knowledge was made with."""
-    known = read_json(run_dir / MANIFEST) if (run_dir / MANIFEST).is_file() else {}
+    known = read_sealed(run_dir / MANIFEST) if (run_dir / MANIFEST).is_file() else {}
     made_with = known.get("knowledge", {}).get("word_vectors")
     if word_vectors is None or made_with is None:
         return

@@ -1,7 +1,6 @@
 """Many mazes as arrays: every panel worked out once, so that a step of many environments is a few gathers."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.data.writing import write_text
 
 from .maze import SIDE, STEPS, Cell, Maze
@@ -163,7 +163,7 @@ class Mazes:
     @cached_property
     def files(self) -> dict[str, str]:
         """What a run or a memory keeps of the mazes that it is of: MAZES, JSON Lines, a maze a line."""
-        return {MAZES: "".join(json.dumps(maze.to_json()) + "\n" for maze in self.mazes)}
+        return {MAZES: sealed_lines(maze.to_json() for maze in self.mazes)[0]}
 
     def save(self, path: str | Path) -> None:
         """Write JSON Lines, a maze a line."""
@@ -173,19 +173,14 @@ class Mazes:
     def load(cls, path: str | Path) -> "Mazes":
         """The mazes of such a file.
 
-        :raises InputError: no such file, or a line that is no maze.
+        :raises InputError: no such file, a line that is no maze, or one that was changed.
         """
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path}: cannot be read ({error})") from None
-        mazes = []
-        for number, line in enumerate(lines, 1):
-            try:
-                value = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{path}:{number}: not valid JSON ({error})") from None
-            mazes.append(Maze.from_json(value, f"{path}:{number}"))
+        lines, _ = unsealed_lines(text, Path(path))
+        mazes = [Maze.from_json(value, f"{path}:{number}") for number, value in enumerate(lines, 1)]
         if not mazes:
             raise InputError(f"{path}: no mazes in it")
         return cls(mazes)

@@ -6,12 +6,12 @@ The same run and seed give the same bytes: no time, no path and no order of a se
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
 from gumption.data.writing import present_folder
 from gumption.envs.split_files import SplitFormat, read_file, write_folder
@@ -211,7 +211,7 @@ def _record_json(record: Record, fingerprint: str) -> dict[str, Any]:
 
 def _record(line: str, test: str, fingerprint: str, where: str) -> Record:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except ValueError as error:
         raise InputError(f"{where}: not valid JSON ({error})") from None
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed, sealed
 from gumption.envs.memory import Layout, TransitionMemory
 
 from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
@@ -70,7 +70,7 @@ class Memory(TransitionMemory):
         """
         memory = super().load(folder)
         path = Path(folder) / ENTITIES
-        told = read_json(path, advice="restore it from a copy")
+        told = read_sealed(path, advice="restore it from a copy")
         try:
             entities, book = tuple(map(str, told["entities"])), told["book"]["hash"]
         except (KeyError, TypeError) as error:
@@ -93,7 +93,7 @@ class Memory(TransitionMemory):
 def entity_file(book: RecipeBook) -> dict[str, str]:
     """What a memory keeps of the book that its ids are of."""
     told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}
-    return {ENTITIES: json.dumps(told, ensure_ascii=False, indent=0) + "\n"}
+    return {ENTITIES: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
 
 
 def memory_facts(memory: Memory) -> list[Triple]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gumption import data
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
@@ -245,11 +246,15 @@ def _read_json(path: Path) -> tuple[list[str], list[Row]]:
         return seen
 
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeats)
+        content = parse_json(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeats)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error})") from None
     entries = content.get("entities") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise InputError(f'{path}: expected {{"entities": {{name: {{"recipes": [[a, b], ...]}}}}}}, found no entities')

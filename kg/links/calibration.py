@@ -6,7 +6,6 @@ one temperature for each direction and relation. It changes no rank. What is cal
 true, has this question and is not among the known ones, the probability that its answer is x.
 """
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -17,8 +16,8 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import Count, checked
-from gumption.data.writing import write_json
 
 from .fact_ids import Facts
 from .predictor import LinkPredictor
@@ -116,7 +115,7 @@ class Calibration:
     def save(self, directory: str | os.PathLike[str], predictor: LinkPredictor) -> None:
         """Write calibration.json into the folder of the predictor's checkpoint."""
         relations = predictor.vocabulary.relations
-        write_json(
+        write_sealed(
             Path(directory) / FILE,
             {
                 "kind": KIND,
@@ -138,8 +137,8 @@ class Calibration:
         if not path.is_file():
             return None
         relations = predictor.vocabulary.relations
+        content: Any = read_sealed(path, advice="fit it again")
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             if content["kind"] != KIND:
                 raise ValueError(f"it is of the kind {content['kind']!r}")
             temperatures = [np.array([content[side][name] for name in relations], dtype=np.float64) for side in SIDES]

@@ -1,11 +1,11 @@
 """Any link predictor from its checkpoint folder, whichever kind it is of."""
 
-import json
 import os
 from importlib import import_module
 from pathlib import Path
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.writing import present_folder
 from gumption.kg.checkpoint import META
 
@@ -28,7 +28,7 @@ def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> L
         that gumption lacks: nothing is imported by the name that a checkpoint gives.
     """
     try:
-        kind = json.loads((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
+        kind = parse_json((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
     except OSError as error:
         raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.writing import write_json
 from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
 
@@ -144,13 +145,15 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
     """The rules of a JSON file; InputError with the file and the line or the rule that is wrong."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-        content = json.loads(text)
+        content = parse_json(text)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: the text is not UTF-8: {error.reason}") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
     try:
         return rules_from_json(content)
     except InputError as error:

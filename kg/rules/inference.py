@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.kg.graph import KnowledgeGraph
 
 from .fact_arrays import PROVENANCE, FactArrays, default_into, sources_of
@@ -66,7 +67,7 @@ class _State:
     @classmethod
     def read(cls, text: str) -> "_State | None":
         try:
-            content = json.loads(text)
+            content = parse_json(text)
             processed = np.frombuffer(base64.b64decode(content["processed"]), dtype="<u8")
             return cls(content["settings"], processed, content["entailed"])
         except (ValueError, KeyError, TypeError):  # unfinished, or changed by hand

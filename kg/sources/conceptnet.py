@@ -6,7 +6,6 @@ form* is that of the part of ConceptNet which the text games of TWC (Murugesan e
 in lower case, tail, with underscores in the concepts and no weights.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.settings import NonNegative, Whole, checked
 from gumption.kg.vocabulary import unknown_label
 
@@ -205,7 +205,7 @@ def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
 
 def _details(details: bytes) -> tuple[float, str]:
     """Weight and licence; ValueError for what is no JSON object with a weight that a float32 can hold."""
-    found = json.loads(details)
+    found = parse_json(details)
     weight = found.get("weight") if isinstance(found, dict) else None
     if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # nor is NaN
         raise ValueError("column 5 is no JSON object with a finite number as its weight")

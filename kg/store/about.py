@@ -16,7 +16,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.settings import check
-from gumption.kg.vocabulary import ABOUT, GRAPH, label_to_iri
+from gumption.kg.vocabulary import ABOUT, GRAPH, is_text, label_to_iri
 
 _OWN = ABOUT + ":"
 _DCTERMS = "http://purl.org/dc/terms/"
@@ -63,7 +63,7 @@ def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
     graph = ox.NamedNode(label_to_iri(name, GRAPH))
     quads = []
     for key, text in about.items():
-        if not isinstance(text, str) or not text:
+        if not text or not is_text(text):
             raise InputError(f"{key} of the graph {name!r} is {text!r}: it has to be text")
         quads.append(ox.Quad(graph, ox.NamedNode(key_to_iri(key)), ox.Literal(text), _ABOUT))
     return quads

@@ -4,8 +4,8 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,43 +32,50 @@ OPEN = ("g", "own", "base")  # columns of this package's own queries that may ha
 
 
 class Rows:
-    """The rows that an endpoint sent: like ox.QuerySolutions, with InputError where they turn out to be broken.
+    """The rows of an endpoint or a folder: like ox.QuerySolutions, with InputError where they turn out to be broken.
 
-    The engine parses an answer while it is read.
+    The engine parses an answer, and reads a folder, while the rows are asked for.
     """
 
-    def __init__(self, rows: ox.QuerySolutions, broken: str, own: bool) -> None:
+    def __init__(self, rows: ox.QuerySolutions, told: Callable[[], AbstractContextManager[None]], own: bool) -> None:
         """
-        :param broken: what the message of an error begins with.
+        :param told: makes an InputError of what the engine raises, and of OSError.
         :param own: whether this package asked: its columns are bound but for those of OPEN, and ?n and ?i are numbers.
         """
         self.names = [variable.value for variable in rows.variables]
-        self._rows, self._broken = rows, broken
+        self._rows, self._told = rows, told
         self._bound = [name for name in self.names if own and name not in OPEN]
 
-    def __iter__(self) -> "Rows":
-        return self
-
-    def __next__(self) -> ox.QuerySolution:
-        with self._told():
-            row = next(self._rows)
-            for name in self._bound:
-                if row[name] is None or (name in ("n", "i") and not row[name].value.isdecimal()):
-                    raise OSError(f"its column {name} has the value {row[name]}")
-            return row
+    def __iter__(self) -> Iterator[ox.QuerySolution]:
+        with self._reading():
+            for row in self._rows:
+                for name in self._bound:
+                    if row[name] is None or (name in ("n", "i") and not row[name].value.isdecimal()):
+                        raise OSError(f"its column {name} has the value {row[name]}")
+                yield row
 
     def serialize(self, output: Any = None, *, format: ox.QueryResultsFormat) -> bytes | None:
         """The rows as they are written in another format."""
-        with self._told():
+        with self._reading():
             return self._rows.serialize(output, format=format)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         try:
-            yield
-        except (SyntaxError, OSError) as error:
+            with self._told():
+                yield
+        except InputError:
             del self._rows  # it has to end in this thread, and the error's frames keep this object
-            raise InputError(f"{self._broken}: {clean(str(error))}") from None
+            raise
+
+
+@contextmanager
+def told_broken(what: str) -> Iterator[None]:
+    """What the engine says of an answer that it cannot parse, as an InputError that begins with `what`."""
+    try:
+        yield
+    except (SyntaxError, OSError) as error:
+        raise InputError(f"{what}: {clean(str(error))}") from None
 
 
 def clean(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import http.client
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import LABELS, PREFIXES
 
-from .answers import Answer, Rows, clean
+from .answers import Answer, Rows, clean, told_broken
 from .http import Address, Refused, TooLong
 from .limits import Limits, too_many
 from .quads import Completion
@@ -238,7 +239,7 @@ class EndpointStore:
         except (SyntaxError, OSError) as error:
             raise InputError(f"{broken}: {clean(str(error))}") from None
         if isinstance(answer, ox.QuerySolutions):
-            answer = Rows(answer, broken, own=limits is None)
+            answer = Rows(answer, partial(told_broken, broken), own=limits is None)
         form, columns = form_and_columns(sparql)
         kind = "rows" if isinstance(answer, Rows) else "facts" if isinstance(answer, list) else "a yes or no"
         wanted = _KINDS.get(form, kind)

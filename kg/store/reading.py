@@ -15,6 +15,7 @@ import pyoxigraph as ox
 from gumption.data import InputError, Note
 from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows
+from gumption.data.writing import check_name
 from gumption.kg.vocabulary import (
     ENTITY,
     GRAPH,
@@ -53,6 +54,7 @@ class FactFile:
     def __init__(
         self, path: Path, default: str = DEFAULT_GRAPH, skip_bad: int = 0, layout: TableLayout | None = None
     ) -> None:
+        check_name(path)
         self.path = path
         self.default = default
         self.layout = layout or TableLayout()

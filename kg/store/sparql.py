@@ -14,6 +14,7 @@ from gumption.kg.vocabulary import (
     LABELS,
     PREFIXES,
     RELATION,
+    is_text,
     label_to_iri,
     object_to_term,
     unknown_label,
@@ -56,6 +57,8 @@ def keywords(sparql: str) -> frozenset[str]:
 
 def refuse_bomb(sparql: str) -> None:
     """InputError for a query that could exhaust the stack of the engine's parser, and with it end the program."""
+    if not is_text(sparql):
+        raise InputError("the query holds a lone surrogate, which is no character: remove it")
     depth = length = 0
     for kind, text, start in _tokens(sparql):
         if kind == "bracket":

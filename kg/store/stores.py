@@ -8,9 +8,9 @@ A union of the named graphs would not do: Oxigraph repeats a fact for each graph
 falsify counts and joins. Many facts that come first into a local store are its base: a graph that is not copied.
 """
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,8 +19,9 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import ABOUT, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
-from .answers import Answer
+from .answers import Answer, Rows
 from .files import DEFAULT_GRAPH
+from .folders import open_folder, told
 from .limits import Limits, refuse_addresses
 from .quads import Completion, label_quad, unnamed
 from .query_process import QueryProcess
@@ -120,18 +121,6 @@ class Store(Protocol):
         ...
 
 
-@contextmanager
-def undone_if_new(folder: Path) -> Iterator[None]:
-    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it."""
-    new = not folder.exists()
-    try:
-        yield
-    except InputError:
-        if new and (folder / "CURRENT").exists() and not len(ox.Store.read_only(str(folder.resolve()))):
-            shutil.rmtree(folder)
-        raise
-
-
 class LocalStore:
     """An Oxigraph store in memory (`path=None`) or in a folder, which one process at a time may hold for writing.
 
@@ -146,25 +135,8 @@ class LocalStore:
         self._path = path
         self._dataset: rdflib.Dataset | None = None
         self._process: QueryProcess | None = None
-        if path is not None and path.is_file():
-            raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
-        if path is not None and path.is_dir() and any(path.iterdir()) and not (path / "CURRENT").exists():
-            raise InputError(f"{path} holds other files and no knowledge graph: choose a new or an empty folder")
-        if path is not None and read_only and not (path / "CURRENT").exists():
-            raise InputError(f"there is no knowledge graph at {path} to be read")
-        try:
-            if path is None:
-                self._open: ox.Store | None = ox.Store()
-            elif read_only:
-                self._open = ox.Store.read_only(str(path.resolve()))
-            else:
-                path.mkdir(parents=True, exist_ok=True)
-                # Resolved, because within one process the lock is on the path as it is written.
-                self._open = ox.Store(path.resolve())
-        except OSError as error:
-            lock = "lock" in str(error).lower()
-            hint = "it is in use: close it there first, or open it with read_only=True" if lock else str(error)
-            raise InputError(f"cannot open the knowledge graph {path}: {hint}") from None
+        self._changed = False
+        self._open: ox.Store | None = ox.Store() if path is None else open_folder(path, read_only)
 
     @property
     def _quads(self) -> ox.Store:
@@ -184,26 +156,28 @@ class LocalStore:
                 return self._in_process().query(sparql, default, named, limits)
             if limits is not None and not limits.allow_service:
                 refuse_addresses(sparql, PREFIXES)
-            return self._quads.query(
-                sparql,
-                prefixes=PREFIXES,
-                default_graph=None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default],
-                named_graphs=None if named is None else [ox.NamedNode(iri) for iri in named],
-            )
+            seen = None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default]
+            others = None if named is None else [ox.NamedNode(iri) for iri in named]
+            with told(self._path, "read"):
+                answer = self._quads.query(sparql, prefixes=PREFIXES, default_graph=seen, named_graphs=others)
         except SyntaxError as error:
             raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
+        if self._path is not None and isinstance(answer, ox.QuerySolutions):
+            return Rows(answer, partial(told, self._path, "read"), own=False)
+        return answer
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         store = self._quads
-        return [fact for fact in dict.fromkeys(facts) if fact in store]
+        with told(self._path, "read"):
+            return [fact for fact in dict.fromkeys(facts) if fact in store]
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
         if len(facts) >= BASE_FACTS and self._is_empty():
             distinct = dict.fromkeys(facts)
             self._load_first([list(distinct)])
             return len(distinct)
-        store = self._quads
-        new = [fact for fact in dict.fromkeys(facts) if fact not in store]
+        present = set(self.present(facts))
+        new = [fact for fact in dict.fromkeys(facts) if fact not in present]
         self.change((), Completion()(new))
         return len(new)
 
@@ -323,12 +297,15 @@ class LocalStore:
         self._forget_process()
         if self._dataset is not None:
             self._dataset.close()  # it also holds the store, and the store's lock goes with its last holder
-        self._dataset = self._open = None
+        store, self._dataset, self._open = self._open, None, None
+        if self._changed and store is not None:
+            with told(self._path, "write"):
+                store.flush()  # see folders.py
 
     def _is_empty(self) -> bool:
         """Whether it has no facts, and nothing that remembers any."""
-        store = self._quads
-        return next(store.quads_for_pattern(None, None, None, None), None) is None
+        with told(self._path, "read"):
+            return next(self._quads.quads_for_pattern(None, None, None, None), None) is None
 
     def _base(self) -> ox.NamedNode | None:
         """The graph whose facts are not in the default graph."""
@@ -358,10 +335,9 @@ class LocalStore:
     @contextmanager
     def _writing(self) -> Iterator[ox.Store]:
         self._forget_process()
-        try:
+        self._changed = self._path is not None
+        with told(self._path, "write"):
             yield self._quads
-        except OSError as error:
-            raise InputError(f"cannot write the knowledge graph {self._path or 'in memory'}: {error}") from None
 
     def _in_process(self) -> QueryProcess:
         """A process that has what this store has now."""

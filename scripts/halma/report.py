@@ -8,9 +8,7 @@ from typing import Any
 
 from gumption.agents.halma.evaluation import GUIDED
 from gumption.data import InputError
-from gumption.data.reading import read_json
 from gumption.scripts.experiments import Experiment
-from gumption.scripts.jobs import FINAL
 from gumption.scripts.report import made_lines
 
 from .published import TABLE_S4
@@ -37,11 +35,13 @@ def row(runs: Mapping[int, Path]) -> dict[str, Any]:
         folder = next(iter(runs.values())).parent
         raise InputError(f"{folder}: its runs have different settings; remove those of another")
     column, *beside = grouped.values()
+    from gumption.agents.run_folder import read_final  # imports torch
+
     return {
         "column": column,
         "beside": beside,
         "best": _best(dict(zip(runs, evaluations, strict=True))),
-        "wall_s": _mean([read_json(run / FINAL).get("wall_s") for run in runs.values()]),
+        "wall_s": _mean([read_final(run).get("wall_s") for run in runs.values()]),
         "curve": _curve([read_learning(run) for run in runs.values()]),
     }
 

@@ -54,6 +54,7 @@ def fit(
     torchrun spreads the entities over processes and machines.
     """
     from gumption.data import InputError
+    from gumption.data.writing import check_writable
     from gumption.kg.links.training_settings import TrainingSettings
 
     settings: dict[str, Any] = {
@@ -64,6 +65,7 @@ def fit(
     TrainingSettings(**settings)  # refuses bad values before anything is read
     if known and valid is None:
         raise InputError("--known is left out when --valid is ranked: give --valid, too")
+    check_writable(out)
     state = out.with_name(f"{out.name}.training")
     if resume and (out / "checkpoint.json").is_file():
         _tell_complete(out, epochs, state)
@@ -94,7 +96,7 @@ def fit(
     if not first:
         return
     model.save(out)
-    shutil.rmtree(state)
+    shutil.rmtree(state, ignore_errors=True)
     last = model.origin["history"][-1]
     looks = [row["valid_mrr"] for row in model.origin["history"] if "valid_mrr" in row]
     print(

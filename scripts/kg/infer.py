@@ -13,7 +13,7 @@ from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, print_json, print_table, working
-from .sources import Source, Update, only_graph, open_graph
+from .sources import Source, Update, check_place, only_graph, open_graph
 
 app = App()
 
@@ -47,11 +47,9 @@ def infer(
     if is_file and explain is None and out is None:
         raise InputError(f"{place} is a file: say with --out which file to write, which may be the same one")
     if out is not None:
-        from gumption.kg.store.files import file_format
-
         if not is_file:
             raise InputError(f"{place} is changed in place: leave out --out")
-        file_format(out, write=True)
+        check_place(str(out))
     known = read_rules(rules)
     graph, name = open_graph(source, update=update, read_only=explain is not None)
     with graph:
@@ -91,8 +89,11 @@ def mine(
     as_json: Json = False,
 ) -> None:
     """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
+    from gumption.data.writing import check_writable
     from gumption.kg.rules.mining import mine_rules, write_mined
 
+    if out is not None:
+        check_writable(out)
     graph, name = open_graph(source)
     with graph:
         facts = graph.arrays(name or only_graph(graph, source))

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
-from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
-from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 from gumption.scripts.parts import check_parts, read_parts
 
@@ -52,11 +51,11 @@ class LinkPredictionRuns(Kind):
 
     def told(self, job: Job) -> str:
         """The MRR of the test facts."""
-        return f"test MRR {read_json(job.directory / FINAL)['test']['mrr']:.4f}"
+        return f"test MRR {read_sealed(job.directory / FINAL)['test']['mrr']:.4f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """The published figure, and all that each run has written, by its seed."""
-        found = {str(seed): read_json(run / FINAL) for seed, run in runs.items()}
+        found = {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}
         return {"published": condition.known, "target": condition.target, "runs": found}
 
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
@@ -131,7 +130,7 @@ def fit_and_rank(job: Job, progress: bool) -> None:
         "wall_s": round(wall, 1) if whole else None,
         "cpu_s": round(cpu, 1) if whole else None,
     }
-    write_json(job.directory / FINAL, final)
+    write_sealed(job.directory / FINAL, final)
 
 
 def markdown(results: Mapping[str, Any]) -> str:

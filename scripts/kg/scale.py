@@ -18,8 +18,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gumption.data.reading import read_json
-from gumption.data.writing import write_json
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 
 if TYPE_CHECKING:
@@ -118,15 +117,15 @@ class ScaleRuns(Kind):
 
     def run(self, job: Job, progress: bool) -> None:
         """Measure, by the "scale" of the settings."""
-        write_json(job.directory / FINAL, measure(job.settings["scale"]))
+        write_sealed(job.directory / FINAL, measure(job.settings["scale"]))
 
     def told(self, job: Job) -> str:
         """What a fact takes on disk."""
-        return f"{read_json(job.directory / FINAL)['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
+        return f"{read_sealed(job.directory / FINAL)['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """What was measured, and the rows of the calculation."""
-        measured = read_json(next(iter(runs.values())) / FINAL)
+        measured = read_sealed(next(iter(runs.values())) / FINAL)
         return {"measured": measured, "large": calculate(measured)}
 
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:

@@ -43,15 +43,14 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     """
     from gumption.kg import KnowledgeGraph
     from gumption.kg.places import is_address
-    from gumption.kg.store.files import file_format
-    from gumption.kg.store.stores import undone_if_new
+    from gumption.kg.store.folders import undone_if_new
 
+    check_place(place)
     file = Path(place)
     if is_address(place) or file.is_dir() or not file.suffix:
         with undone_if_new(file), KnowledgeGraph(place, update=update) as graph:
             yield graph
         return
-    file_format(file, write=True)
     if update is not None or not file.exists() or anew:
         graph = KnowledgeGraph(update=update)
     else:
@@ -112,17 +111,26 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
 
 
 def new_folder(out: Path) -> None:
-    """InputError where there is something already."""
+    """InputError where there is something already, or nothing can be written."""
     from gumption.data import InputError
+    from gumption.data.writing import check_writable
 
+    check_writable(out)
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder for the model")
 
 
 def check_place(place: str) -> None:
-    """InputError, before anything is worked out, for a file of a kind that no graph is written to."""
+    """InputError, before anything is worked out, for a place or a kind of file that no graph is written to."""
+    from gumption.data.writing import check_name, check_writable
     from gumption.kg.places import is_address
     from gumption.kg.store.files import file_format
 
-    if Path(place).suffix and not Path(place).is_dir() and not is_address(place):
+    if is_address(place):
+        return
+    check_name(Path(place))
+    if Path(place).is_dir():
+        return
+    check_writable(Path(place))
+    if Path(place).suffix:
         file_format(Path(place), write=True)

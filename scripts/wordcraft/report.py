@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,8 +45,10 @@ def row(condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
 
 def read_final(directory: Path) -> dict[str, Any]:
     """The final figures of a complete run; InputError where they are missing or without a success."""
-    final = read_json(directory / FINAL)
-    if not isinstance(final, dict) or final.get("test_success") is None:
+    from gumption.agents import run_folder
+
+    final = run_folder.read_final(directory)
+    if final.get("test_success") is None:
         raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
     return final
 
@@ -57,15 +58,10 @@ def read_curve(directory: Path) -> list[dict[str, float]]:
 
     A run that was resumed may tell a step twice; the last word counts.
     """
-    path = directory / "metrics.jsonl"
-    if not path.is_file():
-        return []
+    from gumption.agents.run_folder import read_metrics
+
     points: dict[int, float] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}: not valid JSON ({error})") from error
+    for record in read_metrics(directory):
         if record.get("test_success") is not None:
             points[int(record["step"])] = float(record["test_success"])
     return [{"step": step, "test_success": points[step]} for step in sorted(points)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.data.settings import Count, settings
-from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 
 from . import report
@@ -121,7 +121,7 @@ def run_job(job: Job, progress: bool) -> None:
             "oracle": baselines.oracle_success,
         }[job.method]
         final = measure(config, seed=job.seed)
-    write_json(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
+    write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
 
 def _trained(job: Job) -> Any:

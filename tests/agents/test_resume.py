@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 from gumption.agents import TrainConfig, train_impala
 from gumption.agents.impala import RunResult
+from gumption.agents.run_folder import read_final, read_metrics
 from gumption.data import InputError
 
 CLOCK = ("wall_s", "steps_per_s")
@@ -33,8 +34,7 @@ def content(run_dir: Path) -> dict[str, Any]:
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
     del meta["sha256"]  # of the time, too
-    lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
-    final = json.loads((run_dir / "final.json").read_text())
+    lines, final = read_metrics(run_dir), read_final(run_dir)
     for timed in (*lines, final, meta["progress"]):
         for name in CLOCK:
             timed.pop(name, None)

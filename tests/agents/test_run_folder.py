@@ -1,6 +1,8 @@
 """The folder of a run: who may write there, what is read from it, and how its world is found."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import torch
 from gumption.agents import evaluate
 from gumption.agents.run_folder import RunFolder, load_policy, read_metrics, world_of
 from gumption.data import InputError
-from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed
 from gumption.envs import worlds
 
 SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
@@ -100,12 +102,34 @@ def test_a_run_with_other_knowledge_is_not_gone_on_with(
     assert everything(folder.path) == before
 
 
+def test_what_a_killed_training_left_of_its_first_file_may_be_filled(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.00000000-1-00000000.part").write_text("{")
+    for resume in (False, True):
+        RunFolder(tmp_path / "run", SETTINGS).check(resume)
+
+
+def test_one_process_at_a_time_writes_a_run(folder: RunFolder) -> None:
+    code = (
+        "import sys\nfrom gumption.agents.run_folder import RunFolder\n"
+        "RunFolder(sys.argv[1], {'world': 'halma', 'seed': 3, 'sizes': [1, 2]}).begin({})"
+    )
+    command = [sys.executable, "-c", code, str(folder.path)]
+    before = everything(folder.path)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "run: another process is writing there; wait for it, or choose another name" in refused.stderr
+    assert everything(folder.path) == before
+    folder.release()
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert "was begun with other knowledge" in told
+
+
 # ---- what is in it
 
 
 def test_what_is_kept_is_read_again(folder: RunFolder) -> None:
-    assert read_json(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
-    assert read_json(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
+    assert read_sealed(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
+    assert read_sealed(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
     assert not folder.has_checkpoint
     folder.save({"w": torch.arange(3)}, {"kind": "mine/1", "step": 4})
     assert folder.has_checkpoint

@@ -1,13 +1,15 @@
 """Files and folders are whole or not there."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gumption.data import InputError
-from gumption.data.writing import present_folder, whole_file, whole_folder, write_json, write_text
+from gumption.data.writing import check_writable, present_folder, whole_file, whole_folder, write_json, write_text
 
 # A limit on the size of files stands for a disk that is full.
 FULL = """
@@ -82,3 +84,133 @@ def test_a_folder_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     with pytest.raises(InputError, match=r"cannot write .*folder.a.x: "), whole_folder(folder / "a" / "x"):
         pass
+
+
+# ---- names that nothing can be written to
+
+
+@pytest.mark.parametrize("write", [lambda path: write_text(path, "x"), lambda path: whole_folder(path).__enter__()])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("", "is a folder that is there already, and no name to write to; give a name"),
+        (".", "is a folder that is there already, and no name to write to"),
+        ("/", "is a folder that is there already, and no name to write to"),
+        ("deep/..", "is a folder that is there already, and no name to write to"),
+        ("nul\0", "holds a character that no name of a file can have; choose another name"),
+        ("lone\ud800", "holds a character that no name of a file can have; choose another name"),
+        ("n" * 256, "cannot write n*: File name too long"),
+        ("file/inside", "cannot write file/inside: Not a directory"),
+    ],
+)
+def test_a_name_that_is_none_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any, name: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("old")
+    for refused in (write, check_writable):
+        with pytest.raises(InputError, match=told):
+            refused(Path(name))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert Path("file").read_text() == "old"
+
+
+def test_the_longest_names_are_written(tmp_path: Path) -> None:
+    write_text(tmp_path / ("ö" * 127), "x")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_text_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot write .*file: '.ud800' in 'mud .ud800 earth' is no character"):
+        write_text(tmp_path / "file", "mud \ud800 earth")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    for refused in (check_writable, lambda path: write_text(path, "x")):
+        with pytest.raises(InputError, match=r"cannot write .*deep.file: "):
+            refused(tmp_path / "deep" / "file")
+
+
+def test_a_device_is_written_to_and_stays_one() -> None:
+    write_text(Path("/dev/null"), "x")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(InputError, match="cannot write /dev/full: No space left on device"):
+        write_text(Path("/dev/full"), "x")
+
+
+def test_a_folder_does_not_take_the_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(InputError, match=r"cannot write .*file: Not a directory"), whole_folder(tmp_path / "file"):
+        pass
+    assert (tmp_path / "file").read_text() == "old"
+
+
+# ---- several writers, and those that were killed
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from gumption.data.writing import whole_file, whole_folder
+path, make = Path(sys.argv[1]), {"file": whole_file, "folder": whole_folder}[sys.argv[2]]
+with make(path) as beside:
+    (beside / "part" if sys.argv[2] == "folder" else beside).write_text("half")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def begun(path: Path, kind: str) -> subprocess.Popen[str]:
+    """A process that is writing, and ends well when its input does."""
+    command = [sys.executable, "-c", WRITER, str(path), kind]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_of_a_living_one(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "here"
+    living, dead = begun(path, kind), begun(path, kind)
+    dead.kill()
+    dead.communicate()
+    others = [tmp_path / ".other.00000000-1-00000000.part", tmp_path / ".here.00000000-1-00000000.part"]
+    for other in others:  # of another name, and of another machine
+        other.touch()
+    assert len(list(tmp_path.glob(".here.*.part"))) == 3
+    if kind == "file":
+        write_text(path, "new")
+    else:
+        with whole_folder(path) as beside:
+            (beside / "new").touch()
+    assert len(list(tmp_path.glob(".here.*.part"))) == 2
+    assert all(other.exists() for other in others)
+    living.communicate()  # which writes last
+    assert living.returncode == 0
+    assert (path / "part" if kind == "folder" else path).read_text() == "half"
+    assert {each.name for each in tmp_path.iterdir()} == {"here", *(other.name for other in others)}
+
+
+MANY = """
+import sys
+from pathlib import Path
+from gumption.data.writing import whole_folder
+for _ in range(100):
+    with whole_folder(Path(sys.argv[1])) as beside:
+        for name in ("a", "b"):
+            (beside / name).write_text(sys.argv[2])
+"""
+
+
+def test_of_two_writers_of_a_folder_one_wins_and_none_is_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "here"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", MANY, path, who], stderr=subprocess.PIPE, text=True) for who in "xy"
+    ]
+    for writer in writers:
+        assert writer.communicate()[1] == ""
+    assert (path / "a").read_text() == (path / "b").read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["here"]

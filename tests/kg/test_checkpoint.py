@@ -138,7 +138,7 @@ def test_another_kind_is_refused(folder: Path, meta: object) -> None:
 )
 def test_a_damaged_file_is_refused(folder: Path, file: str, content: bytes) -> None:
     (folder / file).write_bytes(content)
-    with pytest.raises(InputError, match=r"model: the checkpoint is damaged .*; make it again"):
+    with pytest.raises(InputError, match=r"model: the checkpoint is damaged.*; make it again"):
         load_checkpoint(folder, "test/1")
 
 

@@ -302,8 +302,8 @@ def test_command_line_keeps_no_folder():
 def test_broken_files_of_a_run_are_named(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
     metrics = next((tmp_path / "there").glob("glove-1*/seed-0/metrics.jsonl"))
-    metrics.write_text(metrics.read_text() + "{half a li")
-    with pytest.raises(InputError, match=r"metrics\.jsonl:4: not valid JSON"):
+    metrics.write_text("{half a li\n" + metrics.read_text())
+    with pytest.raises(InputError, match=r"metrics\.jsonl:1: not valid JSON"):
         gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
     metrics.unlink()
     (metrics.parent / "final.json").write_text("{}")

@@ -17,7 +17,9 @@ from gumption.agents.halma.space_config import SpaceConfig
 from gumption.agents.halma.space_encoder import SpaceEncoder
 from gumption.agents.halma.space_pictures import segmentation
 from gumption.agents.halma.space_training import PRESETS, SpaceLearning, pretrain_space
+from gumption.agents.run_folder import read_metrics
 from gumption.data import InputError
+from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.envs.halma import Mazes, sample_mazes
 from gumption.envs.halma.visual import PanelPainter
 from gumption.kg.checkpoint import save_checkpoint
@@ -63,7 +65,7 @@ def run(mazes: Mazes, painter: PanelPainter, tmp_path_factory: pytest.TempPathFa
 
 
 def bits(run_dir: Path) -> dict[str, Any]:
-    lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+    lines = read_metrics(run_dir)
     for line in lines:
         del line["wall_s"], line["pictures_per_s"]
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
@@ -86,16 +88,17 @@ def test_a_run_holds_its_settings_metrics_checkpoint_and_pictures(run: Path, maz
 
 
 def test_the_loss_in_the_metrics_is_the_sum_of_its_terms(run: Path) -> None:
-    for text in (run / "metrics.jsonl").read_text().splitlines():
-        line = json.loads(text)
+    for line in read_metrics(run):
         terms = -line["log_likelihood"] + line["kl_foreground"] + line["kl_background"] + 1000 * line["boundary"]
         assert line["loss"] == pytest.approx(terms, rel=1e-4)
 
 
 def test_a_stop_and_a_resume_change_no_bit(run: Path, mazes: Mazes, painter: PanelPainter, tmp_path: Path) -> None:
     pretrain(mazes, painter, tmp_path / "twice", steps=2)
-    with (tmp_path / "twice" / "metrics.jsonl").open("a") as file:  # what a kill after the checkpoint would leave
-        file.write((run / "metrics.jsonl").read_text().splitlines()[2] + "\n")
+    path = tmp_path / "twice" / "metrics.jsonl"
+    _, seal = unsealed_lines(path.read_text(), path)
+    with path.open("a") as file:  # what a kill after the checkpoint would leave
+        file.write(sealed_lines([read_metrics(run)[2]], seal)[0])
     torch.rand(3)  # the state of the caller's generator is of no account
     pretrain(mazes, painter, tmp_path / "twice", resume=True)
     assert bits(tmp_path / "twice") == bits(run)

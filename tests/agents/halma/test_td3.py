@@ -19,6 +19,7 @@ from gumption.agents.halma.replay import Replay
 from gumption.agents.halma.runs import RunFolder, load_run
 from gumption.agents.halma.td3 import Learner, Training
 from gumption.agents.halma.train import train_td3
+from gumption.agents.run_folder import read_final, read_metrics
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.memory import Memory
@@ -46,7 +47,7 @@ def content(run_dir: Path) -> dict[str, object]:
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
     del meta["sha256"]  # of the time, too
-    final = json.loads((run_dir / "final.json").read_text())
+    final = read_final(run_dir)
     for part in (meta, final, *meta["lines"]):
         for name in ("wall_s", "steps_per_s", "seconds"):
             part.pop(name, None)
@@ -180,9 +181,8 @@ def test_a_run_keeps_what_it_was_and_what_it_met(kept):
     )
     one = memory.episode == 3
     assert (np.diff(memory.trial[one]) >= 0).all()
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert lines == kept.curve
-    assert json.loads((folder / "final.json").read_text()) == kept.final
+    assert read_metrics(folder) == kept.curve
+    assert read_final(folder) == kept.final
 
 
 def test_a_run_that_is_loaded_plays_like_the_one_that_was_trained(kept):

@@ -11,9 +11,10 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from gumption.agents import TrainConfig, evaluate, train_impala
 from gumption.agents.impala import RunResult
-from gumption.agents.run_folder import load_policy, read_metrics
+from gumption.agents.run_folder import load_policy, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_result
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed
 from gumption.envs.wordcraft import RecipeBook, make_split
 
 SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
@@ -67,7 +68,7 @@ def test_a_run_directory_tells_all_about_the_run(finished: RunResult, book: Reci
     assert manifest["seed"] == 0
     assert finished.policy is not None
     assert manifest["parameters"] == sum(p.numel() for p in finished.policy.network.parameters())
-    assert json.loads((folder / "final.json").read_text()) == finished.final
+    assert read_final(folder) == finished.final
     assert read_metrics(folder) == finished.curve
 
 
@@ -81,7 +82,7 @@ def test_tensorboard_shows_the_metrics(finished: RunResult) -> None:
 
 def test_a_run_directory_names_no_place_of_the_machine(finished: RunResult, book_file: Path, words_file: Path) -> None:
     assert finished.run_dir is not None
-    stored = json.loads((finished.run_dir / "config.json").read_text())
+    stored = read_sealed(finished.run_dir / "config.json")
     assert (stored["recipe_book"], stored["word_vectors"]) == ("small.tsv", "words.bin")
     for name, content in everything(finished.run_dir).items():
         for place in (finished.run_dir.parent, book_file.parent, words_file.parent, Path.home(), Path.cwd()):
@@ -90,7 +91,7 @@ def test_a_run_directory_names_no_place_of_the_machine(finished: RunResult, book
 
 def test_a_stored_config_is_the_config(finished: RunResult, where: dict[str, str]) -> None:
     assert finished.run_dir is not None
-    stored = json.loads((finished.run_dir / "config.json").read_text())
+    stored = read_sealed(finished.run_dir / "config.json")
     assert TrainConfig.from_json(stored, **where) == finished.config
     for spoiled in ({**stored, "colour": 1}, {k: v for k, v in stored.items() if k != "seed"}, [], 7):
         with pytest.raises(InputError, match="not the config of a run"):
@@ -236,7 +237,7 @@ def without_checkpoint(folder: Path) -> None:
 
 
 def of_another_network(folder: Path) -> None:
-    stored = json.loads((folder / "config.json").read_text())
+    stored = read_sealed(folder / "config.json")
     stored["overrides"] = [["encoder_size", 8], ["batch_size", 64]]
     (folder / "config.json").write_text(json.dumps(stored))
 

@@ -222,7 +222,7 @@ def test_another_schema_version_is_refused(folder, content) -> None:
 def test_a_changed_manifest_is_refused(folder) -> None:
     path = folder / "manifest.json"
     path.write_text(path.read_text().replace('"mazes": 4', '"mazes": 5', 1))
-    refused(folder, "manifest.json: its content does not match its sha256; it was changed, make it again")
+    refused(folder, "manifest.json: its content does not match its sha256, so it was changed; make it again")
 
 
 def test_a_changed_byte_is_refused(folder) -> None:

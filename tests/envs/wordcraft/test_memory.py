@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.wordcraft import Memory, WordCraftVectorEnv, add_memory, facts, memory_evidence, memory_facts
 from gumption.kg import KnowledgeGraph
@@ -81,7 +82,7 @@ def test_a_graph_can_be_asked_who_saw_what_how_often(lived) -> None:
         (lambda path: path.write_text("[1]"), "entities.json: no list of entities"),
         (lambda path: path.write_text('{"entities": [], "book": {"hash": "x"}}'), "not the entities of these records"),
         (
-            lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), "entities": ["mud"]})),
+            lambda path: path.write_text(json.dumps({**read_sealed(path), "entities": ["mud"]})),
             "not the entities of these records",
         ),
     ],

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from gumption.data import InputError
+from gumption.data.sealed import read_sealed
 from gumption.kg import Calibration, ComplEx, Vocabulary
 from gumption.kg.links.calibration import HIGHEST, LOWEST, Reliability, reliability
 from gumption.kg.links.predictor import LinkPredictor
@@ -197,10 +198,10 @@ def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fitted for a predictor with another vocabulary"):
         reliability(other, [("e00", "r0", "e01")], calibration=calibration)
     calibration.save(tmp_path, world)
-    content = json.loads((tmp_path / "calibration.json").read_text())
+    content = read_sealed(tmp_path / "calibration.json")
     for damage in ('{"kind"', "[]", json.dumps({**content, "kind": "other"}), json.dumps({**content, "object": {}})):
         (tmp_path / "calibration.json").write_text(damage)
-        with pytest.raises(InputError, match=r"calibration.json: the calibration is damaged .*; fit it again"):
+        with pytest.raises(InputError, match=r"calibration.json: .*; fit it again"):
             Calibration.load(tmp_path, world)
     (tmp_path / "calibration.json").write_text(json.dumps({**content, "vocabulary": "0"}))
     with pytest.raises(InputError, match="another vocabulary"):

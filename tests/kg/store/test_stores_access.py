@@ -270,3 +270,21 @@ def test_a_graph_in_memory_that_does_not_fit_its_process(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false" if os.path.exists("/bin/false") else "/usr/bin/false")
     with pytest.raises(InputError, match="the process that answers queries within a time-out could not read the graph"):
         graph.query("ASK { ?s ?p ?o }", timeout=5)
+
+
+def test_of_two_programs_that_make_a_graph_at_once_both_find_one(tmp_path):
+    code = (
+        "import sys, time\nfrom gumption.data import InputError\nfrom gumption.kg import KnowledgeGraph\n"
+        "for i in range(20):\n    try:\n        with KnowledgeGraph(f'{sys.argv[1]}/kg{i}') as graph:\n"
+        "            graph.add([(sys.argv[2], 'is', 'here')])\n"
+        "    except InputError as error:\n        assert 'in use' in str(error), error\n"
+    )
+    programs = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path, name], stderr=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    assert [program.communicate()[1] for program in programs] == ["", ""]
+    assert len(list(tmp_path.iterdir())) == 20
+    for folder in tmp_path.iterdir():
+        with KnowledgeGraph(folder) as graph:
+            assert {subject for subject, *_ in graph.triples()} <= {"a", "b"} != set()

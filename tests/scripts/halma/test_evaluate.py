@@ -14,6 +14,7 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.agents.halma.failures import MazeFailures
 from gumption.agents.halma.train import train_td3
+from gumption.data.sealed import read_sealed
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.split_files import make_splits, read_run
 from gumption.scripts import cli
@@ -131,7 +132,7 @@ def test_bad_calls(gumption, arguments, message):
 
 def test_a_damaged_run_is_told(gumption, tmp_path):
     config = tmp_path / "runs" / "one" / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"colour": "red"}))
+    config.write_text(json.dumps(read_sealed(config) | {"colour": "red"}))
     told = gumption("evaluate", "runs/one")
     assert (told.code, told.err) == (
         2,

@@ -149,8 +149,7 @@ def test_check_finds_nothing_or_says_what(gumption: Call, here: Path, run: Path)
     other = here / "runs" / "other"
     other.mkdir()
     (other / "memory").symlink_to(run / "memory")
-    lines = (run / "mazes.jsonl").read_text().splitlines(keepends=True)
-    (other / "mazes.jsonl").write_text("".join(reversed(lines)))
+    Mazes(reversed(list(Mazes.load(run / "mazes.jsonl")))).save(other / "mazes.jsonl")
     code, out, err = gumption(*check[:3], "runs/other", *check[4:])
     assert (code, out, err) == (1, "T: not the mazes that the run was trained on\n", "")
 
