@@ -76,12 +76,14 @@ def is_folder(place: str) -> bool:
     return os.sep in place or _part(Path(place), "train") is not None
 
 
-def rank_test(predictor: LinkPredictor, vocabulary: Vocabulary, ids: Mapping[str, np.ndarray]) -> Ranks:
-    """The ranks of the test facts, filtered by all three parts."""
+def rank_part(
+    predictor: LinkPredictor, vocabulary: Vocabulary, ids: Mapping[str, np.ndarray], part: str = "test"
+) -> Ranks:
+    """The ranks of the facts of one part, filtered by all three."""
     from gumption.kg import filtered_ranks
 
     known = [(vocabulary, rows) for rows in ids.values()]
-    return filtered_ranks(predictor, (vocabulary, ids["test"]), known, progress=True)
+    return filtered_ranks(predictor, (vocabulary, ids[part]), known, progress=True)
 
 
 def _part(folder: Path, part: str) -> Path | None:

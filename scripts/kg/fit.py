@@ -11,7 +11,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.scripts.own_options import refuse_foreign, was_typed
-from gumption.scripts.parts import rank_test
+from gumption.scripts.parts import rank_part
 
 from .output import count, print_table, side_rows, steps
 from .sources import new_folder
@@ -172,7 +172,7 @@ def _rank(facts: TrainingFacts, predictor: "LinkPredictor", name: str, seconds: 
     baseline = FrequencyBaseline(facts.vocabulary, facts.train)
     table = []
     for title, each, took in ((name, predictor, seconds), ("frequency", baseline, perf_counter() - started)):
-        columns, rows = side_rows(rank_test(each, facts.vocabulary, facts.parts))
+        columns, rows = side_rows(rank_part(each, facts.vocabulary, facts.parts))
         table += [(title, *row, "-" if took is None else f"{took:.1f}") for row in rows]
     print_table(["model", *columns, "seconds"], table)
     test = count(facts.parts["test"], "test fact")

@@ -111,19 +111,30 @@ def read_training_facts(
 def chosen_settings(context: typer.Context, file: Path | None, options: Mapping[str, Any]) -> TrainingSettings:
     """The settings of a file, and of the options where they were typed or the file does not have them.
 
-    :param file: a JSON object of names and values, such as best.json of `gumption kg tune`.
+    :raises InputError: as `read_settings`; a setting that is out of range.
+    """
+    from gumption.kg.links.training_settings import TrainingSettings
+
+    given = {} if file is None else read_settings(file)
+    typed = {name: value for name, value in options.items() if was_typed(context, name)}
+    return TrainingSettings(**{**options, **given, **typed})
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """A JSON object of names and values, such as best.json of `gumption kg tune`.
+
     :raises InputError: a file that is no such object, a setting that is unknown or out of range.
     """
     from gumption.kg.links.training_settings import TrainingSettings
 
-    given = {} if file is None else read_json(file, advice="write names and values of settings")
+    given = read_json(file, advice="write names and values of settings")
     if not isinstance(given, dict):
         raise InputError(f'{file}: expected an object of settings, such as {{"rank": 100}}')
     known = [one.name for one in fields(TrainingSettings)]
     if unknown := sorted(set(given).difference(known)):
         raise InputError(f"{file}: there is no setting {unknown[0]!r}{near(unknown[0], known)}")
-    typed = {name: value for name, value in options.items() if was_typed(context, name)}
     try:
-        return TrainingSettings(**{**options, **given, **typed})
+        TrainingSettings(**given)
     except TypeError as error:
         raise InputError(f"{file}: a setting is of the wrong kind ({error})") from None
+    return given
