@@ -10,7 +10,7 @@ from gumption.data.manifest import file_sha256
 from gumption.data.writing import whole_folder, write_json
 from gumption.scripts.parts import PARTS
 
-from . import huggingface
+from .huggingface import check_installed, write_dataset
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, Vocabulary
@@ -33,7 +33,7 @@ def write_parts(
     if form not in FORMATS:
         raise InputError(f"--format {form}: a data set is written as one of {', '.join(FORMATS)}")
     if form == "huggingface":
-        huggingface.check_installed()
+        check_installed()
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder")
     vocabulary, ids = graph.arrays(name)
@@ -42,7 +42,7 @@ def write_parts(
     said = graph.annotations(name)
     with whole_folder(out) as folder:
         if form == "huggingface":
-            files = huggingface.write_dataset(folder, name, vocabulary, parts, said)
+            files = write_dataset(folder, name, vocabulary, parts, said)
         else:
             files = _write_tables(folder, vocabulary, parts, {name: said} if said else {})
         manifest = {
