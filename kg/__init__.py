@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .links.nary_predictor import NaryPredictor
     from .links.predictors import load_predictor
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
+    from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
     from .links.regularizers import F2, N3, Regularizer
     from .rules.horn import read_rules
@@ -52,6 +53,7 @@ __all__ = [
     "export_pykeen",
     "fact_weights",
     "filtered_ranks",
+    "fit_pykeen",
     "import_atomic2020",
     "import_conceptnet",
     "import_wordnet",
@@ -84,6 +86,7 @@ _LAZY = {
     "export_pykeen": "links.pykeen_models",
     "fact_weights": "sources.weights",
     "filtered_ranks": "links.ranking",
+    "fit_pykeen": "links.pykeen_training",
     "import_atomic2020": "sources.atomic",
     "import_conceptnet": "sources.conceptnet",
     "import_wordnet": "sources.wordnet",

@@ -26,9 +26,14 @@ def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str,
     :raises InputError: one of them belongs to another kind.
     """
     for name, owner in owners.items():
-        source = context.get_parameter_source(name)
-        if owner != kind and source is not None and source.name == _TYPED:
+        if owner != kind and was_typed(context, name):
             raise InputError(f"--{name.replace('_', '-')} is for {owner}; {what} has no use for it")
+
+
+def was_typed(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was given on the command line, its default or not."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == _TYPED
 
 
 def with_options(command: Callable[..., None], owners: Mapping[str, type[Any]]) -> Callable[..., None]:

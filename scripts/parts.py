@@ -1,9 +1,11 @@
-"""The folder of a link-prediction data set: train.txt, valid.txt and test.txt, a fact a line, separated by tabs."""
+"""Data sets of link prediction: a folder of train, valid and test facts, or a name that PyKEEN knows."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 
@@ -11,15 +13,22 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gumption.kg import Vocabulary
+    from gumption.kg.links.predictor import LinkPredictor
+    from gumption.kg.links.ranking import Ranks
 
 PARTS = ("train", "valid", "test")
+ENDINGS = (".txt", ".tsv")
+FOLDER = "train.txt, valid.txt and test.txt (or .tsv), a fact a line, separated by tabs"
+_PYKEENS = {"train": "training", "valid": "validation", "test": "testing"}
 
 
-def check_parts(folder: Path, wanted: str = "train.txt, valid.txt and test.txt") -> None:
-    """InputError, which says what folder is wanted, where one of the files is missing."""
-    for part in PARTS:
-        if not (folder / f"{part}.txt").is_file():
-            raise InputError(f"{folder} has no {part}.txt: give the folder of {wanted}")
+def check_parts(folder: Path, wanted: str = FOLDER) -> dict[str, Path]:
+    """The file of each part; InputError, which says what folder is wanted, where one of the files is missing."""
+    found = {part: _part(folder, part) for part in PARTS}
+    for part, file in found.items():
+        if file is None:
+            raise InputError(f"{folder} has no {part}.txt or {part}.tsv: give the folder of {wanted}")
+    return {part: file for part, file in found.items() if file is not None}
 
 
 def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
@@ -27,11 +36,85 @@ def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:
 
     :raises InputError: a file that is missing or broken.
     """
+    return _read_files(check_parts(folder))
+
+
+def read_dataset(place: str) -> tuple[Vocabulary, dict[str, np.ndarray]]:
+    """What `read_parts` gives, of a folder, or of a data set that PyKEEN has by this name or downloads.
+
+    :raises InputError: a folder without one of the files; a name that PyKEEN does not know, or cannot download.
+    """
+    if is_folder(place):
+        return read_parts(Path(place))
+    from pykeen.datasets import dataset_resolver
+
+    from gumption.data.manifest import near
+    from gumption.kg.links.pykeen_training import quiet
+
+    name = dataset_resolver.normalize(place)
+    if name not in dataset_resolver.lookup_dict:
+        known = near(name, sorted(dataset_resolver.lookup_dict))
+        raise InputError(f"{place!r} is neither a folder of {FOLDER}, nor a data set of PyKEEN's{known}")
+    try:
+        with quiet():
+            dataset: Any = dataset_resolver.make(name)
+            factories = {part: getattr(dataset, name) for part, name in _PYKEENS.items()}
+    except (OSError, ImportError) as error:
+        raise InputError(
+            f"PyKEEN cannot get the data set {name} ({error}): give --dataset a folder of {FOLDER}"
+        ) from None
+    if None in factories.values():
+        raise InputError(f"the data set {name} has no validation facts: give --dataset a folder of {FOLDER}")
+    files = {part: Path(getattr(dataset, f"{theirs}_path", None) or os.devnull) for part, theirs in _PYKEENS.items()}
+    if all(file.is_file() and file.suffix in ENDINGS for file in files.values()):
+        return _read_files(files)  # PyKEEN leaves out the facts of entities that training lacks; WN18RR has 210
+    return _of_factories(factories)
+
+
+def is_folder(place: str) -> bool:
+    """Whether a data set is meant as a folder, not by its name."""
+    return os.sep in place or _part(Path(place), "train") is not None
+
+
+def rank_part(
+    predictor: LinkPredictor, vocabulary: Vocabulary, ids: Mapping[str, np.ndarray], part: str = "test"
+) -> Ranks:
+    """The ranks of the facts of one part, filtered by all three."""
+    from gumption.kg import filtered_ranks
+
+    known = [(vocabulary, rows) for rows in ids.values()]
+    return filtered_ranks(predictor, (vocabulary, ids[part]), known, progress=True)
+
+
+def _part(folder: Path, part: str) -> Path | None:
+    return next((file for ending in ENDINGS if (file := folder / f"{part}{ending}").is_file()), None)
+
+
+def _read_files(files: Mapping[str, Path]) -> tuple[Vocabulary, dict[str, np.ndarray]]:
     from gumption.kg import KnowledgeGraph
 
-    check_parts(folder)
     graph = KnowledgeGraph()
-    for part in PARTS:
-        graph.load_file(folder / f"{part}.txt", graph=part)
+    for part, file in files.items():
+        graph.load_file(file, graph=part)
     vocabulary, _ = graph.arrays()
-    return vocabulary, {part: vocabulary.triples_to_ids(sorted(graph.triples(graph=part))) for part in PARTS}
+    return vocabulary, {part: vocabulary.triples_to_ids(sorted(graph.triples(graph=part))) for part in files}
+
+
+def _of_factories(factories: Mapping[str, Any]) -> tuple[Vocabulary, dict[str, np.ndarray]]:
+    """Of PyKEEN's triples, whose ids are those of the training part's labels."""
+    import numpy as np
+
+    from gumption.kg import Vocabulary
+
+    train = factories["train"]
+    entities, relations = (
+        [labels[index] for index in range(len(labels))]
+        for labels in (train.entity_id_to_label, train.relation_id_to_label)
+    )
+    vocabulary = Vocabulary(sorted(entities), sorted(relations))
+    entity, relation = vocabulary.entity_ids(entities), vocabulary.relation_ids(relations)
+    ids = {}
+    for part, factory in factories.items():
+        theirs = factory.mapped_triples.numpy()
+        ids[part] = np.stack([entity[theirs[:, 0]], relation[theirs[:, 1]], entity[theirs[:, 2]]], axis=1)
+    return vocabulary, ids

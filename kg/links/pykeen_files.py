@@ -5,7 +5,8 @@ tensor's numbers. Unpickling calls whatever the file names. Here every name it m
 remembers what it was given, so nothing is called and nothing imported; `describe` then turns the records into JSON
 and named tensors, and `build` makes a model of those from classes of PyKEEN and torch.nn alone.
 
-What only training needs (the loss, regularisers, initialisers, constraints) is left out.
+What only training needs (the loss, regularisers, initialisers, constraints) is left out, and so are the entities'
+representations that graph networks keep from the last time they scored.
 """
 
 import importlib
@@ -26,7 +27,10 @@ from gumption.data.packed import Damaged, open_archive
 
 from .pickle_bounds import check_pickle, unfolded
 
-_TRAINING_ONLY = ("loss", "regularizer", "weight_regularizers", "initializer", "constrainer", "_random_seed")
+_LEFT_OUT = (
+    "loss", "regularizer", "weight_regularizers", "initializer", "constrainer", "_random_seed",
+    "enriched_embeddings", "enriched_representations",
+)  # fmt: skip
 # Functions that a representation may apply to its rows while it scores; nothing else is called by name.
 _FUNCTIONS = frozenset(
     {"torch.nn.functional.normalize", "pykeen.utils.complex_normalize", "pykeen.nn.quaternion.normalize"}
@@ -193,7 +197,7 @@ def describe(model: Record, tensors: dict[str, torch.Tensor], path: str = "") ->
     return {
         "class": model.origin,
         "attributes": {
-            name: None if name.endswith(_TRAINING_ONLY) else _plain(value, here + name)
+            name: None if name.endswith(_LEFT_OUT) else _plain(value, here + name)
             for name, value in state.items()
             if name not in own
         },
@@ -201,7 +205,7 @@ def describe(model: Record, tensors: dict[str, torch.Tensor], path: str = "") ->
         "buffers": names["_buffers"],
         "absent": names["none"],
         "modules": {
-            name: None if child is None or name.endswith(_TRAINING_ONLY) else describe(child, tensors, here + name)
+            name: None if child is None or name.endswith(_LEFT_OUT) else describe(child, tensors, here + name)
             for name, child in _pairs(state["_modules"])
         },
     }

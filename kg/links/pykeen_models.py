@@ -9,7 +9,7 @@ import io
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -41,9 +41,16 @@ class PyKEENPredictor(LinkPredictor):
     the objects of the inverse relation.
 
     :ivar model: in evaluation mode; its N entities and R relations (inverse ones not counted) are the vocabulary's.
+    :ivar origin: how it was trained, as plain JSON, where `fit_pykeen` trained it; else empty.
     """
 
-    def __init__(self, model: "Model", vocabulary: Vocabulary, device: str | torch.device | None = None) -> None:
+    def __init__(
+        self,
+        model: "Model",
+        vocabulary: Vocabulary,
+        device: str | torch.device | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> None:
         """
         :param device: where to score, None for where the model is.
         :raises InputError: a vocabulary of another size than the model's.
@@ -54,6 +61,7 @@ class PyKEENPredictor(LinkPredictor):
                 f"the model has {sizes[0]} entities and {sizes[1]} relations, its labels are {vocabulary!r}"
             )
         self.vocabulary = vocabulary
+        self.origin = origin or {}
         if device is not None:
             model = model.to(device)
         self.model = model.eval()
@@ -94,17 +102,25 @@ class PyKEENPredictor(LinkPredictor):
         """
         import pykeen.version
 
-        pickled = io.BytesIO()
-        torch.save(self.model, pickled)
-        tensors: dict[str, torch.Tensor] = {}
-        structure = describe(read_pickled_model(pickled), tensors)
+        structure, tensors = self.structure()
         meta = {
             "kind": KIND,
             "pykeen": pykeen.version.VERSION,
             "model": structure,
             "vocabulary": self.vocabulary.to_json(),
+            "origin": self.origin,
         }
         save_checkpoint(directory, tensors, meta)
+
+    def structure(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """What the model is made of as JSON, and its tensors by path.
+
+        :raises InputError: a model with parts that are neither PyKEEN's nor data.
+        """
+        pickled = io.BytesIO()
+        torch.save(self.model, pickled)
+        tensors: dict[str, torch.Tensor] = {}
+        return describe(read_pickled_model(pickled), tensors), tensors
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "PyKEENPredictor":
@@ -113,9 +129,8 @@ class PyKEENPredictor(LinkPredictor):
         :raises InputError: where it is missing, damaged or of another kind, or holds NaN.
         """
         tensors, meta = load_checkpoint(directory, KIND)
-        return cls(
-            _build(meta["model"], tensors, directory), Vocabulary.from_json(meta["vocabulary"]), pick_device(device)
-        )
+        model, vocabulary = _build(meta["model"], tensors, directory), Vocabulary.from_json(meta["vocabulary"])
+        return cls(model, vocabulary, pick_device(device), meta.get("origin"))
 
 
 def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENPredictor:
@@ -210,11 +225,16 @@ class _LargestArray(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        inputs = {id(each.untyped_storage()) for each in args if isinstance(each, torch.Tensor)}
+        inputs = {id(each.untyped_storage()) for each in args if _dense(each)}
         for each in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(each, torch.Tensor) and id(each.untyped_storage()) not in inputs:
+            if _dense(each) and id(each.untyped_storage()) not in inputs:
                 self.bytes = max(self.bytes, each.untyped_storage().nbytes())
         return result
+
+
+def _dense(value: Any) -> TypeGuard[torch.Tensor]:
+    """Whether it is a tensor with a storage; R-GCN's sparse ones have none."""
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
 def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, serve, store
+from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, serve, store, tune
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -13,6 +13,7 @@ app.add_typer(build.app, name="build")
 app.add_typer(store.app)
 app.add_typer(serve.app)
 app.add_typer(fit.app)
+app.add_typer(tune.app)
 app.add_typer(predict.app)
 app.add_typer(pykeen_bridge.app)
 app.add_typer(external.app)

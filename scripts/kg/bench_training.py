@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from statistics import mean, median, variance
-from time import process_time
 from typing import Any
 
 import numpy as np
 import torch
 
-from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
-from gumption.kg.links.complex_training import ComplExTraining
+from gumption.kg import Vocabulary, evaluate_ranking
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.vocabulary import Triple
 from gumption.scripts.measurement import BenchSettings, Measurement
+from gumption.scripts.parts import read_dataset
 
-from .pykeen_peer import frozen_garbage, shipped_facts, train_pykeen
+from .pykeen_peer import frozen_garbage, train_pykeen
+from .timed_training import train_timed
 
 RANK, BATCH_SIZE, EPOCHS = 100, 256, 30
 LEARNING_RATES, N3_WEIGHTS = (0.1, 0.2, 0.4), (1e-2, 2e-2, 5e-2)  # tried for both
@@ -72,8 +72,8 @@ class Trained:
 def fact_sets() -> Iterator[FactSets]:
     """UMLS and Kinships, as PyKEEN ships them."""
     for name in ("UMLS", "Kinships"):
-        parts = shipped_facts(name)
-        yield FactSets(name, parts["train"], parts["test"], parts["valid"])
+        vocabulary, ids = read_dataset(name)
+        yield FactSets(name, *(vocabulary.ids_to_triples(ids[part]) for part in ("train", "test", "valid")))
 
 
 @contextmanager
@@ -184,18 +184,13 @@ def train_ours(
     reciprocal: bool = True,
     precision: str = "float32",
 ) -> Trained:
-    """The model that ComplEx.fit gives on the CPU; its epochs are timed here one by one."""
+    """The model that ComplEx.fit gives on the CPU, and its epochs' seconds."""
     told = TrainingSettings(
         rank=RANK, epochs=epochs, batch_size=BATCH_SIZE, learning_rate=choice.learning_rate, n3=choice.n3 or 0.0,
         reciprocal=reciprocal, weighting=choice.weighting, precision=precision, seed=seed,
     )  # fmt: skip
-    training = ComplExTraining(ids, len(vocabulary.entities), len(vocabulary.relations), told, torch.device("cpu"))
-    seconds = []
-    for _ in range(epochs):
-        started = process_time()
-        training.run_epoch()
-        seconds.append(process_time() - started)
-    return Trained(ComplEx(vocabulary, origin=None, **training.tensors()), seconds[1:])
+    model, seconds = train_timed(vocabulary, ids, told)
+    return Trained(model, seconds[1:])
 
 
 def _named(tries: dict[Choice, float]) -> dict[str, float]:

@@ -1,40 +1,75 @@
-"""`gumption kg fit`: train a link predictor on a graph."""
+"""`gumption kg fit`: train a link predictor on a graph, or on a data set, whose test facts it then ranks."""
 
 import shutil
+from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import count
-from .sources import Source, new_folder, only_graph, open_graph, read_facts
+from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
+from gumption.data.writing import check_writable
+from gumption.scripts.apps import App
+from gumption.scripts.own_options import refuse_foreign, was_typed
+from gumption.scripts.parts import rank_part
 
-app = typer.Typer()
+from .output import count, print_table, side_rows, steps
+from .sources import new_folder
+from .training_facts import (
+    DataSet,
+    Known,
+    OptionalSource,
+    TrainingInput,
+    Valid,
+    check_source,
+    chosen_settings,
+    read_training_facts,
+)
+
+if TYPE_CHECKING:
+    from gumption.kg import ComplEx, PyKEENPredictor
+    from gumption.kg.links.predictor import LinkPredictor
+    from gumption.kg.links.training_settings import TrainingSettings
+
+app = App()
+
+OURS = "complex"
+_OURS_ALONE = (
+    "n3", "reciprocal", "relation_weight", "weighting", "words", "word_mode", "precision", "settings", "resume",
+)  # fmt: skip
 
 
 @app.command(
     epilog="Examples: gumption kg fit runs/kg.nq#wordcraft/train --out runs/complex; "
+    "gumption kg fit --dataset umls --model rotate --out runs/rotate; "
     "torchrun --nproc-per-node 2 -m gumption.scripts.cli kg fit runs/kg.nq#wordcraft/train --out runs/complex"
 )
 def fit(
-    source: Source,
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="A new folder for the model.")],
-    rank: Annotated[int, typer.Option(help="Complex dimensions of an embedding.")] = 128,
-    epochs: Annotated[int, typer.Option(help="Passes over the facts.")] = 50,
-    batch_size: Annotated[int, typer.Option(help="Queries in a batch.")] = 512,
-    learning_rate: Annotated[float, typer.Option(help="Step size of Adagrad.")] = 0.1,
-    n3: Annotated[float, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
-    reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
-    relation_weight: Annotated[float, typer.Option(help="Weight of predicting the relation beside the entity.")] = 0.0,
-    weighting: Annotated[str, typer.Option(help="What weighs the same: each fact, or each query.")] = "fact",
-    valid: Annotated[str | None, typer.Option(help="Facts to stop by, GRAPH or GRAPH#NAME; the best is kept.")] = None,
-    valid_every: Annotated[int, typer.Option(help="Epochs between two looks at --valid.")] = 10,
-    patience: Annotated[int | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
-    known: Annotated[
-        list[str] | None,
-        typer.Option(help="True facts to leave out besides when --valid is ranked, GRAPH or GRAPH#NAME. Repeatable."),
+    source: OptionalSource = None,
+    dataset: DataSet = None,
+    model: Annotated[str, typer.Option(help="complex is our own; else a model of PyKEEN's, such as rotate.")] = OURS,
+    settings: Annotated[
+        Path | None, typer.Option(help="JSON of settings, as best.json of `kg tune`; options typed beside it win.")
     ] = None,
+    rank: Annotated[Size, typer.Option(help="Complex dimensions of an embedding.")] = 128,
+    epochs: Annotated[Count, typer.Option(help="Passes over the facts.")] = 50,
+    batch_size: Annotated[Count, typer.Option(help="Queries in a batch.")] = 512,
+    learning_rate: Annotated[Positive, typer.Option(help="Step size of Adagrad.")] = 0.1,
+    n3: Annotated[NonNegative, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
+    reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
+    relation_weight: Annotated[
+        NonNegative, typer.Option(help="Weight of predicting the relation beside the entity.")
+    ] = 0.0,
+    weighting: Annotated[str, typer.Option(help="What weighs the same: each fact, or each query.")] = "fact",
+    valid: Valid = None,
+    valid_every: Annotated[Count, typer.Option(help="Epochs between two looks at the validation facts.")] = 10,
+    patience: Annotated[Count | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
+    known: Known = None,
     entities: Annotated[
         list[str] | None, typer.Option(help="GRAPH whose labels it shall know too, such as test facts. Repeatable.")
     ] = None,
@@ -43,46 +78,69 @@ def fit(
     ] = None,
     word_mode: Annotated[str, typer.Option(help="add the word's projection, or gate it.")] = "add",
     precision: Annotated[str, typer.Option(help="float32, tf32 or bfloat16.")] = "float32",
-    seed: Annotated[int, typer.Option(help="Seed of the first embeddings and the batches.")] = 0,
+    seed: Annotated[Seed, typer.Option(help="Seed of the first embeddings and the batches.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped fit into this folder was.")] = False,
 ) -> None:
-    """Fit the link predictor ComplEx on one named graph. Without #NAME it is the only one, recipe nodes apart.
+    """Fit a link predictor on one named graph, or on a data set. Without #NAME it is the only one, recipe nodes apart.
+
+    A data set is trained on its train part and looked at by its valid part; then the test facts are ranked, filtered by
+    all three, beside a baseline that counts how often each entity answers a relation.
 
     The state of the training is kept in a folder beside --out, OUT.training, until the model is complete: after a kill
     the same command with --resume goes on from there, until there are --epochs in all.
-    torchrun spreads the entities over processes and machines.
+    torchrun spreads the entities over processes and machines. A model of PyKEEN's is trained by PyKEEN's loops, in one
+    process and without --resume; --rank, --batch-size and --learning-rate (of Adam) are PyKEEN's own where not given.
     """
-    from gumption.data import InputError
-    from gumption.data.writing import check_writable
-    from gumption.kg.links.training_settings import TrainingSettings
-
-    settings: dict[str, Any] = {
-        "rank": rank, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-        "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting,
-        "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision, "seed": seed,
-    }  # fmt: skip
-    TrainingSettings(**settings)  # refuses bad values before anything is read
-    if known and valid is None:
-        raise InputError("--known is left out when --valid is ranked: give --valid, too")
+    check_source(context, source, dataset)
+    kind = OURS if model.lower() == OURS else model
+    refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
+    chosen = chosen_settings(
+        context,
+        settings,
+        {
+            "rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
+            "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting,
+            "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision,
+            "seed": seed, "epochs": epochs,
+        },
+    )  # fmt: skip
     check_writable(out)
-    state = out.with_name(f"{out.name}.training")
     if resume and (out / "checkpoint.json").is_file():
-        _tell_complete(out, epochs, state)
+        complete = _complete(out, chosen.epochs)
+        if dataset is not None:
+            _rank(read_training_facts(source, dataset), complete, kind, None)
         return
     new_folder(out)
-    if state.exists() and not resume:
+    if (state := _state(out)).exists() and not resume:
         raise InputError(f"{state} is the state of a fit that was stopped: give --resume, or remove it")
-    graph, name = open_graph(source)
-    with graph:
-        name = name or only_graph(graph, source)
-        vocabulary, ids = graph.arrays(name)
-    facts = vocabulary.ids_to_triples(ids)
-    held_out = None if valid is None else read_facts(valid, only=True)
-    true = [fact for place in known or () for fact in read_facts(place, only=False)]
-    others = [fact for place in entities or () for fact in read_facts(place, only=False)]
-    vocabulary = vocabulary.extended([*(held_out or ()), *others])
+    facts = read_training_facts(source, dataset, valid, known, entities)
+    if kind == OURS:
+        predictor, seconds = _fit_ours(facts, out, chosen, device, words)
+    else:
+        own = {name for name in ("rank", "batch_size", "learning_rate") if was_typed(context, name)}
+        predictor, seconds = _fit_pykeen(facts, model, chosen, own, device)
+    if predictor is None:  # another process has the model
+        return
+    predictor.save(out)
+    if _state(out).exists():
+        shutil.rmtree(_state(out), ignore_errors=True)
+    history = predictor.origin["history"]
+    looks = [row["valid_mrr"] for row in history if "valid_mrr" in row]
+    print(
+        f"fitted on {facts.name}: {count(facts.train, 'fact')}, {len(facts.vocabulary.entities)} entities, "
+        f"{history[-1]['epoch']} epochs in {seconds:.1f} s, loss {history[-1]['loss']:.4f}"
+        + (f", best valid MRR {max(looks):.4f}" if looks else "")
+        + f"; written to {out}"
+    )
+    if dataset is not None:
+        _rank(facts, predictor, kind, seconds)
 
+
+def _fit_ours(
+    facts: TrainingInput, out: Path, settings: "TrainingSettings", device: str, words: str | None
+) -> "tuple[ComplEx | None, float]":
+    """Our ComplEx, None in all processes of torchrun but the first, and the seconds of the training."""
     from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
     from gumption.kg.links.entity_slice import processes
 
@@ -90,26 +148,50 @@ def fit(
     started = perf_counter()
     with processes(device) as (where, first):
         model = ComplEx.fit(
-            facts, vocabulary=vocabulary, device=where, checkpoint=state, progress=first, valid=held_out, known=true,
-            words=vectors, **settings,
+            (facts.vocabulary, facts.train), device=where, checkpoint=_state(out), progress=first, valid=facts.valid,
+            known=facts.known, words=vectors, **asdict(settings),
         )  # fmt: skip
-    if not first:
-        return
-    model.save(out)
-    shutil.rmtree(state, ignore_errors=True)
-    last = model.origin["history"][-1]
-    looks = [row["valid_mrr"] for row in model.origin["history"] if "valid_mrr" in row]
-    print(
-        f"fitted on {name}: {count(facts, 'fact')}, {len(vocabulary.entities)} entities, {last['epoch']} epochs in "
-        f"{perf_counter() - started:.1f} s, loss {last['loss']:.4f}"
-        + (f", best valid MRR {max(looks):.4f}" if looks else "")
-        + f"; written to {out}"
-    )
+    return model if first else None, perf_counter() - started
 
 
-def _tell_complete(out: Path, epochs: int, state: Path) -> None:
+def _fit_pykeen(
+    facts: TrainingInput, model: str, settings: "TrainingSettings", own: Collection[str], device: str
+) -> "tuple[PyKEENPredictor, float]":
+    """A model of PyKEEN's, and the seconds of the training; `own` are the settings that are not left to PyKEEN."""
+    from gumption.kg import fit_pykeen
+
+    started = perf_counter()
+    with steps(settings.epochs, f"fitting {model}") as progress:
+        predictor = fit_pykeen(
+            (facts.vocabulary, facts.train), model, epochs=settings.epochs, valid=facts.valid, known=facts.known,
+            valid_every=settings.valid_every, patience=settings.patience, seed=settings.seed, device=device,
+            progress=progress, **{name: getattr(settings, name) for name in own},
+        )  # fmt: skip
+    return predictor, perf_counter() - started
+
+
+def _rank(facts: TrainingInput, predictor: "LinkPredictor", name: str, seconds: float | None) -> None:
+    """Print the figures of the test facts, and those of the baseline below them."""
+    from gumption.kg.links.frequency import FrequencyBaseline
+
+    started = perf_counter()
+    baseline = FrequencyBaseline(facts.vocabulary, facts.train)
+    table = []
+    for title, each, took in ((name, predictor, seconds), ("frequency", baseline, perf_counter() - started)):
+        columns, rows = side_rows(rank_part(each, facts.vocabulary, facts.parts))
+        table += [(title, *row, "-" if took is None else f"{took:.1f}") for row in rows]
+    print_table(["model", *columns, "seconds"], table)
+    test = count(facts.parts["test"], "test fact")
+    print(f"{test}, filtered by train, valid and test; frequency is how often an entity answers a relation in train")
+
+
+def _state(out: Path) -> Path:
+    """Where the state of a training is kept."""
+    return out.with_name(f"{out.name}.training")
+
+
+def _complete(out: Path, epochs: int) -> "ComplEx":
     """Say that a fit has nothing left to do, and remove what a kill at its very end left of its state."""
-    from gumption.data import InputError
     from gumption.kg import ComplEx
 
     model = ComplEx.load(out, device="cpu")
@@ -118,6 +200,7 @@ def _tell_complete(out: Path, epochs: int, state: Path) -> None:
         raise InputError(
             f"{out} is complete with --epochs {asked}, and its state is not kept: fit {epochs} into a new folder"
         )
-    if state.exists():
-        shutil.rmtree(state)
+    if _state(out).exists():
+        shutil.rmtree(_state(out), ignore_errors=True)
     print(f"{out} is complete: {model.origin['history'][-1]['epoch']} epochs")
+    return model

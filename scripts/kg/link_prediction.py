@@ -16,12 +16,12 @@ from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
-from gumption.scripts.parts import check_parts, read_parts
+from gumption.scripts.parts import check_parts, rank_part, read_parts
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_PLACES = ("facts", "device", "seed")  # settings of a run that `ComplEx.fit` is not told as they are
+PLACES = ("facts", "device", "seed")  # settings of a run that `ComplEx.fit` is not told as they are
 
 
 @settings
@@ -104,9 +104,8 @@ EXPERIMENTS = {
 def fit_and_rank(job: Job, progress: bool) -> None:
     """Train and rank one run; its final.json is the last thing written."""
     from gumption.kg import ComplEx
-    from gumption.kg.links.ranking import filtered_ranks
 
-    settings = {name: value for name, value in job.settings.items() if name not in _PLACES}
+    settings = {name: value for name, value in job.settings.items() if name not in PLACES}
     folder, device = Path(job.settings["facts"]), job.settings["device"]
     vocabulary, ids = read_parts(folder)
     state = job.directory / "training"
@@ -119,7 +118,7 @@ def fit_and_rank(job: Job, progress: bool) -> None:
     )  # fmt: skip
     wall, cpu = perf_counter() - wall, process_time() - cpu
     model.save(job.directory / "model")
-    ranks = filtered_ranks(model, (vocabulary, ids["test"]), known=[(vocabulary, part) for part in ids.values()])
+    ranks = rank_part(model, vocabulary, ids)
     final = {
         "facts": {part: len(rows) for part, rows in ids.items()},
         "facts_sha256": model.origin["facts"],
@@ -145,7 +144,7 @@ def markdown(results: Mapping[str, Any]) -> str:
             f"| {name} | {one['facts']} | {one['mrr']:.3f} | {one['hits@10']:.3f} |"
             for name, one in first["by_relation"].items()
         ]
-        told = ", ".join(f"{name} {value}" for name, value in row["settings"].items() if name not in _PLACES)
+        told = ", ".join(f"{name} {value}" for name, value in row["settings"].items() if name not in PLACES)
         lines += ["", f"Settings: {told}. Facts sha256 {first['facts_sha256'][:12]}.", ""]
     lines += [f"Published: {results['expected']}", "", f"Command: `{results['command']}`", ""]
     lines.append(

@@ -8,7 +8,7 @@ import typer
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
 
-from .output import Json, count, print_json, print_table
+from .output import Json, count, print_json, print_table, side_rows
 from .sources import read_facts
 
 if TYPE_CHECKING:
@@ -122,14 +122,19 @@ def evaluate(
 
     budget = None if memory is None else memory << 20
     ranks = filtered_ranks(predictor, facts, known=others, memory=budget, progress=True)
-    overall, sides, relations = ranks.figures(), ranks.by_side(), ranks.by_relation()
+    overall, relations = ranks.figures(), ranks.by_relation()
     if as_json:
         print_json(
-            {"facts": len(ranks.facts), "skipped": skipped, **overall, "by_side": sides, "by_relation": relations}
+            {
+                "facts": len(ranks.facts),
+                "skipped": skipped,
+                **overall,
+                "by_side": ranks.by_side(),
+                "by_relation": relations,
+            }
         )
         return
-    parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
-    print_table(["asked for", *overall], [(name, *_decimals(part, overall)) for name, part in parts.items()])
+    print_table(*side_rows(ranks))
     rows = [(name, int(part["facts"]), *_decimals(part, overall)) for name, part in relations.items()]
     print_table(["relation", "facts", *overall], rows)
     print(count(ranks.facts, "test fact") + _left_out(skipped))

@@ -6,14 +6,11 @@ Only the bench imports this module: importing it imports PyKEEN.
 from __future__ import annotations
 
 import gc
-import logging
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
@@ -35,6 +32,9 @@ from pykeen.training import LCWATrainingLoop, SymmetricLCWATrainingLoop
 from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
+from gumption.kg.links.pykeen_training import quiet
+
+Look = Callable[[int, float, PyKEENPredictor], None]
 INIT_SCALE = 1e-3  # that of our ComplEx
 EVALUATION_BATCH = 32  # PyKEEN's own choice on a CPU
 
@@ -59,6 +59,7 @@ def train_pykeen(
     n3: float | None = None,
     symmetric: bool = False,
     clock: Callable[[], float] = process_time,
+    look: Look | None = None,
 ) -> PeerRun:
     """Train PyKEEN's ComplEx on the CPU with cross entropy and Adagrad.
 
@@ -67,8 +68,11 @@ def train_pykeen(
     :param batch_size: distinct (subject, relation) pairs in a step, inverse relations included; facts if `symmetric`.
     :param n3: weight of the nuclear 3-norm, together with our initialisation N(0, 1e-3); None leaves both to PyKEEN,
         which draws from N(0, 1) and regularises with a 2-norm.
+    :param look: told each epoch, its seconds and the model as it is then; what it does is not timed. The first epoch's
+        seconds have those of setting up.
     :param symmetric: with both softmaxes for each fact (SymmetricLCWATrainingLoop), without inverse relations.
     """
+    ends = _Ends(clock, vocabulary, look)
     factory = _factory(vocabulary, ids, create_inverse_triples=not symmetric)
     chosen: dict[str, Any] = {}
     if n3 is not None:
@@ -79,36 +83,21 @@ def train_pykeen(
             "regularizer": PowerSumRegularizer,
             "regularizer_kwargs": {"p": 3.0, "dim": -1, "normalize": False, "weight": n3},
         }
-    with _quiet():
+    with quiet():
         model = pykeen.models.ComplEx(
             triples_factory=factory, embedding_dim=rank, loss="crossentropy", random_seed=seed, **chosen
         )
         kind = SymmetricLCWATrainingLoop if symmetric else LCWATrainingLoop
         optimizer = torch.optim.Adagrad(model.parameters(), lr=learning_rate)
         loop = kind(model=model, triples_factory=factory, optimizer=optimizer)
-        ends = _Ends(clock)
         with frozen_garbage():
             loop.train(factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=ends)
-    return PeerRun(PyKEENPredictor(model, vocabulary), [end - start for start, end in pairwise(ends.times)])
-
-
-def shipped_facts(name: str) -> dict[str, list[tuple[str, str, str]]]:
-    """The facts "train", "valid" and "test" of a data set in PyKEEN's package: UMLS, Kinships or Nations."""
-    from pykeen.datasets import get_dataset
-
-    with _quiet():
-        dataset: Any = get_dataset(dataset=name)
-    parts = {"train": dataset.training, "valid": dataset.validation, "test": dataset.testing}
-    labels = dataset.training.entity_id_to_label, dataset.training.relation_id_to_label
-    return {
-        part: [(labels[0][s], labels[1][p], labels[0][o]) for s, p, o in factory.mapped_triples.tolist()]
-        for part, factory in parts.items()
-    }
+    return PeerRun(PyKEENPredictor(model, vocabulary), ends.seconds[1:])
 
 
 def random_pykeen(vocabulary: Vocabulary, ids: np.ndarray, rank: int, seed: int = 0) -> pykeen.models.ComplEx:
     """PyKEEN's ComplEx, not trained."""
-    with _quiet():
+    with quiet():
         return pykeen.models.ComplEx(
             triples_factory=_factory(vocabulary, ids), embedding_dim=rank, random_seed=seed
         ).eval()
@@ -137,7 +126,7 @@ class OurScores(pykeen.models.ComplEx):
 
 def pykeen_mrr(model: pykeen.models.ComplEx, test: np.ndarray, others: Sequence[np.ndarray]) -> float:
     """The filtered, realistic MRR of both sides by PyKEEN's evaluator; (n, 3) int64 ids."""
-    with _quiet():
+    with quiet():
         result = RankBasedEvaluator(filtered=True).evaluate(
             model=model,
             mapped_triples=torch.from_numpy(test),
@@ -165,15 +154,19 @@ def frozen_garbage() -> Iterator[None]:
 
 
 class _Ends(TrainingCallback):
-    """Notes when each epoch ends."""
+    """Notes what each epoch takes, and looks at the model between them."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], vocabulary: Vocabulary, look: Look | None) -> None:
         super().__init__()
-        self.clock = clock
-        self.times: list[float] = []
+        self.clock, self.vocabulary, self.look = clock, vocabulary, look
+        self.seconds: list[float] = []
+        self.started = clock()
 
     def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
-        self.times.append(self.clock())
+        self.seconds.append(self.clock() - self.started)
+        if self.look is not None:
+            self.look(epoch, self.seconds[-1], PyKEENPredictor(self.model, self.vocabulary))
+        self.started = self.clock()
 
 
 def _factory(vocabulary: Vocabulary, ids: np.ndarray, create_inverse_triples: bool = False) -> CoreTriplesFactory:
@@ -183,16 +176,3 @@ def _factory(vocabulary: Vocabulary, ids: np.ndarray, create_inverse_triples: bo
         num_relations=len(vocabulary.relations),
         create_inverse_triples=create_inverse_triples,
     )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what PyKEEN says about pinned memory and batch sizes on a CPU."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

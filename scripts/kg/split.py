@@ -1,4 +1,4 @@
-"""A graph's facts as the folder of a link-prediction data set: train.txt, valid.txt, test.txt and manifest.json."""
+"""A graph's facts as the folder of a link-prediction data set: a file for each part, and manifest.json."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,34 +10,41 @@ from gumption.data.manifest import file_sha256
 from gumption.data.writing import whole_folder, write_json
 from gumption.scripts.parts import PARTS
 
+from .huggingface import check_installed, write_dataset
+
 if TYPE_CHECKING:
-    from gumption.kg import KnowledgeGraph
+    from gumption.kg import KnowledgeGraph, Vocabulary
 
 MANIFEST = "manifest.json"
+FORMATS = ("tsv", "huggingface")
 
 
-def write_parts(graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int) -> dict[str, Any]:
+def write_parts(
+    graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int, form: str = "tsv"
+) -> dict[str, Any]:
     """Split the facts of one named graph at random and write them; every entity and relation is in the training part.
 
     :param shares: of valid and test.
+    :param form: "tsv", train.txt and so on as PyKEEN reads them; "huggingface", Parquet files with a card.
     :returns: the manifest.
-    :raises InputError: shares that leave nothing for training or cannot be had, or a folder that is there.
+    :raises InputError: shares that leave nothing for training or cannot be had, or a folder that is there; an unknown
+        form, or a package for it that is not installed.
     """
-    from gumption.kg.store.files import write_facts
-
+    if form not in FORMATS:
+        raise InputError(f"--format {form}: a data set is written as one of {', '.join(FORMATS)}")
+    if form == "huggingface":
+        check_installed()
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder")
     vocabulary, ids = graph.arrays(name)
-    labels = (*vocabulary.entities, *vocabulary.relations)
-    if (odd := next((x for x in labels if x.startswith('"') and x.count('"') % 2), None)) is not None:
-        problem = "begins with a quotation mark that nothing closes, and readers of such files would join lines"
-        raise InputError(f"the label {odd!r} {problem}: export to a file instead")
     rows = split(ids, shares, seed)
-    about = {name: said} if (said := graph.annotations(name)) else {}
+    parts = {part: ids[rows[part]] for part in PARTS}
+    said = graph.annotations(name)
     with whole_folder(out) as folder:
-        for part in PARTS:
-            facts = vocabulary.ids_to_triples(ids[rows[part]])
-            write_facts(folder / f"{part}.txt", {"default": facts}, about)
+        if form == "huggingface":
+            files = write_dataset(folder, name, vocabulary, parts, said)
+        else:
+            files = _write_tables(folder, vocabulary, parts, {name: said} if said else {})
         manifest = {
             "graph": name,
             "content_hash": graph.content_hash(name),
@@ -46,10 +53,26 @@ def write_parts(graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str,
             "shares": shares,
             "seed": seed,
             "facts": {part: len(rows[part]) for part in PARTS},
-            "sha256": {f"{part}.txt": file_sha256(folder / f"{part}.txt") for part in PARTS},
+            "sha256": {file: file_sha256(folder / file) for file in files},
         }
         write_json(folder / MANIFEST, manifest)
     return manifest
+
+
+def _write_tables(
+    folder: Path, vocabulary: "Vocabulary", parts: dict[str, np.ndarray], about: dict[str, dict[str, str]]
+) -> list[str]:
+    """Write the .txt file of each part; InputError for a label that their readers would misread."""
+    from gumption.kg.store.files import write_facts
+
+    labels = (*vocabulary.entities, *vocabulary.relations)
+    if (odd := next((x for x in labels if x.startswith('"') and x.count('"') % 2), None)) is not None:
+        problem = "begins with a quotation mark that nothing closes, and readers of such files would join lines"
+        raise InputError(f"the label {odd!r} {problem}: export to a file instead, or with --format huggingface")
+    files = {part: f"{part}.txt" for part in PARTS}
+    for part, file in files.items():
+        write_facts(folder / file, {"default": vocabulary.ids_to_triples(parts[part])}, about)
+    return list(files.values())
 
 
 def split(ids: np.ndarray, shares: dict[str, float], seed: int) -> dict[str, np.ndarray]:

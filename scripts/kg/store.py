@@ -93,23 +93,28 @@ def query(
 def export(
     source: Source,
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
-    valid_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of valid.txt; 0.1.")] = None,
-    test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of test.txt; 0.1.")] = None,
+    valid_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")] = None,
+    test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the test part; 0.1.")] = None,
     seed: Annotated[Seed | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Of a data set: tsv, or huggingface (Parquet with a card); tsv.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.
 
     Where --out has no ending, one named graph is split at random into train.txt, valid.txt and test.txt, as PyKEEN and
-    others read them. Every entity and relation is in train.txt; manifest.json has shares, seed, counts and hashes.
+    others read them, or with --format huggingface into Parquet files that datasets.load_dataset reads. Every entity and
+    relation is in the training part; manifest.json has shares, seed, counts and hashes.
     """
     from gumption.data import InputError
 
     if not out.suffix:
-        _export_parts(source, out, valid_ratio, test_ratio, seed, as_json)
+        _export_parts(source, out, valid_ratio, test_ratio, seed, form or "tsv", as_json)
         return
-    if (valid_ratio, test_ratio, seed) != (None, None, None):
-        raise InputError(f"{out}: --valid-ratio, --test-ratio and --seed are for a folder, a name without an ending")
+    if (valid_ratio, test_ratio, seed, form) != (None, None, None, None):
+        options = "--valid-ratio, --test-ratio, --seed and --format"
+        raise InputError(f"{out}: {options} are for a folder, a name without an ending")
     graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):
@@ -195,14 +200,14 @@ def content_hash(source: Source) -> None:
 
 
 def _export_parts(
-    source: str, out: Path, valid: float | None, test: float | None, seed: int | None, as_json: bool
+    source: str, out: Path, valid: float | None, test: float | None, seed: int | None, form: str, as_json: bool
 ) -> None:
     from .split import write_parts
 
     shares = {"valid": 0.1 if valid is None else valid, "test": 0.1 if test is None else test}
     graph, name = open_graph(source)
     with graph, working(f"writing {out}"):
-        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0)
+        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0, form)
     if as_json:
         print_json(manifest)
         return

@@ -94,7 +94,7 @@ def test_what_is_missing_is_told(
     assert "tiny has no 'huge'; it has small, large" in capsys.readouterr().err
     (facts / "valid.txt").unlink()
     assert run(monkeypatch, "tiny", "--facts", facts) == 2
-    assert "has no valid.txt: give the folder of the data set with --facts" in capsys.readouterr().err
+    assert "has no valid.txt or valid.tsv: give the folder of the data set with --facts" in capsys.readouterr().err
 
 
 def test_every_setting_is_one_that_fit_takes() -> None:

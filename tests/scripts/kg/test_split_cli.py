@@ -61,7 +61,7 @@ def test_data_sets_that_cannot_be_made(gumption, tmp_path):
         ("set", ("--test-ratio", "nan"), "shares are at least 0 and below 1 in all"),
         ("set", ("--valid-ratio", "0.6", "--test-ratio", "0.5"), "shares are at least 0 and below 1 in all"),
         ("set", ("--seed", "-1"), "a seed at least 0"),
-        ("x.nq", ("--seed", "1"), "--valid-ratio, --test-ratio and --seed are for a folder"),
+        ("x.nq", ("--seed", "1"), "--valid-ratio, --test-ratio, --seed and --format are for a folder"),
     ):
         code, _, err = gumption("export", "kg.nq", "--out", out, *options)
         assert code == 2

@@ -1,0 +1,214 @@
+"""Models of PyKEEN trained by PyKEEN's own loops, as link predictors of this project.
+
+Every model that learns from triples alone can be trained. A model whose own loss is a binary cross entropy is trained
+on all entities for each (subject, relation), with inverse relations, as ConvE and TuckER were in their papers (LCWA);
+the others are trained with sampled negatives (sLCWA).
+"""
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from pykeen.losses import BCEAfterSigmoidLoss, BCEWithLogitsLoss
+from pykeen.models import LiteralModel, model_resolver
+from pykeen.stoppers import Stopper
+from pykeen.training import LCWATrainingLoop, SLCWATrainingLoop
+from pykeen.training.callbacks import TrainingCallback
+from pykeen.training.training_loop import NonFiniteLossError, NoTrainingBatchError
+from pykeen.triples import TriplesFactory
+
+from gumption.data import InputError
+from gumption.data.manifest import near
+from gumption.data.provenance import versions
+from gumption.kg.checkpoint import pick_device
+from gumption.kg.vocabulary import Vocabulary
+
+from .fact_ids import Facts, is_pair, to_ids
+from .pykeen_models import PyKEENPredictor
+from .ranking import evaluate_ranking
+from .training_settings import TrainingSettings
+
+# Models that need inverse relations, and what they are told besides. NodePiece's own aggregation is a function, which a
+# checkpoint without pickles cannot hold; "mlp" is that of its paper.
+_NEED_INVERSE: dict[str, dict[str, Any]] = {"compgcn": {}, "nodepiece": {"aggregation": "mlp"}}
+
+
+def trainable_models() -> list[str]:
+    """The names of PyKEEN's models that `fit_pykeen` trains, sorted."""
+    return sorted(name for name in model_resolver.lookup_dict if _refusal(name) is None)
+
+
+def fit_pykeen(
+    facts: Facts,
+    model: str,
+    *,
+    vocabulary: Vocabulary | None = None,
+    epochs: int = 50,
+    rank: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    valid: Facts | None = None,
+    known: Facts = (),
+    valid_every: int = 10,
+    patience: int | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Callable[[int, str], None] | None = None,
+) -> PyKEENPredictor:
+    """Train a model of PyKEEN's with Adam. What is None is PyKEEN's own choice for the model.
+
+    :param model: its name in any case: "rotate", "TuckER", ...; `trainable_models` lists them.
+    :param vocabulary: the labels to learn, where they are more than those of the facts.
+    :param rank: the embedding dimension.
+    :param batch_size: facts in a step; distinct (subject, relation) pairs where all entities are scored for each.
+    :param valid: facts whose MRR is taken every `valid_every` epochs and after the last; the best parameters are kept.
+    :param known: other true facts, left out when `valid` is ranked, as those trained on are.
+    :param patience: stop after so many looks at `valid` without a better MRR; None never stops.
+    :param progress: told each epoch that is done, with its loss and MRR in words.
+    :raises InputError: a model that is not there or cannot be trained on triples, a setting out of range, no facts, a
+        loss that is no longer finite.
+    """
+    name = _known_name(model)
+    given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
+    told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
+    if vocabulary is None:
+        facts = facts if is_pair(facts) else list(facts)
+        vocabulary = facts[0] if is_pair(facts) else Vocabulary.from_triples(facts)
+    ids = to_ids(vocabulary, facts)
+    if not len(ids):
+        raise InputError("there are no facts to learn from")
+
+    all_entities = issubclass(model_resolver.lookup(name).loss_default, (BCEAfterSigmoidLoss, BCEWithLogitsLoss))
+    inverse = all_entities or name in _NEED_INVERSE
+    factory = TriplesFactory(
+        torch.from_numpy(ids),
+        {label: index for index, label in enumerate(vocabulary.entities)},
+        {label: index for index, label in enumerate(vocabulary.relations)},
+        create_inverse_triples=inverse,
+    )
+    with quiet():
+        chosen = {**_NEED_INVERSE.get(name, {}), **({} if rank is None else {"embedding_dim": rank})}
+        made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
+        predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
+        predictor.structure()  # refuses what could not be kept before it is trained
+        rate = {} if learning_rate is None else {"lr": learning_rate}
+        kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
+        optimizer = torch.optim.Adam(made.get_grad_params(), **rate)
+        loop = kind(model=made, triples_factory=factory, optimizer=optimizer)
+        history, looks = _History(progress), None
+        if valid is not None:
+            true = [(vocabulary, ids), (vocabulary, to_ids(vocabulary, known, skip=True)), valid]
+            looks = _Looks(predictor, valid, true, history.rows, valid_every, epochs, patience)
+        try:
+            loop.train(
+                factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=history, stopper=looks
+            )
+        except NoTrainingBatchError:
+            raise InputError(
+                f"{name} is trained on whole batches only, and these facts do not fill one: lower the batch size"
+            ) from None
+        except NonFiniteLossError:
+            raise InputError(f"the loss of {name} is no longer a finite number: lower the learning rate") from None
+        except RuntimeError as error:  # a rank that the model's layers cannot have, no memory
+            raise InputError(f"PyKEEN cannot train {name} so: {error}") from None
+    if looks is not None:
+        made.load_state_dict(looks.best)
+    predictor.origin = {
+        "model": name,
+        "loop": "LCWA" if all_entities else "sLCWA",
+        "inverse_relations": inverse,
+        "settings": {"epochs": epochs, "valid_every": valid_every, "seed": seed, **told},
+        "history": history.rows,
+        "versions": versions(),
+    }
+    return predictor
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without what PyKEEN says about pinned memory, batch sizes, seeds and facts that its loaders leave out."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+class _History(TrainingCallback):
+    """Keeps the loss of each epoch, and tells of the epoch before once the look at it is over."""
+
+    def __init__(self, progress: Callable[[int, str], None] | None) -> None:
+        super().__init__()
+        self.rows: list[dict[str, float]] = []
+        self.progress = progress
+
+    def post_epoch(self, epoch: int, epoch_loss: float, **kwargs: Any) -> None:
+        self.rows.append({"epoch": epoch, "loss": float(epoch_loss)})
+        if self.progress is not None:
+            looks = [row["valid_mrr"] for row in self.rows if "valid_mrr" in row]
+            self.progress(epoch, f"loss {epoch_loss:.4f}" + (f", valid MRR {looks[-1]:.4f}" if looks else ""))
+
+
+class _Looks(Stopper):
+    """Ranks validation facts every so many epochs, keeps the best parameters, and stops when patience is at its end."""
+
+    def __init__(
+        self,
+        predictor: PyKEENPredictor,
+        valid: Facts,
+        true: list[Facts],
+        rows: list[dict[str, float]],
+        every: int,
+        last: int,
+        patience: int | None,
+    ) -> None:
+        super().__init__()
+        self.predictor, self.valid, self.true, self.rows = predictor, valid, true, rows
+        self.every, self.last, self.patience = every, last, patience
+        self.best: Mapping[str, torch.Tensor] = {}
+        self.best_mrr, self.stale = -1.0, 0
+
+    def should_evaluate(self, epoch: int) -> bool:
+        return epoch % self.every == 0 or epoch == self.last
+
+    def should_stop(self, epoch: int) -> bool:
+        mrr = evaluate_ranking(self.predictor, self.valid, self.true)["mrr"]
+        self.predictor.model.post_parameter_update()  # graph networks keep representations, made without gradients here
+        self.rows[-1]["valid_mrr"] = mrr
+        self.stale += 1
+        if mrr > self.best_mrr:
+            self.best_mrr, self.stale = mrr, 0
+            self.best = {name: tensor.clone() for name, tensor in self.predictor.model.state_dict().items()}
+        return self.patience is not None and self.stale >= self.patience
+
+    def get_summary_dict(self) -> Mapping[str, Any]:
+        return {}
+
+
+def _known_name(model: str) -> str:
+    """The model's name as PyKEEN's table has it; InputError where it is unknown or cannot be trained on triples."""
+    name = model_resolver.normalize(model)
+    if name not in model_resolver.lookup_dict:
+        raise InputError(f"PyKEEN has no model {model!r}{near(name, trainable_models())}")
+    if (reason := _refusal(name)) is not None:
+        raise InputError(f"{name} cannot be trained on a graph: {reason}")
+    return name
+
+
+def _refusal(name: str) -> str | None:
+    """Why a model cannot be trained on triples alone, None where it can."""
+    kind = model_resolver.lookup_dict[name]
+    if issubclass(kind, LiteralModel):
+        return "it needs numbers about each entity beside the facts"
+    if name.startswith("inductive"):
+        return "it needs a second graph, of entities that the first one does not have"
+    if "embedding_dim" not in model_resolver.signature(kind).parameters:
+        return "it has no embeddings to train"
+    return None

@@ -1,0 +1,214 @@
+"""`gumption kg tune`: search for settings of ComplEx by the MRR of validation facts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, Size
+from gumption.data.writing import check_writable, write_json, write_text
+from gumption.scripts.apps import App
+
+from .output import print_table
+from .training_facts import (
+    DataSet,
+    Known,
+    OptionalSource,
+    TrainingInput,
+    Valid,
+    check_source,
+    read_training_facts,
+)
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+app = App()
+
+STUDY, BEST, TRIALS, TRAINING = "study.db", "best.json", "trials.csv", "training"
+BATCH_SIZES = (64, 128, 256, 512, 1024)
+RELATION_WEIGHTS = (0.0, 0.0625, 0.25, 1.0)
+SHOWN = 10
+_SEEDS = 1_000_003  # more than the trials of a search: no two searches share a sampler's seed
+
+
+@dataclass(frozen=True)
+class Search:
+    """What makes a search this one: the same search goes on in its folder.
+
+    :ivar facts: hash of what is learned and looked at.
+    :ivar ranks: those to try.
+    """
+
+    facts: str
+    ranks: tuple[int, ...]
+    epochs: int
+    valid_every: int
+    patience: int
+    seed: int
+
+    def space(self) -> dict[str, BaseDistribution]:
+        """What is searched through; one value of a setting is no choice."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+        return {
+            "rank": CategoricalDistribution(self.ranks),
+            "learning_rate": FloatDistribution(0.01, 1.0, log=True),
+            "n3": FloatDistribution(1e-4, 0.5, log=True),
+            "batch_size": CategoricalDistribution(BATCH_SIZES),
+            "relation_weight": CategoricalDistribution(RELATION_WEIGHTS),
+        }
+
+    def settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """All settings of a trial that drew these, as `gumption kg fit --settings` reads them."""
+        fixed = ("epochs", "valid_every", "patience", "seed")
+        return {name: params[name] for name in self.space()} | {name: getattr(self, name) for name in fixed}
+
+
+@app.command(epilog="Example: gumption kg tune --dataset umls --trials 30 --out runs/umls-settings")
+def tune(
+    context: typer.Context,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the search; the same command goes on with one that was stopped.")
+    ],
+    source: OptionalSource = None,
+    dataset: DataSet = None,
+    trials: Annotated[Count, typer.Option(help="Settings to try, in all.")] = 30,
+    rank: Annotated[list[Size] | None, typer.Option(help="A rank to try. Repeatable.  (default: 128)")] = None,
+    valid: Valid = None,
+    known: Known = None,
+    epochs: Annotated[Count, typer.Option(help="Passes over the facts, at most.")] = 100,
+    valid_every: Annotated[Count, typer.Option(help="Epochs between two looks at the validation facts.")] = 5,
+    patience: Annotated[Count, typer.Option(help="Stop a trial after so many looks without a better MRR.")] = 3,
+    seed: Annotated[Seed, typer.Option(help="Seed of the search and of every training.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Search for settings of ComplEx: rank, learning rate, N3, batch size and the weight of predicting relations.
+
+    Each trial trains on the training facts and counts by its best MRR of the validation facts; test facts are not
+    looked at. The next settings are drawn by a Tree-structured Parzen Estimator. --out gets best.json (for `gumption kg
+    fit --settings`), trials.csv, and study.db, which optuna reads. With one seed, searches agree to the bit on a CPU.
+    """
+    from gumption.kg.links.training_settings import TrainingSettings
+
+    check_source(context, source, dataset)
+    if source is not None and valid is None:
+        raise InputError("settings are chosen by validation facts: give --valid")
+    ranks = tuple(dict.fromkeys(rank or [TrainingSettings().rank]))
+    check_writable(out)
+    if out.exists() and not (out / STUDY).is_file():
+        raise InputError(f"{out} exists and holds no search: choose another folder")
+    facts = read_training_facts(source, dataset, valid, known)
+    search = Search(facts.hash(), ranks, epochs, valid_every, patience, seed)
+    study = _study(out, search)
+    done = _complete(study)
+    if done:
+        print(f"{len(done)} trials are complete")
+        _write(search, done, out)
+    while len(done) < trials:
+        told = _try_next(study, search, facts, out, device, len(done))
+        done = _complete(study)
+        print(f"trial {len(done)} of {trials}: {told}", flush=True)
+        _write(search, done, out)
+    _show(done, out)
+
+
+def _study(out: Path, search: Search) -> Study:
+    """The search in the folder, a new one where there is none; InputError where another one is there."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    out.mkdir(parents=True, exist_ok=True)
+    storage = f"sqlite:///{(out / STUDY).absolute()}"
+    study = optuna.create_study(storage=storage, study_name="complex", direction="maximize", load_if_exists=True)
+    for name, value in asdict(search).items():
+        wanted = list(value) if isinstance(value, tuple) else value
+        before = study.user_attrs.get(name, wanted)
+        if before != wanted:
+            raise InputError(f"{out} holds a search with other {name} ({before}, not {wanted}): choose another folder")
+        study.set_user_attr(name, wanted)
+    for trial in study.get_trials(states=[optuna.trial.TrialState.RUNNING]):  # a kill stopped it; it is drawn again
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    return study
+
+
+def _complete(study: Study) -> list[FrozenTrial]:
+    from optuna.trial import TrialState
+
+    return study.get_trials(states=[TrialState.COMPLETE])
+
+
+def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, device: str, number: int) -> str:
+    """Draw settings, train with them and keep the MRR; what came of it, in words.
+
+    :param number: how many trials are complete. The sampler's seed is made of it, not of what an interrupted search
+        drew before, so that a search that was stopped goes on as it would have.
+    """
+    from optuna.samplers import TPESampler
+
+    from gumption.kg import ComplEx
+
+    state = out / f"{TRAINING}-{number}"
+    for other in set(out.glob(f"{TRAINING}-*")).difference([state]):  # a kill left it after its trial was complete
+        shutil.rmtree(other)
+    study.sampler = TPESampler(seed=search.seed * _SEEDS + number)
+    trial = study.ask(search.space())
+    started = perf_counter()
+    model = ComplEx.fit(
+        (facts.vocabulary, facts.train), valid=facts.valid, known=facts.known, device=device, progress=True,
+        checkpoint=state, **search.settings(trial.params),
+    )  # fmt: skip
+    looks = {row["epoch"]: row["valid_mrr"] for row in model.origin["history"] if "valid_mrr" in row}
+    epoch = max(looks, key=looks.__getitem__)
+    trial.set_user_attr("epoch", epoch)
+    study.tell(trial, looks[epoch])
+    shutil.rmtree(state)
+    return (
+        f"{_words(trial.params)}: valid MRR {looks[epoch]:.4f} at epoch {epoch}, best {study.best_value:.4f}; "
+        f"{perf_counter() - started:.1f} s"
+    )
+
+
+def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
+    """best.json and trials.csv of the trials that are complete."""
+    write_json(out / BEST, search.settings(_best(done).params))
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["trial", "valid_mrr", "epoch", *search.space()])
+    for number, trial in enumerate(done, start=1):
+        writer.writerow(
+            [number, trial.value, trial.user_attrs["epoch"], *(trial.params[one] for one in search.space())]
+        )
+    write_text(out / TRIALS, table.getvalue())
+
+
+def _show(done: list[FrozenTrial], out: Path) -> None:
+    """The best trials."""
+    ordered = sorted(enumerate(done, start=1), key=lambda one: -_mrr(one[1]))[:SHOWN]
+    rows = [(number, f"{_mrr(one):.4f}", one.user_attrs["epoch"], _words(one.params)) for number, one in ordered]
+    print_table(["trial", "valid MRR", "epoch", "settings"], rows)
+    print(f"gumption kg fit --settings {out / BEST} trains with the best; all trials are in {out / TRIALS}")
+
+
+def _best(done: list[FrozenTrial]) -> FrozenTrial:
+    return max(done, key=_mrr)
+
+
+def _mrr(trial: FrozenTrial) -> float:
+    assert trial.value is not None
+    return trial.value
+
+
+def _words(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in params.items())
