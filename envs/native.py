@@ -316,9 +316,11 @@ def _checked_reset(seed: Any, options: Any) -> tuple[int | None, dict[str, Any]]
     """The arguments of a reset, checked."""
     if seed is not None:
         seed = check("seed", seed, Seed)
-    if not isinstance(options, Mapping | None):
+    if options is None:
+        return seed, {}
+    if not isinstance(options, Mapping):
         raise InputError(f"options is {shown(options)}; it is a dict of reset options or None")
-    return seed, dict(options or {})
+    return seed, dict(options)
 
 
 def check_batch(num_envs: int, render_mode: str | None) -> None:
