@@ -125,13 +125,14 @@ _CANDIDATE = np.dtype([("code", "i8"), ("turned", "?"), ("head", "i8"), ("suppor
 
 
 class _Mining:
-    """The matrices of a graph of N entities and R relations, 2R with those turned round, and the rules that it obeys."""
+    """The matrices of a graph of N entities and R relations, one for each direction, and the rules that it obeys."""
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, thresholds: _Thresholds) -> None:
         self.entities, self.labels = len(vocabulary.entities), vocabulary.relations
         self.relations, self.thresholds = len(self.labels), thresholds
         self.stated = StatedPairs(self.entities, self.relations, ids)
         self._matrices = [self._matrix(oriented) for oriented in range(2 * self.relations)]
+        self._atoms: dict[tuple[int, str, str], Atom] = {}
         self._anchors = [self._anchor(head) for head in range(self.relations)]
 
     def _matrix(self, oriented: int) -> Any:
@@ -210,16 +211,18 @@ class _Mining:
         return (self._reverse(second), self._reverse(first)) if turned else (first, second)
 
     def _rule(self, head: int, chain: bool, first: int, second: int) -> Rule:
-        def atom(oriented: int, a: str, b: str) -> Atom:
-            if oriented < self.relations:
-                return Atom(self.labels[oriented], a, b)
-            return Atom(self.labels[oriented - self.relations], b, a)
-
         if chain:
-            body = (atom(first, "x", "z"), atom(second, "z", "y"))
+            body = (self._atom(first, "x", "z"), self._atom(second, "z", "y"))
         else:
-            body = tuple(atom(each, "x", "y") for each in dict.fromkeys((first, second)))
-        return Rule(Atom(self.labels[head], "x", "y"), body)
+            body = tuple(self._atom(each, "x", "y") for each in dict.fromkeys((first, second)))
+        return Rule(self._atom(head, "x", "y"), body)
+
+    def _atom(self, oriented: int, a: str, b: str) -> Atom:
+        """An oriented relation with its variables: one object for all rules, of which there may be very many."""
+        if (oriented, a, b) not in self._atoms:
+            turned, relation = divmod(oriented, self.relations)
+            self._atoms[oriented, a, b] = Atom(self.labels[relation], *((b, a) if turned else (a, b)))
+        return self._atoms[oriented, a, b]
 
     def _counts(self, chain: bool, first: int, second: int, support: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The pairs of a body with each entity as x, and as y. None if they are too many for rules of that support."""

@@ -30,7 +30,7 @@ class Shape:
 
 
 FB15K_237 = Shape(14_541, 237, 310_116, derived=0.2)
-FB15K = Shape(14_951, 1_345, 592_213, derived=0.8)
+FB15K = Shape(14_951, 1_345, 592_213, derived=0.5)
 
 
 def mining_rows(settings: BenchSettings) -> Iterator[Measurement]:
@@ -70,11 +70,12 @@ def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:
     skews = rng.uniform(1, 4, TYPES)  # of the types: how unevenly facts mention their entities
     skews[1] = 7
     parts: list[np.ndarray] = []
+    others: list[np.ndarray] = []  # that are not derived
     for size in rng.permutation(sizes).tolist():
         keys = np.empty(0, dtype=np.int64)
-        if parts and rng.random() < shape.derived:
-            pairs = _derived(parts, rng)
-            keys = _distinct(pairs, shape.entities, rng)[: size * 3 // 4]
+        derived = bool(others) and rng.random() < shape.derived
+        if derived:
+            keys = _distinct(_derived(others, rng), shape.entities, rng)[: size * 3 // 4]
         spread = size
         while len(keys) < size:
             types = _types(np.diff(bounds), size, rng)
@@ -82,6 +83,7 @@ def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:
             keys = np.concatenate([keys, np.setdiff1d(_distinct(pairs, shape.entities, rng), keys)])[:size]
             spread *= 2
         parts.append(np.stack(np.divmod(keys, shape.entities), axis=1))
+        others += [] if derived else parts[-1:]
     kinds = np.repeat(np.arange(shape.relations), [len(part) for part in parts])
     pairs = np.concatenate(parts)
     ids = rng.permutation(np.stack([pairs[:, 0], kinds, pairs[:, 1]], axis=1))
@@ -119,7 +121,7 @@ def _drawn(
 
 
 def _derived(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """The pairs of an earlier relation, of its inverse, or of two earlier relations one after the other."""
+    """The pairs of a relation, of its inverse, or of two relations one after the other."""
     source = parts[rng.integers(len(parts))]
     how = rng.integers(3)
     if how < 2:
