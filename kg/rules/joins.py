@@ -78,19 +78,29 @@ def partners(values: np.ndarray, sets: Sequence[Pairs], backward: bool) -> Itera
             found.append((run, starts, np.searchsorted(run, (values + 1) * pairs.size) - starts))
     if not found:
         return
-    total = np.cumsum(sum(counts for *_, counts in found))
-    # Cut where the produced rows pass a multiple of ROWS; one value with more than that is a piece of its own.
-    cuts = np.unique(np.searchsorted(total, np.arange(ROWS, total[-1] + ROWS, ROWS)))
-    start = 0
-    for end in [*np.minimum(cuts + 1, len(values)).tolist(), len(values)]:
+    for part in pieces(sum(counts for *_, counts in found), ROWS):
         for run, starts, counts in found:
-            many = counts[start:end]
-            if many.any():
-                rows = np.repeat(np.arange(start, end), many)
-                first = starts[start:end] - (np.cumsum(many) - many)
-                places = np.arange(len(rows)) + np.repeat(first, many)
-                yield Extension(rows, run[places] % sets[0].size)
+            if counts[part].any():
+                rows, places = ranges(starts[part], counts[part])
+                yield Extension(rows + part.start, run[places] % sets[0].size)
+
+
+def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
+    """Slices of (n,) rows one after the other. The costs in each sum to about `most`, or to what its last row costs."""
+    if not len(costs):
+        return
+    total = np.cumsum(costs)
+    cuts = np.searchsorted(total, np.arange(most, total[-1], most)) + 1
+    start = 0
+    for end in np.unique([*cuts, len(costs)]).tolist():
+        yield slice(start, end)
         start = end
+
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For (n,) ranges of counts[i] numbers from starts[i] on: the index i of each number, and the numbers."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return rows, np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
 def swapped(keys: np.ndarray, size: int) -> np.ndarray:

@@ -5,8 +5,8 @@ knowledge bases", WWW 2013. Found are all closed rules with one or two atoms in 
 
     r(x, y) <= b(x, y)                  r(x, y) <= b(x, z) & c(z, y)            r(x, y) <= b(x, y) & c(x, y)
 
-with each body atom in either direction. AMIE refines rules one by one; here a relation is a sparse 0/1 matrix, and one
-product of two of them counts a chain for all heads at once, exactly.
+with each body atom in either direction. AMIE refines rules one by one. Here `supports` counts all bodies of a head at
+once; then the pairs of each body with enough support are counted, for all its heads, as a product of sparse matrices.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,8 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
 
 from .horn import Atom, Rule, rule_to_json
-from .joins import distinct
+from .joins import pieces
+from .supports import Bodies, StatedPairs
 
 PATHS = 1 << 24  # of one piece of a product: bounds its memory to some hundred megabytes
 
@@ -69,15 +70,6 @@ class MinedRule:
         return {**rule_to_json(self.rule), "figures": self.figures()}
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """Of one body, for each head h: how often both hold; how often the body does; how often something is known of h."""
-
-    support: np.ndarray
-    body: int
-    known: np.ndarray
-
-
 def write_mined(path: str | PathLike[str], mined: Sequence[MinedRule]) -> None:
     """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete."""
     write_json(Path(path), {"rules": [each.to_json() for each in mined]})
@@ -99,7 +91,7 @@ def mine_rules(
     4.1: a longer rule has to say more than a shorter one).
 
     :param facts: a graph, of which `graph` names the part (None: the union), or what its `arrays` gives.
-    :param progress: called with how many bodies are done, and of how many.
+    :param progress: called with how many steps are done, and of how many.
     :raises InputError: no facts; a threshold out of its range; an unknown graph.
     """
     if min_support < 1:
@@ -114,140 +106,139 @@ def mine_rules(
     vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else facts
     if not len(ids):
         raise InputError("there are no facts to mine rules from")
-    job = _Mining(len(vocabulary.entities), len(vocabulary.relations), ids, progress or (lambda _done, _of: None))
-    mined = []
-    for body, counts in job.bodies(min_support):
-        shares = counts.support / job.head_sizes
-        confidences = counts.support / max(counts.body, 1)
-        pca = counts.support / np.maximum(counts.known, 1)
-        good = (counts.support >= min_support) & (shares >= min_head_coverage)
-        good &= (confidences >= min_confidence) & (pca >= min_pca_confidence)
-        for head in np.flatnonzero(good).tolist():
-            rule = _rule(vocabulary.relations, head, body)
-            figures = float(shares[head]), float(confidences[head]), float(pca[head])
-            mined.append(MinedRule(rule, int(counts.support[head]), counts.body, *figures))
-    return sorted(mined, key=lambda each: (-each.confidence, -each.support, str(each.rule)))
+    thresholds = _Thresholds(min_support, min_head_coverage, min_confidence, min_pca_confidence)
+    rules = _Mining(vocabulary, ids, thresholds).rules(progress or (lambda _done, _of: None))
+    return sorted(rules, key=lambda each: (-each.confidence, -each.support, str(each.rule)))
 
 
-# Of R relations, the oriented relation i < R is b(x, y), and R + i is b(y, x). A body is some of them with variables.
-_Body = tuple[tuple[int, str, str], ...]
+@dataclass(frozen=True)
+class _Thresholds:
+    support: int
+    head_coverage: float
+    confidence: float
+    pca_confidence: float
 
 
-def _rule(relations: Sequence[str], head: int, body: _Body) -> Rule:
-    atoms = tuple(
-        Atom(relations[each], a, b) if each < len(relations) else Atom(relations[each - len(relations)], b, a)
-        for each, a, b in body
-    )
-    return Rule(Atom(relations[head], "x", "y"), atoms)
+# A body with enough support for a head, in which x and y change places where `turned`. The code of the body is
+# (first * 2 + chain) * 2R + second; the other names are those of Bodies.
+_CANDIDATE = np.dtype([("code", "i8"), ("turned", "?"), ("head", "i8"), ("support", "i8"), ("alone", "f8")])
 
 
 class _Mining:
-    """The matrices of a graph of N entities and R relations, and the counts of every body over them."""
+    """The matrices of a graph of N entities and R relations, one for each direction, and the rules that it obeys."""
 
-    def __init__(self, entities: int, relations: int, ids: np.ndarray, progress: Callable[[int, int], None]) -> None:
-        self.entities, self.relations = entities, relations
-        self._progress = progress
-        subjects, kinds, objects = ids.T
-        ones = np.ones(len(ids), dtype=np.int64)
-        self._matrices = []
-        for relation in range(relations):
-            rows = kinds == relation
-            shape = (entities, entities)
-            matrix = sparse.csr_array((ones[rows], (subjects[rows], objects[rows])), shape=shape)
-            matrix.data[:] = 1
-            self._matrices.append(matrix)
-        self._matrices += [matrix.T.tocsr() for matrix in self._matrices]
-        self.head_sizes = np.array([matrix.nnz for matrix in self._matrices[:relations]])
-        # (N, 2R) bool: what occurs as a subject of an oriented relation.
-        self._domains = np.stack([np.diff(matrix.indptr) > 0 for matrix in self._matrices], axis=1)
-        subjects_of, objects_of = self._domains[:, :relations].sum(0), self._domains[:, relations:].sum(0)
-        self._by_object = objects_of > subjects_of
-        # Every stated pair, in both directions, with the oriented relations that have it: (pairs, 2R) 0/1.
-        keys = [self._keys(matrix) for matrix in self._matrices]
-        self._pairs = distinct(np.concatenate(keys))
-        columns = np.repeat(np.arange(2 * relations), [len(each) for each in keys])
-        places = np.searchsorted(self._pairs, np.concatenate(keys))
-        self._has = sparse.csr_array(
-            (np.ones(len(columns), dtype=np.int64), (places, columns)), shape=(len(self._pairs), 2 * relations)
+    def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, thresholds: _Thresholds) -> None:
+        self.entities, self.labels = len(vocabulary.entities), vocabulary.relations
+        self.relations, self.thresholds = len(self.labels), thresholds
+        self.stated = StatedPairs(self.entities, self.relations, ids)
+        self._matrices = [self._matrix(oriented) for oriented in range(2 * self.relations)]
+        self._atoms: dict[tuple[int, str, str], Atom] = {}
+        self._anchors = [self._anchor(head) for head in range(self.relations)]
+
+    def _matrix(self, oriented: int) -> Any:
+        """(N, N) bool: the pairs of an oriented relation."""
+        rows, columns = self.stated.pairs(oriented)
+        starts = np.searchsorted(rows, np.arange(self.entities + 1))
+        shape = (self.entities, self.entities)
+        return sparse.csr_array((np.ones(len(rows), dtype=bool), columns, starts), shape=shape)
+
+    def _anchor(self, head: int) -> tuple[bool, np.ndarray]:
+        """Whether y is the side of which a relation has to state something, and the entities of which it does."""
+        subjects, objects = (
+            np.flatnonzero(np.diff(self._matrices[each].indptr)) for each in (head, self._reverse(head))
         )
+        return (True, objects) if len(objects) > len(subjects) else (False, subjects)
 
-    def _keys(self, matrix: Any) -> np.ndarray:
-        """The sorted keys row * entities + column of the entries of some rows."""
-        rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-        return rows * self.entities + matrix.indices
-
-    def bodies(self, min_support: int) -> Iterator[tuple[_Body, _Counts]]:
-        """Each body with its counts. Chains that too few paths go through to reach the support are left out."""
-        chains = self._chains(min_support)
-        steps = len(chains) + self.relations
-        for done, (first, second) in enumerate(chains):
-            yield from self._chain(first, second)
-            self._progress(done + 1, steps)
-        yield from self._between(len(chains), steps)
-
-    def _between(self, done: int, steps: int) -> Iterator[tuple[_Body, _Counts]]:
-        """Bodies b(x, y) and b(x, y) & c(x, y), from how often two oriented relations have the same pair."""
-        many, relations = 2 * self.relations, self.relations
-        both = (self._has.T @ self._has).toarray()
-        first, second = self._pairs // self.entities, self._pairs % self.entities
-        known, supports = np.zeros((relations, many, many), dtype=np.int64), np.zeros((relations, many, many), np.int64)
-        for head in range(relations):
-            anchored = self._domains[second, relations + head] if self._by_object[head] else self._domains[first, head]
-            of_head = self._has[np.flatnonzero(self._has[:, [head]].toarray()[:, 0])]
-            of_known = self._has[np.flatnonzero(anchored)]
-            supports[head], known[head] = (of_head.T @ of_head).toarray(), (of_known.T @ of_known).toarray()
-            self._progress(done + head + 1, steps)
-        single = supports.diagonal(axis1=1, axis2=2) / np.maximum(both.diagonal(), 1)  # (heads, bodies): confidences
-        for i in range(many):
-            for j in np.flatnonzero(both[i, i:]) + i:
-                support = supports[:, i, j].copy()
-                if i != j:
-                    alone = np.maximum(single[:, i], single[:, j])
-                    support[support <= alone * both[i, j] * (1 + 1e-12)] = 0
-                support[[each for each in (i, int(j)) if each < relations]] = 0  # the head itself in the body
-                body = ((i, "x", "y"),) if i == j else ((i, "x", "y"), (int(j), "x", "y"))
-                yield body, _Counts(support, int(both[i, j]), known[:, i, j])
-
-    def _chains(self, min_support: int) -> list[tuple[int, int]]:
-        """Pairs of oriented relations with enough paths b(x, z), c(z, y); of a pair and its reverse, one."""
-        degrees = np.stack([np.diff(matrix.indptr) for matrix in self._matrices], axis=1).astype(np.float64)
-        paths = np.roll(degrees, self.relations, axis=1).T @ degrees
-        found = zip(*np.nonzero(paths >= min_support), strict=True)
-        pairs = [(int(i), int(j)) for i, j in found]
-        return [(i, j) for i, j in pairs if (i, j) <= (self._reverse(j), self._reverse(i))]
-
-    def _reverse(self, oriented: int) -> int:
+    def _reverse(self, oriented: Any) -> Any:
         return (oriented + self.relations) % (2 * self.relations)
 
-    def _chain(self, first: int, second: int) -> Iterator[tuple[_Body, _Counts]]:
-        """The body b(x, z) & c(z, y), and its reverse c(y, z) & b(z, x), which joins the same pairs turned round."""
-        many = 2 * self.relations
-        support = np.zeros(many, dtype=np.int64)
-        starts, ends = np.zeros(self.entities, dtype=np.int64), np.zeros(self.entities, dtype=np.int64)
-        for rows, product in self._products(first, second):
-            starts[rows] += np.diff(product.indptr)
-            ends += np.bincount(product.indices, minlength=self.entities)
-            keys = self._keys(product) + rows.start * self.entities
-            places = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
-            hits = places[self._pairs[places] == keys]
-            support += self._has[hits].sum(axis=0)
-        size = int(starts.sum())
-        of_starts, of_ends = starts @ self._domains, ends @ self._domains
-        heads = np.arange(self.relations)
-        known = np.where(self._by_object, of_ends[heads + self.relations], of_starts[heads])
-        yield ((first, "x", "z"), (second, "z", "y")), _Counts(support[heads], size, known)
-        back = self._reverse(second), self._reverse(first)
-        if back != (first, second):
-            known = np.where(self._by_object, of_starts[heads + self.relations], of_ends[heads])
-            body = ((back[0], "x", "z"), (back[1], "z", "y"))
-            yield body, _Counts(support[heads + self.relations], size, known)
+    def rules(self, progress: Callable[[int, int], None]) -> Iterator[MinedRule]:
+        """The rules that reach the thresholds, in no order that matters."""
+        many, steps = 2 * self.relations, 3 * self.relations
+        found = [np.empty(0, dtype=_CANDIDATE)]
+        for head in range(self.relations):
+            if self.stated.sizes[head] >= self.thresholds.support:
+                found += [self._candidates(head, self.stated.chains(head))]
+                found += [self._candidates(head, self.stated.between(head))]
+            progress(head + 1, steps)
+        candidates = np.concatenate(found)
+        candidates = candidates[np.argsort(candidates["code"], kind="stable")]
+        codes = candidates["code"]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        of_first = np.searchsorted(codes[starts], np.arange(many + 1) * 2 * many).tolist()
+        bounds = [*starts.tolist(), len(codes)]
+        for first in range(many):
+            for body in range(of_first[first], of_first[first + 1]):
+                yield from self._of_body(candidates[bounds[body] : bounds[body + 1]])
+            progress(self.relations + first + 1, steps)
 
-    def _products(self, first: int, second: int) -> Iterator[tuple[slice, Any]]:
-        """The rows of the product of two matrices, in pieces of about PATHS paths."""
+    def _candidates(self, head: int, bodies: Bodies) -> np.ndarray:
+        """The bodies with enough support. A chain has the code of its reverse, c(y, z) & b(z, x), if that is less."""
+        enough = bodies.support >= self.thresholds.support
+        enough &= bodies.support / self.stated.sizes[head] >= self.thresholds.head_coverage
+        many, first, second = 2 * self.relations, bodies.first[enough], bodies.second[enough]
+        candidates = np.empty(len(first), dtype=_CANDIDATE)
+        code = (first.astype(np.int64) * 2 + bodies.chain) * many + second
+        reverse = (self._reverse(second).astype(np.int64) * 2 + 1) * many + self._reverse(first)
+        candidates["turned"] = turned = bodies.chain & (reverse < code)
+        candidates["code"] = np.where(turned, reverse, code)
+        candidates["head"] = head
+        candidates["support"], candidates["alone"] = bodies.support[enough], bodies.alone[enough]
+        return candidates
+
+    def _of_body(self, candidates: np.ndarray) -> Iterator[MinedRule]:
+        """The rules among the candidates of one body."""
+        rest, second = divmod(int(candidates["code"][0]), 2 * self.relations)
+        first, chain = divmod(rest, 2)
+        counts = self._counts(bool(chain), first, second, int(candidates["support"].max()))
+        if counts is None:
+            return
+        starts, ends = counts
+        size = int(starts.sum())
+        for _, turned, head, support, alone in candidates.tolist():
+            confidence = support / size
+            # By 1e-12 rounding cannot keep a longer body with no more confidence than a shorter one.
+            if confidence < self.thresholds.confidence or support <= alone * size * (1 + 1e-12):
+                continue
+            by_object, anchor = self._anchors[head]
+            pca_confidence = support / int((ends if by_object != turned else starts)[anchor].sum())
+            if pca_confidence >= self.thresholds.pca_confidence:
+                rule = self._rule(head, bool(chain), *self._turned(first, second, turned))
+                coverage = support / int(self.stated.sizes[head])
+                yield MinedRule(rule, support, size, coverage, confidence, pca_confidence)
+
+    def _turned(self, first: int, second: int, turned: bool) -> tuple[int, int]:
+        return (self._reverse(second), self._reverse(first)) if turned else (first, second)
+
+    def _rule(self, head: int, chain: bool, first: int, second: int) -> Rule:
+        if chain:
+            body = (self._atom(first, "x", "z"), self._atom(second, "z", "y"))
+        else:
+            body = tuple(self._atom(each, "x", "y") for each in dict.fromkeys((first, second)))
+        return Rule(self._atom(head, "x", "y"), body)
+
+    def _atom(self, oriented: int, a: str, b: str) -> Atom:
+        """An oriented relation with its variables: one object for all rules, of which there may be very many."""
+        if (oriented, a, b) not in self._atoms:
+            turned, relation = divmod(oriented, self.relations)
+            self._atoms[oriented, a, b] = Atom(self.labels[relation], *((b, a) if turned else (a, b)))
+        return self._atoms[oriented, a, b]
+
+    def _counts(self, chain: bool, first: int, second: int, support: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The pairs of a body with each entity as x, and as y. None if they are too many for rules of that support."""
         left, right = self._matrices[first], self._matrices[second]
-        paths = np.cumsum(left @ np.diff(right.indptr))
-        cuts = np.searchsorted(paths, np.arange(PATHS, paths[-1] + PATHS, PATHS)) + 1
-        start = 0
-        for end in np.unique(np.minimum(cuts, self.entities)).tolist():
-            yield slice(start, end), left[start:end] @ right
-            start = end
+        if not chain:
+            both = left if first == second else left.multiply(right)
+            return np.diff(both.indptr), np.bincount(both.indices, minlength=self.entities)
+        leaving = np.diff(right.indptr)
+        through = np.diff(self._matrices[self._reverse(first)].indptr).astype(np.int64) * leaving
+        if support / through.max() < self.thresholds.confidence:  # the paths through one z join different pairs
+            return None
+        starts, ends = np.zeros(self.entities, dtype=np.int64), np.zeros(self.entities, dtype=np.int64)
+        for rows in pieces(left @ leaving, PATHS):
+            product = left[rows] @ right
+            starts[rows] = np.diff(product.indptr)
+            ends += np.bincount(product.indices, minlength=self.entities)
+            if support / ends.sum() < self.thresholds.confidence:
+                return None
+        return starts, ends

@@ -30,9 +30,10 @@ from gumption.kg.vocabulary import (
 
 from .about import is_about, read_sidecar
 from .files import DEFAULT_GRAPH, LINE_FORMATS, UNESCAPES, file_format
+from .nesting import TERM_OPENS, TOO_MANY_TERMS, CheckedJson, CheckedTerms
 from .plain import PlainTriples
 from .quads import REMEMBERED, Quads
-from .xml_check import CheckedXml
+from .xml_check import DEPTH, CheckedXml
 
 BLOCK = 1 << 20  # bytes
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
@@ -167,8 +168,11 @@ class FactFile:
 
     def _parsed(self, stream: BinaryIO, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         if form not in LINE_FORMATS:
-            source = CheckedXml(stream) if form == ox.RdfFormat.RDF_XML else stream
+            check = {ox.RdfFormat.RDF_XML: CheckedXml, ox.RdfFormat.JSON_LD: CheckedJson}.get(form, CheckedTerms)
+            source = check(stream)
             for quad in ox.parse(source, form):  # pyright: ignore[reportArgumentType,reportCallIssue]
+                if isinstance(source, CheckedTerms):
+                    source.opened = 0
                 if form == ox.RdfFormat.N3 and not isinstance(quad.graph_name, ox.DefaultGraph):
                     raise InputError(
                         f"{self.path}: it has a formula, {{ ... }}: what is in braces is no fact; remove it"
@@ -181,16 +185,18 @@ class FactFile:
         for first, block in _blocks(stream):
             try:
                 # A list, so that an error is found before any quad of the block has been passed on.
-                quads = list(ox.parse(block, form))
+                quads = list(ox.parse(block, form)) if block.count(TERM_OPENS) <= DEPTH else None
             except SyntaxError:
                 quads = None
-            if quads is None or (b"<<" in block and any(isinstance(quad.object, ox.Triple) for quad in quads)):
+            if quads is None or (TERM_OPENS in block and any(isinstance(quad.object, ox.Triple) for quad in quads)):
                 quads = self._good_lines(block, first, form)
             yield from quads
 
     def _good_lines(self, block: bytes, first: int, form: ox.RdfFormat) -> Iterator[ox.Quad]:
         for number, line in enumerate(block.split(b"\n"), start=first):
             try:
+                if line.count(TERM_OPENS) > DEPTH:
+                    raise SyntaxError(TOO_MANY_TERMS)
                 quads = list(ox.parse(line, form))
             except SyntaxError as error:
                 self._bad(number, error.msg)

@@ -1,4 +1,4 @@
-"""The case `kg` of `gumption bench`: training, filtered ranking and stores, each beside a peer in the same run."""
+"""The case `kg` of `gumption bench`, each figure beside a peer of the same run, and the case `rules`."""
 
 from __future__ import annotations
 
@@ -55,4 +55,11 @@ def kg_case(settings: Settings) -> Iterator[Measurement]:
     yield from store_rows(settings, settings.triples)
 
 
-CASES = {"kg": Case(kg_case, Settings, "The case kg")}
+def rules_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """Rule mining."""
+    from .bench_mining import mining_rows
+
+    yield from mining_rows(settings)
+
+
+CASES = {"kg": Case(kg_case, Settings, "The case kg"), "rules": Case(rules_case)}

@@ -7,12 +7,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.data.extras import extra
 from gumption.kg import Vocabulary
 from gumption.kg.views.analysis import neighbourhood
 from gumption.kg.views.pictures import draw_neighbourhood
+from gumption.scripts.kg import app
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -39,6 +41,16 @@ def test_wordnet_needs_the_extra_wordnet(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delitem(sys.modules, "gumption.kg.sources.wordnet", raising=False)
     with pytest.raises(InputError, match=r"WordNet needs the package nltk: pip install 'gumption\[wordnet\]'"):
         import_module("gumption.kg.sources.wordnet")
+
+
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "werkzeug"])
+def test_serving_needs_the_extra_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    take_away(monkeypatch, package)
+    monkeypatch.delitem(sys.modules, "gumption.kg.store.serving", raising=False)
+    (tmp_path / "kg.tsv").write_text("fire\tnear\twater\n")
+    done = CliRunner().invoke(app, ["serve", str(tmp_path / "kg.tsv"), "--port", "0"])
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception) == f"a SPARQL server needs the package {package}: pip install 'gumption[serve]'"
 
 
 def test_an_installed_package_is_imported_as_ever() -> None:

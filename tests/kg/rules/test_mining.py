@@ -2,8 +2,12 @@
 
 import itertools
 import random
+import subprocess
+import sys
 import time
+from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +18,7 @@ from gumption.kg import KnowledgeGraph, Vocabulary
 from gumption.kg.rules.horn import Atom, Rule, read_rules
 from gumption.kg.rules.inference import infer
 from gumption.kg.rules.mining import MinedRule, mine_rules, write_mined
+from gumption.scripts.kg.bench_mining import FB15K_237, draw_graph
 
 Triples = set[tuple[str, str, str]]
 ALL = {"min_support": 1, "min_head_coverage": 0.0, "min_confidence": 0.0}
@@ -107,30 +112,49 @@ def counted(stated: Triples) -> dict[str, tuple[int, int, int]]:
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sets(
         st.tuples(st.sampled_from("abcde"), st.sampled_from(["r", "s", "t"]), st.sampled_from("abcde")),
         min_size=1,
         max_size=18,
-    )
+    ),
+    st.integers(1, 3),
+    *[st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0])] * 3,
 )
-def test_figures_are_those_of_counting_everything(stated):
-    mined = mine_rules(arrays(stated), **ALL)
+def test_figures_are_those_of_counting_everything(stated, support, coverage, confidence, pca_confidence):
+    mined = mine_rules(
+        arrays(stated),
+        min_support=support,
+        min_head_coverage=coverage,
+        min_confidence=confidence,
+        min_pca_confidence=pca_confidence,
+    )
     found = {str(each.rule): (each.support, each.body_size, each.support / each.pca_confidence) for each in mined}
     assert len(found) == len(mined)
-    expected = counted(stated)
+    facts_of = Counter(relation for _, relation, _ in stated)
+    expected = {
+        text: (both, size, known)
+        for text, (both, size, known) in counted(stated).items()
+        if both >= support
+        and both / facts_of[text[: text.index("(")]] >= coverage
+        and both / size >= confidence
+        and both / known >= pca_confidence
+    }
     assert found.keys() == expected.keys()
     for text, figures in expected.items():
         assert found[text] == pytest.approx(figures)
 
 
-def test_large_products_are_made_in_pieces(monkeypatch):
+@pytest.mark.parametrize("place", ["mining.PATHS", "supports.STEPS"])
+def test_large_counts_are_made_in_pieces(place, monkeypatch):
     draw = random.Random(2)
     stated = {(str(draw.randrange(30)), draw.choice("rst"), str(draw.randrange(30))) for _ in range(200)}
-    whole = mine_rules(arrays(stated), **ALL)
-    monkeypatch.setattr("gumption.kg.rules.mining.PATHS", 10)
-    assert mine_rules(arrays(stated), **ALL) == whole
+    for thresholds in ALL, {**ALL, "min_confidence": 0.3}:
+        whole = mine_rules(arrays(stated), **thresholds)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gumption.kg.rules.{place}", 10)
+            assert mine_rules(arrays(stated), **thresholds) == whole
 
 
 def test_thresholds_and_order():
@@ -234,6 +258,37 @@ def test_wordnet_in_seconds(shared_data):
     )
     for each in mined:
         check_counts(each, pairs)
+
+
+@pytest.mark.slow
+def test_a_graph_like_fb15k_237_in_a_minute():
+    """Its counts and hubs; a chain through a hub has millions of pairs."""
+    vocabulary, ids = draw_graph(FB15K_237)
+    assert np.bincount(ids[:, [0, 2]].ravel()).max() > 7000
+    start = time.process_time()
+    mined = mine_rules((vocabulary, ids))
+    assert time.process_time() - start < 60
+    assert len(mined) > 1000
+    pairs: dict[str, set] = {}
+    for s, r, o in ids.tolist():
+        pairs.setdefault(vocabulary.relations[r], set()).add((s, o))
+    for each in random.Random(0).sample(mined, 50):
+        check_counts(each, pairs)
+
+
+@pytest.mark.slow
+def test_a_graph_like_fb15k_in_four_gigabytes():
+    """Each body of its 1,345 relations beside each head would be 78 GB of numbers."""
+    program = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+from gumption.kg.rules.mining import mine_rules
+from gumption.scripts.kg.bench_mining import FB15K, draw_graph
+print(len(mine_rules(draw_graph(FB15K), min_support=50, min_head_coverage=0.2, min_confidence=0.5)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1000
 
 
 def check_counts(mined: MinedRule, pairs: dict) -> None:

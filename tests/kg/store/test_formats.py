@@ -2,14 +2,16 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import re
 
+import pyoxigraph as ox
 import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import xml_check
+from gumption.kg.store import nesting, xml_check
 
 X, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
 FACTS = [
@@ -117,3 +119,47 @@ def test_formats_that_are_only_read_are_not_written(tmp_path):
         with pytest.raises(InputError, match=r"files are only read; a graph is written to \.nq, .* or \.xz"):
             KnowledgeGraph().save(tmp_path / name)
         assert not (tmp_path / name).exists()
+
+
+TERMS = f"<{X}a> <{X}p> " + f"<<( <{X}a> <{X}p> " * 100_000 + '"1"' + " )>>" * 100_000 + " .\n"
+DEEP = {
+    "x.jsonld": ("[\n" * 100_000, "x.jsonld:1001: more than 1,000 brackets within each other"),
+    "nodes.jsonld": (f'{{"{X}p":' * 100_000 + "1" + "}" * 100_000, "nodes.jsonld:1: more than 1,000 brackets within"),
+    "x.ttl": (TERMS, "x.ttl: more than 1,000 times << in one fact: a triple about a triple is not supported"),
+    "x.trig": (TERMS, "x.trig: more than 1,000 times << in one fact"),
+    "x.nt": ("\n" + TERMS, "x.nt:2: more than 1,000 times << in one fact"),
+    "x.nq": ("\n" + TERMS, "x.nq:2: more than 1,000 times << in one fact"),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_nesting_is_bounded(tmp_path, name):
+    """Each of these ended the interpreter, or took minutes."""
+    text, message = DEEP[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        KnowledgeGraph.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("block", range(1, 12))
+def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(nesting, "DEPTH", 3)
+    monkeypatch.setattr(nesting, "_BLOCK", block)
+    texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
+    file = tmp_path / "x.jsonld"
+    file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))
+    assert {o for _, _, o in KnowledgeGraph.load(file).triples()} == {str(ox.Literal(text)) for text in texts}
+    file.write_text(json.dumps([{"@id": X, f"{X}q": '\\"', f"{X}p": [[1]]}]))
+    with pytest.raises(InputError, match=r"x\.jsonld:1: more than 3 brackets within each other"):
+        KnowledgeGraph.load(file)
+
+
+@pytest.mark.parametrize("ending", ["nt", "ttl"])
+def test_many_facts_may_have_the_signs_of_a_triple_term(tmp_path, ending):
+    (tmp_path / f"x.{ending}").write_text("".join(f'<{X}{i}> <{X}p> "cout << {i}" .\n' for i in range(3_000)))
+    assert len(KnowledgeGraph.load(tmp_path / f"x.{ending}")) == 3_000
+
+
+def test_deep_lists_of_n3_are_read(tmp_path):
+    (tmp_path / "x.n3").write_text(f"<{X}a> <{X}p> " + "(" * 100_000 + ")" * 100_000 + " .")
+    assert len(KnowledgeGraph.load(tmp_path / "x.n3")) == 199_999

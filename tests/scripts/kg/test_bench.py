@@ -16,7 +16,7 @@ from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 from gumption.scripts.bench import app
 from gumption.scripts.kg import bench as bench_kg
-from gumption.scripts.kg import bench_large, bench_ranking, bench_stores, bench_training, pykeen_peer
+from gumption.scripts.kg import bench_large, bench_mining, bench_ranking, bench_stores, bench_training, pykeen_peer
 from gumption.scripts.kg.bench import Settings
 from gumption.scripts.measurement import BenchSettings, Measurement
 
@@ -316,3 +316,16 @@ def test_a_large_graph_needs_its_peer(monkeypatch):
     monkeypatch.setattr(bench_large, "oxigraph_server", lambda: None)
     with pytest.raises(InputError, match="compares with `oxigraph load`: pip install oxigraph"):
         next(bench_kg.kg_case(Settings(facts=2000)))
+
+
+def test_rule_mining_is_measured_on_a_graph_with_the_counts_of_fb15k_237(monkeypatch):
+    shape = bench_mining.Shape(1000, 12, 1500, derived=0.5)
+    vocabulary, ids = bench_mining.draw_graph(shape)
+    assert (len(vocabulary.entities), len(vocabulary.relations), len(np.unique(ids, axis=0))) == (1000, 12, 1500)
+    assert bench_mining.Shape(14_541, 237, 310_116, derived=0.2) == bench_mining.FB15K_237
+    monkeypatch.setattr(bench_mining, "FB15K_237", shape)
+    (row,) = bench_kg.CASES["rules"].measure(BenchSettings())
+    check([row])
+    assert row.what == "mining rules from 1,500 facts of 12 relations"
+    assert row.details["rules"] > 10
+    assert row.met is True

@@ -6,15 +6,34 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from SPARQLWrapper import JSON, SPARQLWrapper
 
 from gumption.kg import KnowledgeGraph
+from gumption.kg.store import stores
+from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION
 
 FACTS = [(f"thing {number}", "near", "water") for number in range(40)]
 COMMAND = [sys.executable, "-m", "gumption", "kg", "serve"]
+
+
+# So many rows that sorting them takes gigabytes.
+SORTED = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a ?d ?g ?j"
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[str]:
+    process = subprocess.Popen([*COMMAND, str(folder), "--port", "0", *options], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield next(word for word in process.stdout.readline().split() if word.endswith("/query,")).rstrip(",")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 @pytest.fixture(scope="module")
@@ -23,25 +42,24 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with KnowledgeGraph(folder / "kg") as graph:
         graph.add(FACTS, graph="mine")
         graph.add(FACTS[:1], graph="yours")
-    limits = ["--port", "0", "--max-rows", "50", "--timeout", "2"]
-    process = subprocess.Popen([*COMMAND, str(folder / "kg"), *limits], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield next(word for word in process.stdout.readline().split() if word.endswith("/query,")).rstrip(",")
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with served(folder / "kg", "--max-rows", "50", "--timeout", "2") as found:
+        yield found
+
+
+def sent(request: urllib.request.Request) -> tuple[int, str]:
+    """The status and the text of an answer, which pages of other hosts may not read."""
+    try:
+        answer = urllib.request.urlopen(request, timeout=30)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+        return answer.status, answer.read().decode()
 
 
 def ask(address: str, accept: str = "*/*", host: str | None = None, **fields: str) -> tuple[int, str]:
-    headers = {"Accept": accept} | ({"Host": host} if host else {})
-    request = urllib.request.Request(address, urllib.parse.urlencode(fields).encode(), headers)
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            assert "access-control-allow-origin" not in answer.headers
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
+    headers = {"Accept": accept, "Origin": "http://evil.example"} | ({"Host": host} if host else {})
+    return sent(urllib.request.Request(address, urllib.parse.urlencode(fields).encode(), headers))
 
 
 def test_a_stock_client_sees_the_union_with_each_fact_once(address: str) -> None:
@@ -54,7 +72,14 @@ def test_a_stock_client_sees_the_union_with_each_fact_once(address: str) -> None
 
 @pytest.mark.parametrize(
     ("accept", "begin"),
-    [("application/sparql-results+xml", "<?xml"), ("text/csv", "s\r\n"), ("text/tab-separated-values", "?s\n")],
+    [
+        ("application/sparql-results+xml", "<?xml"),
+        ("text/csv", "s\r\n"),
+        ("text/tab-separated-values", "?s\n"),
+        ("text/csv;q=0.5, text/tab-separated-values;q=0.6, image/png", "?s\n"),
+        ("text/csv;q=0, application/json", "{"),
+        ("text/html, */*;q=0.1", "{"),
+    ],
 )
 def test_rows_come_in_the_format_that_is_accepted(address: str, accept: str, begin: str) -> None:
     status, text = ask(address, accept, query="SELECT ?s { ?s ?p ?o } LIMIT 1")
@@ -80,6 +105,8 @@ def test_facts_come_as_turtle_or_n_triples(address: str) -> None:
         ({"query": "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"}, 400, "2 sec"),
         ({"query": "ASK {}", "default-graph-uri": "no iri"}, 400, "not the IRI of a graph"),
         ({"query": "ASK {}", "accept": "image/png"}, 406, "the answer can be had as"),
+        ({"query": "ASK {}", "accept": "text/csv"}, 406, "as application/sparql-results+json, application/json, app"),
+        ({"query": "CONSTRUCT WHERE { ?a ?b ?c }", "accept": "text/csv"}, 406, "had as text/turtle, application/n-"),
         ({"query": "ASK {}", "host": "evil.example"}, 400, "Invalid host"),
         ({"query": "#" * 1_000_001}, 413, "more than 1,000,000 bytes"),
     ],
@@ -98,3 +125,47 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, arguments: list[str
     done = subprocess.run([*COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert reason in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", ""])
+def test_a_body_of_another_type_is_refused(address: str, kind: str) -> None:
+    request = urllib.request.Request(address, b"ASK {}", {"Content-Type": kind})
+    assert sent(request) == (415, "post a query as application/sparql-query or as a form with the field query\n")
+    right = urllib.request.Request(address, b"ASK {}", {"Content-Type": "application/sparql-query; charset=utf-8"})
+    assert sent(right)[0] == 200
+
+
+def test_a_browser_is_not_told_that_pages_of_other_hosts_may_ask(address: str) -> None:
+    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    assert sent(urllib.request.Request(address, headers=headers, method="OPTIONS"))[0] == 405
+
+
+def test_a_base_graph_is_served_like_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first file that is large goes through the store's own loader, and its facts are not copied."""
+    monkeypatch.setattr(stores, "BASE_BYTES", 1)
+    one, two = (f"<{ENTITY}{s.replace(' ', '%20')}> <{RELATION}near> <{ENTITY}water> .\n" for s, _, _ in FACTS[:2])
+    (tmp_path / "base.nt").write_text(one + two)
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        graph.load_file(tmp_path / "base.nt", graph="base")
+        graph.add(FACTS[1:], graph="more")
+    with served(tmp_path / "kg") as address:
+        for dataset, rows in (
+            ({}, len(FACTS)),
+            ({"default-graph-uri": GRAPH + "base"}, 2),
+            ({"default-graph-uri": GRAPH + "more"}, len(FACTS) - 1),
+        ):
+            assert ask(address, "text/csv", query="SELECT ?s { ?s gum:near ?o }", **dataset)[1].count("\n") == rows + 1
+        text = ask(address, "text/csv", query="SELECT ?g { GRAPH ?g { ent:thing%201 ?p ?o } } ORDER BY ?g")[1]
+        assert text.split() == ["g", GRAPH + "base", GRAPH + "more"]
+        label = ask(address, "text/csv", query="SELECT ?l { ent:thing%200 rdfs:label ?l }")[1]
+        assert label.split("\r\n")[1] == "thing 0"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space of a process")
+def test_a_query_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
+    with KnowledgeGraph(tmp_path / "kg") as graph:
+        graph.add(FACTS)
+    with served(tmp_path / "kg", "--memory-limit", "200", "--max-rows", "10000000") as address:
+        status, text = ask(address, query=SORTED)
+        assert (status, "took more than 200 MB of memory and was stopped" in text) == (400, True), text
+        assert ask(address, query="ASK { ?s ?p ?o }")[0] == 200
