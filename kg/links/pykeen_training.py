@@ -7,9 +7,10 @@ the others are trained with sampled negatives (sLCWA).
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from inspect import signature
+from typing import Any, cast
 
 import torch
 from pykeen.losses import BCEAfterSigmoidLoss, BCEWithLogitsLoss
@@ -24,7 +25,7 @@ from gumption.data import InputError
 from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.vocabulary import Vocabulary
+from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts, is_pair, to_ids
 from .pykeen_models import PyKEENPredictor
@@ -75,9 +76,11 @@ def fit_pykeen(
     given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
-    if vocabulary is None:
-        facts = facts if is_pair(facts) else list(facts)
-        vocabulary = facts[0] if is_pair(facts) else Vocabulary.from_triples(facts)
+    if vocabulary is None and is_pair(facts):
+        vocabulary = facts[0]
+    elif vocabulary is None:
+        facts = list(cast("Iterable[Triple]", facts))
+        vocabulary = Vocabulary.from_triples(facts)
     ids = to_ids(vocabulary, facts)
     if not len(ids):
         raise InputError("there are no facts to learn from")
@@ -95,7 +98,7 @@ def fit_pykeen(
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
         predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
         predictor.structure()  # refuses what could not be kept before it is trained
-        rate = {} if learning_rate is None else {"lr": learning_rate}
+        rate: Any = {} if learning_rate is None else {"lr": learning_rate}
         kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
         optimizer = torch.optim.Adam(made.get_grad_params(), **rate)
         loop = kind(model=made, triples_factory=factory, optimizer=optimizer)
@@ -209,6 +212,6 @@ def _refusal(name: str) -> str | None:
         return "it needs numbers about each entity beside the facts"
     if name.startswith("inductive"):
         return "it needs a second graph, of entities that the first one does not have"
-    if "embedding_dim" not in model_resolver.signature(kind).parameters:
+    if "embedding_dim" not in signature(kind.__init__).parameters:
         return "it has no embeddings to train"
     return None
