@@ -5,6 +5,7 @@ on all entities for each (subject, relation), with inverse relations, as ConvE a
 the others are trained with sampled negatives (sLCWA).
 """
 
+import gc
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -107,9 +108,10 @@ def fit_pykeen(
             true = [(vocabulary, ids), (vocabulary, to_ids(vocabulary, known, skip=True)), valid]
             looks = _Looks(predictor, valid, true, history.rows, valid_every, epochs, patience)
         try:
-            loop.train(
-                factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=history, stopper=looks
-            )
+            with frozen_garbage():
+                loop.train(
+                    factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=history, stopper=looks
+                )
         except NoTrainingBatchError:
             raise InputError(
                 f"{name} is trained on whole batches only, and these facts do not fill one: lower the batch size"
@@ -142,6 +144,22 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+@contextmanager
+def frozen_garbage() -> Iterator[None]:
+    """What is alive now is not looked at by the garbage collector, which PyKEEN's loop calls each epoch.
+
+    Within another one only what is new since then has to be looked at before it is frozen too, which is quick.
+    """
+    within_another = gc.get_freeze_count() > 0
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not within_another:
+            gc.unfreeze()
 
 
 class _History(TrainingCallback):
