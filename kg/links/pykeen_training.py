@@ -5,11 +5,13 @@ on all entities for each (subject, relation), with inverse relations, as ConvE a
 the others are trained with sampled negatives (sLCWA).
 """
 
+import gc
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from inspect import signature
+from typing import Any, cast
 
 import torch
 from pykeen.losses import BCEAfterSigmoidLoss, BCEWithLogitsLoss
@@ -24,7 +26,7 @@ from gumption.data import InputError
 from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.vocabulary import Vocabulary
+from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts, is_pair, to_ids
 from .pykeen_models import PyKEENPredictor
@@ -75,9 +77,11 @@ def fit_pykeen(
     given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
-    if vocabulary is None:
-        facts = facts if is_pair(facts) else list(facts)
-        vocabulary = facts[0] if is_pair(facts) else Vocabulary.from_triples(facts)
+    if vocabulary is None and is_pair(facts):
+        vocabulary = facts[0]
+    elif vocabulary is None:
+        facts = list(cast("Iterable[Triple]", facts))
+        vocabulary = Vocabulary.from_triples(facts)
     ids = to_ids(vocabulary, facts)
     if not len(ids):
         raise InputError("there are no facts to learn from")
@@ -95,7 +99,7 @@ def fit_pykeen(
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
         predictor = PyKEENPredictor(made, vocabulary, pick_device(device))
         predictor.structure()  # refuses what could not be kept before it is trained
-        rate = {} if learning_rate is None else {"lr": learning_rate}
+        rate: Any = {} if learning_rate is None else {"lr": learning_rate}
         kind: Any = LCWATrainingLoop if all_entities else SLCWATrainingLoop
         optimizer = torch.optim.Adam(made.get_grad_params(), **rate)
         loop = kind(model=made, triples_factory=factory, optimizer=optimizer)
@@ -104,9 +108,10 @@ def fit_pykeen(
             true = [(vocabulary, ids), (vocabulary, to_ids(vocabulary, known, skip=True)), valid]
             looks = _Looks(predictor, valid, true, history.rows, valid_every, epochs, patience)
         try:
-            loop.train(
-                factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=history, stopper=looks
-            )
+            with frozen_garbage():
+                loop.train(
+                    factory, num_epochs=epochs, batch_size=batch_size, use_tqdm=False, callbacks=history, stopper=looks
+                )
         except NoTrainingBatchError:
             raise InputError(
                 f"{name} is trained on whole batches only, and these facts do not fill one: lower the batch size"
@@ -139,6 +144,22 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+@contextmanager
+def frozen_garbage() -> Iterator[None]:
+    """What is alive now is not looked at by the garbage collector, which PyKEEN's loop calls each epoch.
+
+    Within another one only what is new since then has to be looked at before it is frozen too, which is quick.
+    """
+    within_another = gc.get_freeze_count() > 0
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not within_another:
+            gc.unfreeze()
 
 
 class _History(TrainingCallback):
@@ -209,6 +230,6 @@ def _refusal(name: str) -> str | None:
         return "it needs numbers about each entity beside the facts"
     if name.startswith("inductive"):
         return "it needs a second graph, of entities that the first one does not have"
-    if "embedding_dim" not in model_resolver.signature(kind).parameters:
+    if "embedding_dim" not in signature(kind.__init__).parameters:
         return "it has no embeddings to train"
     return None

@@ -5,10 +5,8 @@ Only the bench imports this module: importing it imports PyKEEN.
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -32,7 +30,7 @@ from pykeen.training import LCWATrainingLoop, SymmetricLCWATrainingLoop
 from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
-from gumption.kg.links.pykeen_training import quiet
+from gumption.kg.links.pykeen_training import frozen_garbage, quiet
 
 Look = Callable[[int, float, PyKEENPredictor], None]
 INIT_SCALE = 1e-3  # that of our ComplEx
@@ -135,22 +133,6 @@ def pykeen_mrr(model: pykeen.models.ComplEx, test: np.ndarray, others: Sequence[
             use_tqdm=False,
         )
     return float(result.get_metric("both.realistic.inverse_harmonic_mean_rank"))
-
-
-@contextmanager
-def frozen_garbage() -> Iterator[None]:
-    """What is alive now is not looked at by the garbage collector, which PyKEEN's loop calls each epoch.
-
-    Within another one only what is new since then has to be looked at before it is frozen too, which is quick.
-    """
-    within_another = gc.get_freeze_count() > 0
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        if not within_another:
-            gc.unfreeze()
 
 
 class _Ends(TrainingCallback):
