@@ -10,7 +10,6 @@ from gumption.agents.settings import Mixing, Optimiser, Overrides, Reduction, by
 from gumption.data import InputError
 from gumption.data.settings import (
     Count,
-    InnerShare,
     NonNegative,
     Seed,
     Share,
@@ -22,6 +21,7 @@ from gumption.data.settings import (
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 from gumption.envs.wordcraft.features import Features
 from gumption.envs.wordcraft.settings import Mixes, Reward
+from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
 WORLD = "wordcraft"
@@ -129,7 +129,7 @@ class TrainConfig:
     reward: Reward = "shaped"
     subgoal_rewards: bool = True
     split: str = "by_recipe"
-    train_ratio: InnerShare = 0.8
+    train_ratio: TrainRatio = 0.8
     split_seed: Seed = 0
     features: Features = "glove"
     agent: Literal["attention", "mlp"] = "attention"

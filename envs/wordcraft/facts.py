@@ -7,11 +7,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import InnerShare, Seed, SmallShare, checked
+from gumption.data.settings import Seed, SmallShare, checked
 from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
-from .splits import Mode, Split, make_split
+from .splits import Mode, Split, TrainRatio, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
@@ -37,7 +37,7 @@ def facts(
     *,
     split: FactPart,
     split_mode: Mode | Split = "by_recipe",
-    train_ratio: InnerShare = 0.8,
+    train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
     valid_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:
@@ -63,7 +63,7 @@ def recipe_facts(
     *,
     split: FactPart,
     split_mode: Mode | Split = "by_recipe",
-    train_ratio: InnerShare = 0.8,
+    train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
     valid_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:

@@ -10,13 +10,13 @@ from annotated_types import Ge, Le
 from gymnasium import spaces
 
 from gumption.data import InputError
-from gumption.data.settings import InnerShare, Seed, Whole, settings, unknown
+from gumption.data.settings import Seed, Whole, settings, unknown
 
 from .engine import WordCraftEngine
 from .episodes import EpisodeSampler
 from .features import Features, entity_features
 from .recipe_book import RecipeBook
-from .splits import Partition, Split, resolve_split
+from .splits import Partition, Split, TrainRatio, resolve_split
 from .tasks import Depth, TaskList, enumerate_tasks
 
 Mixes = Annotated[int, Ge(1), Le(10_000)]  # each has a slot of the table
@@ -53,7 +53,7 @@ class WordCraftSettings:
     max_mix_steps: Mixes | None = None
     subgoal_rewards: bool = True
     split: str | PathLike[str] | Split | None = "by_recipe"
-    train_ratio: InnerShare = 0.8
+    train_ratio: TrainRatio = 0.8
     split_seed: Seed = 0
     partition: Partition = "train"
     features: Features | None = None

@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+from annotated_types import Gt, Le
 
 from gumption.data import InputError
-from gumption.data.settings import InnerShare, Seed, check, checked
+from gumption.data.settings import Seed, check, checked
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
@@ -18,6 +19,7 @@ from .tasks import Depth, TaskList, enumerate_tasks, recipes_used
 
 Mode = Literal["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none"]
 MODES = get_args(Mode)
+TrainRatio = Annotated[float, Gt(0), Le(1)]  # 1 goes with the mode "none"
 Partition = Literal["train", "test", "all"]
 SCHEMA = "gumption/wordcraft-split/1"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
@@ -112,7 +114,7 @@ class Split:
 def make_split(
     book: RecipeBook,
     mode: Mode = "by_recipe",
-    train_ratio: InnerShare = 0.8,
+    train_ratio: TrainRatio = 0.8,
     seed: Seed = 0,
     depth: Depth = 1,
     shortcuts: bool = False,
@@ -131,6 +133,8 @@ def make_split(
     :param train_ratio: strictly between 0 and 1 (the mode "none" does not read it).
     :raises InputError: unknown mode, a ratio out of range, or a part that would be empty.
     """
+    if mode != "none" and train_ratio == 1:
+        raise InputError("train_ratio is 1; it is below 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
     rng = np.random.Generator(np.random.PCG64(seed))
     recipe_test = np.zeros(len(book), dtype=bool)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from gumption.data.settings import InnerShare, Seed, SmallShare
-from gumption.envs.wordcraft.splits import Mode
+from gumption.data.settings import Seed, SmallShare
+from gumption.envs.wordcraft.splits import Mode, TrainRatio
 from gumption.scripts.apps import App
 from gumption.scripts.kg.output import Json, print_json, print_table
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
@@ -37,7 +37,7 @@ def build(
     split: Annotated[
         Mode, typer.Option(help="How train and test are drawn: by_recipe, by_goal, by_task, ...")
     ] = "by_recipe",
-    train_ratio: Annotated[InnerShare, typer.Option(help="Share of the training part.")] = 0.8,
+    train_ratio: Annotated[TrainRatio, typer.Option(help="Share of the training part.")] = 0.8,
     split_seed: Annotated[Seed, typer.Option(help="Seed of the draw.")] = 0,
     valid_ratio: Annotated[
         SmallShare,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gumption.data.settings import Count, InnerShare, Seed, Whole
+from gumption.data.settings import Count, Seed, Whole
+from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.scripts.policy_evaluation import PolicyName, Single, WorldName
 
@@ -17,7 +18,7 @@ def evaluate_policy(
     split: Annotated[str, typer.Option(help="A way of splitting, or a file of `gumption splits wordcraft`.")] = (
         "by_recipe"
     ),
-    train_ratio: Annotated[InnerShare, typer.Option(help="Of a split that is not a file.")] = 0.8,
+    train_ratio: Annotated[TrainRatio, typer.Option(help="Of a split that is not a file.")] = 0.8,
     split_seed: Annotated[Seed, typer.Option(help="Of a split that is not a file.")] = 0,
     partition: Annotated[str, typer.Option(help="train, test or all.")] = "test",
     draws: Annotated[Count, typer.Option(help="Tables per task.")] = 10,

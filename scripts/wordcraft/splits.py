@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gumption.data.settings import InnerShare, Seed
+from gumption.data.settings import Seed
+from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def splits(
         ),
     ] = None,
     train_ratio: Annotated[
-        InnerShare | None, typer.Option(help="Share of the training part.", show_default="0.8")
+        TrainRatio | None, typer.Option(help="Share of the training part.", show_default="0.8")
     ] = None,
     seed: Annotated[Seed | None, typer.Option(help="Fixes the draw.", show_default="0")] = None,
     depth: Annotated[Depth | None, typer.Option(help="Mixes that a task needs, 1 to 3.", show_default="1")] = None,

@@ -152,7 +152,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "word vectors": ({"features": "glove", "word_vectors": "none.bin"}, r"none\.bin: no such file of word vectors"),
     "split": ({"split": "by_moon"}, "split is 'by_moon'"),
     "empty part": ({"train_ratio": 0.99}, "leaves test_tasks empty"),
-    "ratio": ({"train_ratio": 1.5}, r"train_ratio is 1\.5; it lies between 0 and 1"),
+    "ratio": ({"train_ratio": 1.5}, r"train_ratio is 1\.5; it is a number above 0 and at most 1"),
     "depth": ({"depth": 4}, "depth is 4; it is a whole number from 1 to 3"),
     "distractors": ({"num_distractors": 100}, "num_distractors is 100"),
     "device": ({"device": "abacus"}, "device 'abacus' cannot be used"),

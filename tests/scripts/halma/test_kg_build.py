@@ -113,7 +113,7 @@ def test_a_memory_cut_short_is_told_and_used(gumption, run):
     ("arguments", "message"),
     [
         (("--run", "runs/other"), "runs/other/memory: no memory of transitions there (header.json is missing)"),
-        (("--run", "runs/halma", "--threshold", "0"), "threshold is 0; what counts as understood was visited once at"),
+        (("--run", "runs/halma", "--threshold", "0"), "--threshold is 0; it is a whole number, at least 1"),
         (("--run", "runs/halma", "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
         (("--run", "runs/halma", "--update", "http://x.org"), "update='http://x.org' goes with the http"),
     ],

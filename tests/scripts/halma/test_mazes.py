@@ -68,7 +68,7 @@ def test_mazes_are_generated_into_a_file(tmp_path: Path) -> None:
     assert out.read_bytes() == before
     for maze in Mazes.load(out):
         check_unambiguous(maze)
-    with pytest.raises(InputError, match="mean_depth is 0"):
+    with pytest.raises(InputError, match="--mean-depth is 0"):
         run("generate", "--mean-depth", "0", "--out", tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()
 

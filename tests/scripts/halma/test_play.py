@@ -131,7 +131,7 @@ def test_the_maze_on_request(mazes: list[Maze], oracle: list[str], tmp_path: Pat
 def test_bad_settings(tmp_path: Path) -> None:
     done = play(tmp_path / "me.json", "", "--mean-depth", "0.5")
     assert done.returncode == 2
-    assert "error: mean_depth is 0.5" in done.stderr
+    assert "error: --mean-depth is 0.5" in done.stderr
     assert not (tmp_path / "me.json").exists()
 
 

@@ -110,8 +110,8 @@ def test_mine_then_infer(gumption, tmp_path):
         (("mine", "none.nq"), "there is no graph at none.nq"),
         (("mine", "kg.nq#v"), "unknown graph 'v'"),
         (("mine", "kg.nq", "--min-support", "0"), "min_support is 0"),
-        (("mine", "kg.nq", "--min-pca-confidence", "2"), "min_pca_confidence is 2.0: it is a share between 0 and 1"),
-        (("mine", "kg.nq", "--min-confidence", "2"), "min_confidence is 2.0: it is a share between 0 and 1"),
+        (("mine", "kg.nq", "--min-pca-confidence", "2"), "--min-pca-confidence is 2.0; it is a number from 0 to 1"),
+        (("mine", "kg.nq", "--min-confidence", "2"), "--min-confidence is 2.0; it is a number from 0 to 1"),
         (("mine", "kg.nq", "--out", "bad.json/x.json"), "cannot write bad.json/x.json: File exists"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_leak_is_told_with_exit_code_1(gumption, small_book) -> None:
         (("--check", "a.json"), "a.json: cannot be read (No such file or directory); make it again"),
         (("--out", "a.txt"), "a.txt: a split file ends in .json"),
         (("--out", "a.json", "--split", "by_colour"), "mode is 'by_colour'; it can be by_recipe"),
-        (("--out", "a.json", "--train-ratio", "1.5"), "train_ratio is 1.5; it lies between 0 and 1"),
+        (("--out", "a.json", "--train-ratio", "1.5"), "--train-ratio is 1.5; it is a number above 0 and at most 1"),
         (("--out", "a.json", "--depth", "4"), "depth is 4; it is a whole number from 1 to 3"),
     ],
 )
