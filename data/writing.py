@@ -18,12 +18,8 @@ from typing import Any
 
 from .errors import InputError
 
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks: there it is left to the user that one program writes a folder
-    fcntl = None
-
 _PART = ".part"
+_ATTEMPTS = 100  # to take the place of a folder that other writers replace, too
 _LONGEST = 120  # bytes of a name that its part file repeats: a system allows 255, and the owner needs some
 
 
@@ -65,10 +61,9 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
         beside.mkdir()
         try:
             yield beside
-            with _alone(path.parent):
-                if not replace and path.is_dir():
-                    path.rmdir()
-                _take_place(beside, path)
+            if not replace and path.is_dir():
+                path.rmdir()
+            (_take_place if replace else os.replace)(beside, path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
@@ -199,32 +194,24 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No other process renames folders within this one meanwhile, where the system has such locks."""
-    if fcntl is None:
-        yield
-        return
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a network disk may have no locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _take_place(beside: Path, path: Path) -> None:
+    """Two renames, because a folder that is not empty cannot be replaced by one; again where another writer was
+    quicker between them."""
     old = _predecessor(path)
-    if path.exists():  # two renames: a folder that is not empty cannot be replaced by one
-        shutil.rmtree(old, ignore_errors=True)
-        os.replace(path, old)
-    try:
-        os.replace(beside, path)
-    except OSError:
-        if old.exists():
-            os.replace(old, path)
-        raise
+    for left in reversed(range(_ATTEMPTS)):
+        if path.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            with suppress(OSError):
+                os.replace(path, old)
+        try:
+            os.replace(beside, path)
+            break
+        except OSError:
+            if left and path.exists():
+                continue
+            if old.exists() and not path.exists():
+                os.replace(old, path)
+            raise
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -20,7 +20,7 @@ WORDCRAFT = (
     "--eval-interval 32 --final-draws 1 --kg train --scores componentOf --device cpu --run run"
 )
 HALMA = (
-    "train halma --agent mlp --mazes 3 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg train --device cpu "
+    "train halma --agent mlp --mazes 3 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg full --device cpu "
     "--set num_envs=4 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1 --run run"
 )
 FIT = "kg fit facts.tsv --out model --epochs 2 --rank 4 --device cpu"
