@@ -103,7 +103,7 @@ def test_of_a_run_of_wordcraft(book: Path, tmp_path: Path, monkeypatch: pytest.M
     run = run_of_wordcraft(book, tmp_path)
 
     def load(run: Path) -> Any:
-        config, policy = load_policy(run)
+        config, policy = load_policy(run, recipe_book=str(book))
         figures = read_final(run), read_metrics(run), read_sealed(run / "manifest.json")
         return config, figures, weights(policy.network), weights(policy.advice.scores)
 
