@@ -9,7 +9,8 @@ from gumption.data import InputError
 CONFIG = "config.json"  # of a run's folder; see run_folder.py
 Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see kg_policy.py
 MIXINGS = get_args(Mixing)
-Optimiser, Reduction = Literal["rmsprop", "adam"], Literal["sum", "mean"]  # of the learner; see impala.py
+Optimiser = Literal["rmsprop", "adam"]  # of the learner; see impala.py
+Reduction = Literal["sum", "mean"]
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
 
 

@@ -64,7 +64,7 @@ def settings(cls: type[T]) -> type[T]:
 
     :raises InputError: (the class) a value that is not what its field says, or a name that is no field.
     """
-    kind = dataclass(frozen=True)(cls)
+    kind: Any = dataclass(frozen=True)(cls)
     fill = kind.__init__
 
     @wraps(fill)
@@ -83,7 +83,7 @@ def settings(cls: type[T]) -> type[T]:
         fill(self, **given)
 
     kind.__init__ = __init__
-    kind.__settings__ = kind  # pyright: ignore[reportAttributeAccessIssue]
+    kind.__settings__ = kind
     return kind
 
 
@@ -153,6 +153,7 @@ def _checkable(hint: Any) -> Any:
     """The annotation as pydantic is to read it: of classes that are not values it asks for instances."""
     from pydantic import InstanceOf
 
+    origin: Any
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return Annotated[_checkable(parts[0]), *parts[1:]]
