@@ -39,7 +39,7 @@ def bare(hint: Any) -> Any:
         return type(parts[0])
     if origin in (Union, UnionType):
         return Union[tuple(map(bare, parts))]  # noqa: UP007  (of a tuple)
-    return hint
+    return list[bare(parts[0])] if origin is list else hint
 
 
 def check_option(flag: str, value: Any, hint: Any) -> Any:
