@@ -162,7 +162,7 @@ def _checkable(hint: Any) -> Any:
     if origin is tuple:
         return tuple[tuple(part if part is ... else _checkable(part) for part in parts)]
     if origin in (list, Sequence, Mapping):
-        return origin[tuple(map(_checkable, parts))]
+        return origin[tuple(map(_checkable, parts))]  # pyright: ignore[reportInvalidTypeArguments]
     if hint in (Any, NoneType, *_SCALARS) or origin in (Literal, PathLike) or hasattr(hint, "_fields"):
         return hint
     return InstanceOf[origin or hint]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,6 +12,8 @@ from gumption.scripts.apps import App
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from gumption.envs.wordcraft.facts import FactPart
 
 app = App(add_completion=False)
 
@@ -100,8 +102,8 @@ def show_graph(console: Console, book: Any, split: Any) -> None:
 
     _heading(console, 2, "Knowledge graph")
     graph = KnowledgeGraph()
-    for name, part in ((TRAIN_GRAPH, "train"), (TEST_GRAPH, "test")):
-        graph.add(facts(book, split=part, split_mode=split), graph=name)
+    graph.add(facts(book, split="train", split_mode=split), graph=TRAIN_GRAPH)
+    graph.add(facts(book, split="test", split_mode=split), graph=TEST_GRAPH)
     graph.add(recipe_facts(book, split="all", split_mode=split), graph=RECIPE_GRAPH)
     counts = ", ".join(f"{count:,} in {name}" for name, count in graph.graphs().items())
     console.print(
@@ -167,7 +169,7 @@ def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
     from gumption.envs.wordcraft import facts
     from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 
-    learned, every = (list(facts(recipe_book, split=which)) for which in (part, "all"))
+    learned, every = (list(facts(recipe_book, split=which)) for which in (cast("FactPart", part), "all"))
     model = ComplEx.fit(learned, seed=0, device="cpu", vocabulary=Vocabulary.from_triples(every))
     figures = {"facts": len(learned), "mrr": evaluate_ranking(model, learned, known=[every])["mrr"]}
     if part == "train":

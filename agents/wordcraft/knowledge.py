@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from gumption.agents.advice import Advice
 from gumption.agents.fits import FitSettings
 from gumption.agents.knowledge import Knowledge, PartFacts
 from gumption.envs.wordcraft import RecipeBook, Split, WordCraftVectorEnv, facts, recipe_facts
+from gumption.envs.wordcraft.facts import FactPart
 from gumption.kg import WordVectors
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.vocabulary import Triple
@@ -27,9 +29,10 @@ def part_facts(book: RecipeBook, split: Split) -> PartFacts:
     def of_part(part: str) -> Mapping[str, Iterable[Triple]]:
         if part == "test" and not len(split.test_recipes):
             return {}
+        which = cast("FactPart", part)
         return {
-            f"wordcraft/{part}": facts(book, split=part, split_mode=split),
-            f"wordcraft/{part}/recipes": recipe_facts(book, split=part, split_mode=split),
+            f"wordcraft/{part}": facts(book, split=which, split_mode=split),
+            f"wordcraft/{part}/recipes": recipe_facts(book, split=which, split_mode=split),
         }
 
     return of_part

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
 from annotated_types import Gt, Le
@@ -235,7 +235,7 @@ def resolve_split(
     :raises InputError: also when a given split was made for another book, depth or choice of shortcuts.
     """
     if split is None or (isinstance(split, str) and split in MODES):
-        return make_split(book, split or "none", train_ratio, seed, depth, shortcuts)
+        return make_split(book, cast("Mode", split or "none"), train_ratio, seed, depth, shortcuts)
     if not isinstance(split, Split):
         if Path(split).suffix != ".json":
             raise InputError(f"split is {str(split)!r}; it can be {', '.join(MODES)}, or a split file ending in .json")

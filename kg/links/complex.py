@@ -23,7 +23,7 @@ from .fact_ids import Facts
 from .factor_model import FactorModel
 from .fitting import Run, TrainingFacts
 from .regularizers import Regularizer, n3_beside
-from .training_settings import TrainingSettings
+from .training_settings import Precision, TrainingSettings, Weighting, WordMode
 
 if TYPE_CHECKING:
     from gumption.kg.sources.words import WordVectors
@@ -88,13 +88,13 @@ class ComplEx(FactorModel):
         graph: str | None = None,
         vocabulary: Vocabulary | None = None,
         relation_weight: float = 0.0,
-        weighting: str = "fact",
-        precision: str = "float32",
+        weighting: Weighting = "fact",
+        precision: Precision = "float32",
         valid_every: int = 10,
         patience: int | None = None,
         known: Facts = (),
         words: "WordVectors | None" = None,
-        word_mode: str = "add",
+        word_mode: WordMode = "add",
         word_dropout: float = 0.3,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: NonNegative = 60.0,

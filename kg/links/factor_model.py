@@ -19,7 +19,7 @@ from .plain_training import PlainTraining
 from .predictor import LinkPredictor
 from .products import against_all
 from .regularizers import Regularizer, n3_beside
-from .training_settings import TrainingSettings
+from .training_settings import TrainingSettings, Weighting
 
 OWN = "model/"  # kinds of classes that this package does not have begin so
 
@@ -109,7 +109,7 @@ class FactorModel(LinkPredictor):
         graph: str | None = None,
         vocabulary: Vocabulary | None = None,
         relation_weight: float = 0.0,
-        weighting: str = "fact",
+        weighting: Weighting = "fact",
         valid_every: int = 10,
         patience: int | None = None,
         known: Facts = (),

@@ -4,6 +4,10 @@ from typing import Literal
 
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, SmallShare, settings
 
+Weighting = Literal["fact", "query"]
+Precision = Literal["float32", "tf32", "bfloat16"]
+WordMode = Literal["add", "gate"]
+
 
 @settings
 class TrainingSettings:
@@ -19,10 +23,10 @@ class TrainingSettings:
     n3: NonNegative = 1e-2
     reciprocal: bool = True
     relation_weight: NonNegative = 0.0
-    weighting: Literal["fact", "query"] = "fact"
-    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    weighting: Weighting = "fact"
+    precision: Precision = "float32"
     valid_every: Count = 10
     patience: Count | None = None
-    word_mode: Literal["add", "gate"] = "add"
+    word_mode: WordMode = "add"
     word_dropout: SmallShare = 0.3
     seed: Seed = 0

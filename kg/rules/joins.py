@@ -78,7 +78,7 @@ def partners(values: np.ndarray, sets: Sequence[Pairs], backward: bool) -> Itera
             found.append((run, starts, np.searchsorted(run, (values + 1) * pairs.size) - starts))
     if not found:
         return
-    for part in pieces(sum(counts for *_, counts in found), ROWS):
+    for part in pieces(np.sum([counts for *_, counts in found], axis=0), ROWS):
         for run, starts, counts in found:
             if counts[part].any():
                 rows, places = ranges(starts[part], counts[part])

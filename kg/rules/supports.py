@@ -106,4 +106,5 @@ class StatedPairs:
         bodies, support = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         total = sparse.coo_array((support, np.divmod(bodies, many)), shape=(many, many))
         total.sum_duplicates()
-        return Bodies(True, *total.coords, total.data, np.zeros(total.nnz))
+        first, second = total.coords
+        return Bodies(True, first, second, total.data, np.zeros(total.nnz))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyoxigraph as ox
 
@@ -156,8 +156,10 @@ class LocalStore:
                 return self._in_process().query(sparql, default, named, limits)
             if limits is not None and not limits.allow_service:
                 refuse_addresses(sparql, PREFIXES)
-            seen = None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default]
-            others = None if named is None else [ox.NamedNode(iri) for iri in named]
+            seen: list[Any] | None = (
+                None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default]
+            )
+            others: list[Any] | None = None if named is None else [ox.NamedNode(iri) for iri in named]
             with told(self._path, "read"):
                 answer = self._quads.query(sparql, prefixes=PREFIXES, default_graph=seen, named_graphs=others)
         except SyntaxError as error:

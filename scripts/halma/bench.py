@@ -53,7 +53,8 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
     from gumption.agents.halma.config import HALMAConfig
 
     whole = [
-        HALMAConfig(agent=agent, episodes=FULL_EPISODES, device=settings.device) for agent in settings.halma_agent or ()
+        HALMAConfig(agent=agent, episodes=FULL_EPISODES, device=settings.device)  # pyright: ignore[reportArgumentType]
+        for agent in settings.halma_agent or ()
     ]
     pole = CartPoleRandom()
     pole(0.2)

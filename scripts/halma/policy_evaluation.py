@@ -36,7 +36,13 @@ def evaluate_policy(
     from gumption.scripts.policy_evaluation import load_policy
 
     tests = load_splits(splits)
-    agent = GivenAgent(load_policy(policy), name=policy, observation=observation, images=images, single=single)
+    agent = GivenAgent(
+        load_policy(policy),
+        name=policy,
+        observation=observation,  # pyright: ignore[reportArgumentType]
+        images=images,  # pyright: ignore[reportArgumentType]
+        single=single,
+    )
     with working(f"playing the tests in {splits}"):
         found = evaluate_splits(agent, tests, seeds=range(seeds))
     if as_json:

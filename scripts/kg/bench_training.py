@@ -14,7 +14,7 @@ import torch
 
 from gumption.kg import Vocabulary, evaluate_ranking
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.links.training_settings import TrainingSettings
+from gumption.kg.links.training_settings import Precision, TrainingSettings, Weighting
 from gumption.kg.vocabulary import Triple
 from gumption.scripts.measurement import BenchSettings, Measurement
 from gumption.scripts.parts import read_dataset
@@ -36,7 +36,7 @@ class Choice:
 
     learning_rate: float = 0.1
     n3: float | None = None
-    weighting: str = "query"
+    weighting: Weighting = "query"
 
     def __str__(self) -> str:
         by = "" if self.weighting == "query" else ", by fact"
@@ -182,7 +182,7 @@ def train_ours(
     epochs: int,
     seed: int,
     reciprocal: bool = True,
-    precision: str = "float32",
+    precision: Precision = "float32",
 ) -> Trained:
     """The model that ComplEx.fit gives on the CPU, and its epochs' seconds."""
     told = TrainingSettings(

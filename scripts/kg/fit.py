@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
 from gumption.data.writing import check_writable
 from gumption.scripts.apps import App
 from gumption.scripts.own_options import refuse_foreign, was_typed
 from gumption.scripts.parts import rank_part
 
-from .output import count, print_table, side_rows, steps
+from .output import count, print_table, side_rows
 from .sources import new_folder
 from .training_facts import (
     DataSet,
@@ -161,11 +162,11 @@ def _fit_pykeen(
     from gumption.kg import fit_pykeen
 
     started = perf_counter()
-    with steps(settings.epochs, f"fitting {model}") as progress:
+    with Bar(settings.epochs, f"fitting {model}") as bar:
         predictor = fit_pykeen(
             (facts.vocabulary, facts.train), model, epochs=settings.epochs, valid=facts.valid, known=facts.known,
             valid_every=settings.valid_every, patience=settings.patience, seed=settings.seed, device=device,
-            progress=progress, **{name: getattr(settings, name) for name in own},
+            progress=bar.show, **{name: getattr(settings, name) for name in own},
         )  # fmt: skip
     return predictor, perf_counter() - started
 

@@ -2,9 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ import typer
 if TYPE_CHECKING:
     from gumption.kg.links.ranking import Ranks
 
-LINE_SECONDS = 10.0
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -44,24 +42,6 @@ def side_rows(ranks: "Ranks") -> tuple[list[str], list[tuple[str, ...]]]:
     parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
     rows = [(name, *(f"{part[figure]:.4f}" for figure in overall)) for name, part in parts.items()]
     return ["asked for", *overall], rows
-
-
-@contextmanager
-def steps(total: int, what: str) -> Iterator[Callable[[int, str], None]]:
-    """A function to tell how many steps are done, with a few words: a bar on a terminal, else a line now and then."""
-    from gumption.agents.progress import Bar
-
-    last = monotonic()
-
-    def show(done: int, told: str) -> None:
-        nonlocal last
-        bar.show(done, f"{what}: {told}")
-        if not sys.stderr.isatty() and monotonic() - last >= LINE_SECONDS:
-            last = monotonic()
-            print(f"{what}: {done} of {total}, {told}", file=sys.stderr, flush=True)
-
-    with Bar(total, what) as bar:
-        yield show
 
 
 @contextmanager

@@ -28,6 +28,6 @@ def train_timed(
         training.run_epoch()
         seconds.append(process_time() - started)
         if look is not None:
-            look(epoch, seconds[-1], ComplEx(vocabulary, **training.tensors()))
+            look(epoch, seconds[-1], ComplEx(vocabulary, origin=None, **training.tensors()))
         started = process_time()
-    return ComplEx(vocabulary, **training.tensors()), seconds
+    return ComplEx(vocabulary, origin=None, **training.tensors()), seconds

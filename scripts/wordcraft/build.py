@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -11,6 +11,9 @@ from gumption.envs.wordcraft.splits import Mode, TrainRatio
 from gumption.scripts.apps import App
 from gumption.scripts.kg.output import Json, print_json, print_table
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
+
+if TYPE_CHECKING:
+    from gumption.envs.wordcraft.facts import FactPart
 
 app = App(add_completion=False)
 
@@ -79,7 +82,7 @@ def build(
     how: dict[str, Any] = {"split_mode": split, "train_ratio": train_ratio, "split_seed": split_seed}
     how["valid_ratio"] = valid_ratio
     stated = {}
-    for part in parts:
+    for part in cast("list[FactPart]", parts):
         stated[f"wordcraft/{part}"] = list(facts(recipe_book, split=part, **how))
         stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, split=part, **how))
 

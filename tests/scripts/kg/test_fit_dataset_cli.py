@@ -172,12 +172,12 @@ def test_a_model_of_pykeens_is_fitted_evaluated_and_asked(gumption) -> None:
 
 
 def test_a_long_fit_without_a_terminal_tells_lines(gumption, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gumption.scripts.kg.output.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("gumption.data.progress.SECONDS", 0.0)
     code, _, err = gumption(*FIT, "--dataset", "nations", "--model", "transe", "--out", "model")
     assert code == 0
     lines = [line for line in err.splitlines() if line.startswith("fitting transe: ")]
     assert len(lines) == 4
-    assert re.fullmatch(r"fitting transe: 4 of 4, loss [\d.]+", lines[-1])
+    assert re.fullmatch(r"fitting transe: 4 of 4, loss [\d.]+, \d+ s", lines[-1])
 
 
 def test_reading_a_name_that_nobody_knows_is_bad_input() -> None:
