@@ -88,7 +88,9 @@ def test_a_graph_is_not_opened_with_what_is_wrong(arguments: dict[str, Any]) -> 
         KnowledgeGraph(**arguments)
 
 
-@pytest.mark.parametrize("wrong", [3, 1.5, True, b"x", ["x"], ("x",), {"x": 1}, NAN, object()], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [3, 1.5, True, b"x", ["x"], ("x",), {"x": 1}, NAN, object()], ids=lambda one: type(one).__name__
+)
 def test_labels_and_names_are_text(graph: KnowledgeGraph, wrong: Any) -> None:
     calls: list[tuple[Any, dict[str, Any]]] = [
         (graph.add, {"triples": FACTS, "graph": wrong}),
@@ -118,7 +120,9 @@ def test_labels_and_names_are_text(graph: KnowledgeGraph, wrong: Any) -> None:
     assert graph.graphs() == {"kitchen": 3}
 
 
-@pytest.mark.parametrize("wrong", [None, ["steam"], b"steam", {"x": 1}, NAN, object()], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [None, ["steam"], b"steam", {"x": 1}, NAN, object()], ids=lambda one: type(one).__name__
+)
 def test_a_variable_is_bound_to_a_label_or_a_number(graph: KnowledgeGraph, wrong: Any) -> None:
     with pytest.raises(InputError, match=r"^\?goal is .*; it is (text|a (finite )?number)"):
         graph.query(ASK, goal=wrong)
