@@ -130,7 +130,9 @@ def check(name: str, value: Any, hint: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _validator(hint)(_plain(value, hint))
+        plain = _plain(value, hint)
+        found = _validator(hint)(plain)
+        return plain if type(plain) is int else found  # 5 stays 5 where a float is asked for, in files and hashes too
     except ValidationError:
         raise InputError(f"{name} is {shown(value)}; it {describe(hint, value)}") from None
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import rdflib
     from pykeen.triples import TriplesFactory
 
-
 T = TypeVar("T")
 
 

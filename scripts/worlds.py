@@ -11,6 +11,8 @@ import typer.main
 
 from gumption.data import InputError
 
+from .apps import App
+
 General = Callable[[Any], typer.Typer]
 
 
@@ -68,7 +70,7 @@ def command_of(world: Any, offer: str, general: General | None = None) -> Any:
         raise InputError(f"the world {world.name!r} offers no such command; there is one of {names}")
     app = found if found is not None or general is None else general(world)
     if not isinstance(app, typer.Typer):
-        function, app = app, typer.Typer(add_completion=False)
+        function, app = app, App(add_completion=False)
         assert function is not None  # a world that offers none was refused above, or is served by the general one
         app.command()(function)
     command = typer.main.get_command(app)

@@ -7,6 +7,7 @@ from math import inf
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import check
 
 from .training_settings import TrainingSettings
 
@@ -66,6 +67,7 @@ def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
 
     :raises InputError: both are given.
     """
+    check("regularizer", regularizer, Regularizer | None)
     if regularizer is None:
         return TrainingSettings.n3 if n3 is None else n3
     if n3:

@@ -11,6 +11,7 @@ RDF files carry the statements among their triples. A TSV or CSV file has no pla
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -72,7 +73,7 @@ def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
 def annotation_update(name: str, about: Mapping[str, str]) -> str:
     """The SPARQL update that replaces what is said about a graph under these keys."""
     parts = []
-    for graph, key, text, _ in about_quads(name, check("about", about, Mapping[str, str])):
+    for graph, key, text, _ in about_quads(name, check("about", about, Mapping[str, Any])):
         parts.append(f"DELETE WHERE {{ GRAPH {_ABOUT} {{ {graph} {key} ?text }} }}")
         parts.append(f"INSERT DATA {{ GRAPH {_ABOUT} {{ {graph} {key} {text} }} }}")
     return " ;\n".join(parts)

@@ -8,7 +8,6 @@ by validation facts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.settings import settings
 from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job
 from gumption.scripts.parts import rank_part, read_dataset
@@ -34,7 +34,7 @@ SHARED = ("rank", "epochs", "batch_size", "learning_rate", "n3", "seed")  # what
 _UNUSED = ("seed", "patience")  # of a file: seeds are the experiment's, and curves go to the end
 
 
-@dataclass(frozen=True)
+@settings
 class Options:
     """Of the command line, for the comparison alone."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Size
+from gumption.data.settings import Count, Seed, Size, check
 from gumption.data.writing import check_writable, write_json, write_text
 from gumption.scripts.apps import App
 
@@ -102,10 +102,10 @@ def tune(
     """
     from gumption.kg.links.training_settings import TrainingSettings
 
+    ranks = tuple(dict.fromkeys(check("--rank", one, Size) for one in rank or [TrainingSettings().rank]))
     check_source(context, source, dataset)
     if source is not None and valid is None:
         raise InputError("settings are chosen by validation facts: give --valid")
-    ranks = tuple(dict.fromkeys(rank or [TrainingSettings().rank]))
     check_writable(out)
     if out.exists() and not (out / STUDY).is_file():
         raise InputError(f"{out} exists and holds no search: choose another folder")

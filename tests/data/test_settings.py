@@ -145,7 +145,7 @@ def test_what_is_taken() -> None:
         "plants": ("leek", "dill"), "tools": (("rake", [1, 2]),), "map": Path("garden.svg"), "tell": None, "rows": 16,
     }  # fmt: skip
     assert {name: type(values[name]) for name in ("beds", "share", "slope", "fence", "rows")} == {
-        "beds": int, "share": float, "slope": float, "fence": bool, "rows": int,
+        "beds": int, "share": int, "slope": float, "fence": bool, "rows": int,
     }  # fmt: skip
     shed = Shed()
     assert Garden(map=shed).map is shed
@@ -159,7 +159,7 @@ def test_it_is_a_frozen_dataclass() -> None:
     assert asdict(garden)["beds"] == 4
     assert replace(garden, beds=5) == Garden(beds=5)
     assert pickle.loads(pickle.dumps(garden)) == garden
-    assert repr(Bed(1)) == "Bed(length=1.0, label='')"
+    assert repr(Bed(1)) == "Bed(length=1, label='')"
     with pytest.raises(FrozenInstanceError):
         garden.beds = 5  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -149,7 +149,10 @@ def test_a_run_on_a_split_file_keeps_the_split(gumption, tmp_path: Path) -> None
     ("damage", "message"),
     [
         (lambda text: text[:-20], "goals.json: not valid JSON ("),
-        (lambda text: text.replace('"seed":3', '"seed":4'), "goals.json: its content does not match its sha256; it"),
+        (
+            lambda text: text.replace('"seed":3', '"seed":4'),
+            "goals.json: its content does not match its sha256, so it was changed",
+        ),
         (lambda text: "{}", "goals.json: schema is None, expected 'gumption/wordcraft-split/"),
     ],
     ids=["cut", "changed", "empty"],
@@ -190,7 +193,7 @@ def test_a_split_file_of_another_book_or_depth_is_refused(gumption, tmp_path: Pa
         ((*TRAIN, "--scores", "componentOf"), "need knowledge"),
         ((*TRAIN, "--raw"), "need knowledge"),
         ((*TRAIN, "--cross-fit"), "cross_fit is for an agent that learns with kg='train'"),
-        ((*TRAIN, "--steps", "0"), "total_steps is 0"),
+        ((*TRAIN, "--steps", "0"), "--steps is 0"),
         ((*TRAIN, "--seed", "-1"), "seed is -1"),
         ((*TRAIN, "--distractors", "99"), "num_distractors is 99"),
         ((*TRAIN, "--word-vectors", "none.bin", "--features", "glove"), "none.bin: no such file of word vectors"),

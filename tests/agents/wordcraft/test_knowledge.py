@@ -217,5 +217,5 @@ def test_a_damaged_fit_in_the_cache_is_told(book: RecipeBook, seen: Seen, scores
     scores(book, cross_fit=False, relations=("componentOf",))
     (file,) = (tmp_path / "cache").rglob("*.safetensors")
     file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(InputError, match=r"complex-[0-9a-f]{16}: the checkpoint is damaged .*; make it again"):
+    with pytest.raises(InputError, match=r"complex-[0-9a-f]{16}: the checkpoint is damaged: .*; make it again"):
         scores(book, cross_fit=False, relations=("combinesWith",))  # other tables of the same fit

@@ -124,7 +124,7 @@ def test_a_folder_of_something_else_is_refused(configure, tmp_path: Path) -> Non
             with pytest.raises(InputError, match=f"{name} {told}; choose another name"):
                 train(configure(**SMALL), tmp_path / name, resume=resume)
     assert everything(tmp_path) == {"file": b"x", "thesis/chapter.txt": b"years of work"}
-    with pytest.raises(InputError, match=r"cannot write .*file/run/config\.json: Not a directory"):
+    with pytest.raises(InputError, match=r"cannot write .*file/run: Not a directory"):
         train(configure(**SMALL), tmp_path / "file" / "run")
     with pytest.raises(InputError, match="nothing to resume without a run directory"):
         train(configure(**SMALL), resume=True)
@@ -274,9 +274,9 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
     ("arguments", "message"),
     [
         ({"draws": 0}, "draws is 0"),
-        ({"seed": -1}, "seed -1"),
-        ({"partition": "tests"}, "partition is 'tests'; it can be train, test or all"),
-        ({"depth": 0}, "depth is 0; it can be 1, 2 or 3"),
+        ({"seed": -1}, "seed is -1; it is a whole number, at least 0"),
+        ({"partition": "tests"}, "partition is 'tests'; it can be train, test, all"),
+        ({"depth": 0}, "depth is 0; it is a whole number from 1 to 3"),
         ({"num_distractors": -1}, "num_distractors is -1"),
         ({"device": "cpu"}, "this policy is in memory"),
         ({"recipe_book": "commonsense"}, "this policy is in memory"),

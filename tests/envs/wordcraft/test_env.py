@@ -349,4 +349,5 @@ def test_bad_batches(book):
     for mask in (np.zeros(3, dtype=bool), np.ones(3), np.ones(2, dtype=bool)):
         with pytest.raises(InputError, match="reset_mask is an array of 3 booleans"):
             env.reset(options={"reset_mask": mask})
-    assert env.step(np.zeros(3))[4]["invalid_action"].all(), "floats are no slots"
+    with pytest.raises(InputError, match="actions are float64; they are integers"):
+        env.step(np.zeros(3))

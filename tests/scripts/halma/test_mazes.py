@@ -112,7 +112,7 @@ def test_a_space_model_is_pretrained_and_probed(tmp_path: Path) -> None:
         more = ("--batch-size", "1", "--mazes", "2")
         return CliRunner().invoke(command.app, [*arguments, *more], catch_exceptions=False).output
 
-    assert pretrain("fast").startswith("pretrained on panels of 2 mazes, 50 steps; the model is in")
+    assert pretrain("fast").split("\n")[-2].startswith("pretrained on panels of 2 mazes, 50 steps; the model is in")
     with pytest.raises(InputError, match="preset is 'slow'; it can be paper, fast"):
         pretrain("slow")
     tensors, meta = load_checkpoint(tmp_path / "space" / FOLDER, KIND)

@@ -180,8 +180,14 @@ def test_a_memory_cut_short_is_told(gumption: Call, here: Path, run: Path) -> No
         (("halma", "--run", "runs/halma", "--check", "y", "--force"), "--check takes none of them"),
         (("halma", "--run", "runs/halma", "--check", "y"), "manifest.json: cannot be read"),
         (("halma", "--run", "runs/none", "--out", "x"), "runs/none: there is no such run"),
-        (("halma", "--run", "runs/halma", "--out", "x", "--mazes", "0"), "mazes are 1 to 10000"),
-        (("halma", "--run", "runs/halma", "--out", "x", "--threshold", "0"), "threshold is 0"),
+        (
+            ("halma", "--run", "runs/halma", "--out", "x", "--mazes", "0"),
+            "--mazes is 0; it is a whole number, at least 1",
+        ),
+        (
+            ("halma", "--run", "runs/halma", "--out", "x", "--threshold", "0"),
+            "--threshold is 0; it is a whole number, at least 1",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(gumption: Call, here: Path, arguments: tuple[str, ...], told: str) -> None:

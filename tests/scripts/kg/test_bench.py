@@ -174,7 +174,9 @@ def test_parts_are_read_from_their_files(tmp_path, sets, ids):
     for part, rows in parts.items():
         assert {*map(tuple, rows.tolist())} == {*map(tuple, ids[1][part].tolist())}
     (tmp_path / "valid.txt").unlink()
-    with pytest.raises(InputError, match=r"has no valid\.txt: give the folder of train\.txt, valid\.txt and test\.txt"):
+    with pytest.raises(
+        InputError, match=r"has no valid\.txt or valid\.tsv: give the folder of train\.txt, valid\.txt and test\.txt"
+    ):
         next(bench_kg.kg_case(Settings(wn18rr=str(tmp_path))))  # before anything is measured
 
 

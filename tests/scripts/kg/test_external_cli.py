@@ -148,4 +148,4 @@ def test_what_link_refuses(gumption):
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--vectors", "v.bin")
     assert (code, "v.bin: no such file of word vectors" in err) == (2, True)
     code, _, err = gumption("link", "wordcraft", "part.tsv", "--min-cosine", "2")
-    assert (code, "the least cosine is 2.0" in err) == (2, True)
+    assert (code, "--min-cosine is 2.0; it is a number from" in err) == (2, True)

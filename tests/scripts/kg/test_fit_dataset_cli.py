@@ -128,7 +128,7 @@ def test_settings_of_a_file_and_options_beside_them(gumption, folder: Path) -> N
         ('{"ranks": 3}', "settings.json: TrainingSettings has no 'ranks'; did you mean 'rank'?"),
         ("[3]", "settings.json: expected an object of settings"),
         ("{", "settings.json: not valid JSON"),
-        ('{"rank": 0}', "settings.json: rank is 0; it is a whole number from 1 to 65,536"),
+        ('{"rank": 0}', "settings.json: rank is 0; it is a whole number from 1 to 1,000,000"),
         ('{"rank": "many"}', "settings.json: rank is 'many'; it is a whole number"),
     ):
         Path("settings.json").write_text(content, encoding="utf-8")

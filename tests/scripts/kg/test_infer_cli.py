@@ -112,7 +112,7 @@ def test_mine_then_infer(gumption, tmp_path):
         (("mine", "kg.nq", "--min-support", "0"), "min_support is 0"),
         (("mine", "kg.nq", "--min-pca-confidence", "2"), "--min-pca-confidence is 2.0; it is a number from 0 to 1"),
         (("mine", "kg.nq", "--min-confidence", "2"), "--min-confidence is 2.0; it is a number from 0 to 1"),
-        (("mine", "kg.nq", "--out", "bad.json/x.json"), "cannot write bad.json/x.json: File exists"),
+        (("mine", "kg.nq", "--out", "bad.json/x.json"), "cannot write bad.json/x.json: Not a directory"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(gumption, tmp_path, arguments, message):

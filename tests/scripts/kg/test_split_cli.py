@@ -58,9 +58,9 @@ def test_data_sets_that_cannot_be_made(gumption, tmp_path):
     for out, options, message in (
         ("there", (), "there exists already: choose a new folder"),
         ("set", ("--valid-ratio", "0", "--test-ratio", "0.9"), "can be set aside, the others are the only ones"),
-        ("set", ("--test-ratio", "nan"), "shares are at least 0 and below 1 in all"),
+        ("set", ("--test-ratio", "nan"), "--test-ratio is nan; it is a finite number, at least 0 and below 1"),
         ("set", ("--valid-ratio", "0.6", "--test-ratio", "0.5"), "shares are at least 0 and below 1 in all"),
-        ("set", ("--seed", "-1"), "a seed at least 0"),
+        ("set", ("--seed", "-1"), "--seed is -1; it is a whole number, at least 0"),
         ("x.nq", ("--seed", "1"), "--valid-ratio, --test-ratio, --seed and --format are for a folder"),
     ):
         code, _, err = gumption("export", "kg.nq", "--out", out, *options)

@@ -91,7 +91,7 @@ def test_other_searches_in_the_same_folder_are_refused(gumption, folder: str) ->
     Path("full").mkdir()
     other = (*TUNE, "--dataset", folder, "--out")
     assert "full exists and holds no search: choose another folder" in gumption.refused(*other, "full")
-    assert "rank is 0; it is at least 1" in gumption.refused(*other, "new", "--rank", "0")
+    assert "--rank is 0; it is a whole number from 1 to" in gumption.refused(*other, "new", "--rank", "0")
 
 
 @pytest.mark.slow

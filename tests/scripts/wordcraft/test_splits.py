@@ -99,7 +99,8 @@ def test_a_changed_file_and_one_of_another_book_are_refused(gumption, small_book
     code, _, err = gumption("wordcraft", "--recipe-book", str(small_book), "--check", "a.json")
     assert (code, err) == (
         2,
-        "error: a.json: its content does not match its sha256; it was changed, make it again\n",
+        "error: a.json: its content does not match its sha256, so it was changed; make it again, restore it from "
+        "a copy, or read it as it is with `gumption --no-verify ...`\n",
     )
 
 
