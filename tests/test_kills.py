@@ -75,11 +75,10 @@ def test_training_and_fitting(tmp_path: Path, command: str, resume: bool) -> Non
         ("kg mine facts.tsv --out rules.json --min-support 1", [], 2),
         ("splits wordcraft --recipe-book small.tsv --out split.json", [], 2),
         ("kg calibrate model --held-out facts.tsv", [FIT], 2),
-        ("evaluate run", [HALMA, "splits halma --run run --out run/splits"], 2),
         ("watch run --out played.html --delay 1", [HALMA], 2),
         ("splits halma --run run --out tests", [HALMA], 2),
     ],
-    ids=["load", "build", "export", "mine", "split", "calibrate", "evaluate", "watch", "splits"],
+    ids=["load", "build", "export", "mine", "split", "calibrate", "watch", "splits"],
 )
 def test_other_commands(tmp_path: Path, command: str, before: list[str], least: int) -> None:
     assert killed(tmp_path, command, *before) >= least
