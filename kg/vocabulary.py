@@ -49,7 +49,9 @@ PREFIXES = {
 
 _BY_VALUE = "http://www.w3.org/2001/XMLSchema#"
 _STRING = _BY_VALUE + "string"
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")  # encodes as itself
+# Most labels are plain words: they encode as themselves, but for the space.
+_PLAIN = re.compile(r" *[A-Za-z0-9_][A-Za-z0-9_ -]*")
+_PLAIN_LOCAL = re.compile(r"(?:%20)*[A-Za-z0-9_](?:[A-Za-z0-9_-]|%20)*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _KNOWN_SCHEME = ("http://", "https://", "urn:")
 _BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
@@ -60,7 +62,7 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
     Raises InputError for an empty label and for text that is not Unicode (a lone surrogate).
     """
-    if _PLAIN.fullmatch(label.replace(" ", "")):  # most labels: plain words, worth a short way
+    if _PLAIN.fullmatch(label):
         return namespace + label.replace(" ", "%20")
     if not label:
         raise InputError("an empty label names nothing: give every subject, relation, object and graph a name")
@@ -73,9 +75,8 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
 def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
     """The label of an IRI seen in one position: the inverse of `label_to_iri`; a foreign IRI is its own label."""
-    local = iri[len(namespace) :].replace("%20", " ")
-    if iri.startswith(namespace) and _PLAIN.fullmatch(local.replace(" ", "")):
-        return local
+    if iri.startswith(namespace) and _PLAIN_LOCAL.fullmatch(iri, len(namespace)):
+        return iri[len(namespace) :].replace("%20", " ")
     if _is_canonical(iri, namespace):
         return unquote(iri[len(namespace) :])
     return iri if iri.startswith(_KNOWN_SCHEME) else f"<{iri}>"

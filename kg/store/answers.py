@@ -89,19 +89,21 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
     The facts come as rows (subject, relation, object), or as rows (subject, object) of one relation, named by its term.
     """
     # Python strings are made for distinct terms only; everything per row happens on bytes and in NumPy.
-    subject_terms: list[bytes] = []
-    relation_terms: list[bytes] = []
-    object_terms: list[bytes] = []
+    entity_codes, relation_codes = (defaultdict[bytes, int](itertools.count().__next__) for _ in range(2))
+    columns: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in range(3)]
     for relation, rows in answers:
         table = rows.serialize(format=ox.QueryResultsFormat.TSV)
         assert table is not None
         fields = table[table.index(b"\n") + 1 :].replace(b"\n", b"\t").split(b"\t")[:-1]
         width = 3 if relation is None else 2
-        subject_terms += fields[0::width]
-        object_terms += fields[width - 1 :: width]
-        relation_terms += fields[1::3] if relation is None else [relation.encode()] * (len(fields) // 2)
-    entities, subjects, objects = _number([subject_terms, object_terms], ENTITY)
-    relations, predicates = _number([relation_terms], RELATION)
+        relations = fields[1::3] if relation is None else [relation.encode()] * (len(fields) // 2)
+        columns[0].append(_number(entity_codes, fields[0::width]))
+        columns[1].append(_number(relation_codes, relations))
+        columns[2].append(_number(entity_codes, fields[width - 1 :: width]))
+    entities, entity_places = _sorted_labels(entity_codes, ENTITY)
+    relations, relation_places = _sorted_labels(relation_codes, RELATION)
+    subjects, objects = (entity_places[np.concatenate(columns[i])] for i in (0, 2))
+    predicates = relation_places[np.concatenate(columns[1])]
     # One number a row: sorts and finds repeated rows (of other programs' graphs) several times faster than three.
     # It fits into 63 bits for a billion entities.
     many, kinds = max(len(entities), 1), max(len(relations), 1)
@@ -143,15 +145,16 @@ class FactHash:
         return hashlib.sha256(f"{self._number} {self._sum % 2**256}".encode()).hexdigest()
 
 
-def _number(columns: list[list[bytes]], namespace: str) -> tuple[Any, ...]:
-    """The sorted labels of the terms in some columns, then per column the (n,) int64 places of its terms in them."""
-    codes: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)  # a new term gets the next number
-    coded = [np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns]
+def _number(codes: defaultdict[bytes, int], terms: list[bytes]) -> np.ndarray:
+    return np.fromiter(map(codes.__getitem__, terms), np.int64, len(terms))
+
+
+def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list[str], np.ndarray]:
+    """The sorted labels of the terms, and per code the place of its term's label among them."""
     labels = _labels(list(codes), namespace)
     names = sorted(set(labels))
     place = {label: index for index, label in enumerate(names)}
-    places = np.fromiter((place[label] for label in labels), np.int64, len(labels))
-    return names, *(places[column] for column in coded)
+    return names, np.fromiter(map(place.__getitem__, labels), np.int64, len(labels))
 
 
 def _labels(terms: list[bytes], namespace: str) -> list[str]:
