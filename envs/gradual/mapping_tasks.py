@@ -1,0 +1,234 @@
+"""Micro-tasks 1 to 5.18 and 6: an instance hides a mapping from keys to answers (A.2.1 to A.2.6)."""
+
+import string
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from random import Random
+
+from gumption.data import InputError
+
+from .rules import Rules
+from .task import DIGITS, STOP, Hidden, OptionsLeft, Presumption, Solution, Task, told
+
+ALLOWED = string.ascii_letters + DIGITS + " ,.!?;-"
+LETTERS = string.ascii_lowercase
+SIGNS = ' !":?.,;'
+
+_MAPPING_WORDS = 200  # of the word list, from its beginning
+_MAPPED = 8  # keys of micro6
+
+
+def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
+    """Micro-tasks 1 to 6, in the order of the curriculum."""
+    return [*_silent_tasks(), *_digit_tasks(rules), _word_task(words)]
+
+
+def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
+    """Keys from a shuffled deck that holds each of k keys k times, and from a new one when it is empty."""
+    while True:
+        deck = [key for key in keys for _ in keys]
+        draw.shuffle(deck)
+        yield from deck
+
+
+# Micro-tasks 1 to 4: one byte, one byte, no feedback.
+
+
+def _silent_tasks() -> list[Task]:
+    return [
+        Task(
+            "micro1", "one of the allowed characters is always right", _alphabets, _of_alphabet, _the_answer,
+            lambda hidden: OptionsLeft({None: len(ALLOWED) + 2}), fixed_length=True,
+        ),
+        Task(
+            "micro2", "four letters mean one of them, signs mean themselves", _common_letters, _letters_and_signs,
+            _of_letters, lambda hidden: _OneLetter(), fixed_length=True, requires=("micro1",),
+        ),
+        Task(
+            "micro3", "letters mean each other, signs mean themselves", _permuted_letters, _letters_and_signs,
+            _of_letters, _each_letter, fixed_length=True, requires=("micro2",),
+        ),
+        Task(
+            "micro4", "copying a character", _characters, _of_mapping, _of_letters, fixed_length=True,
+            requires=("micro3",),
+        ),
+    ]  # fmt: skip
+
+
+def _alphabets(draw: Random) -> Iterator[Hidden]:
+    while True:
+        alphabet = "".join(draw.sample(ALLOWED, 10))
+        yield {"alphabet": alphabet, "answer": draw.choice(alphabet)}
+
+
+def _of_alphabet(hidden: Hidden, draw: Random) -> Iterator[str]:
+    while True:
+        yield draw.choice(hidden["alphabet"])
+
+
+def _the_answer(question: str, hidden: Hidden) -> Solution:
+    return Solution(told(hidden, "answer"))
+
+
+def _common_letters(draw: Random) -> Iterator[Hidden]:
+    while True:
+        letters = draw.sample(LETTERS, 4)
+        yield {"mapping": dict.fromkeys(letters, draw.choice(letters))}
+
+
+def _permuted_letters(draw: Random) -> Iterator[Hidden]:
+    while True:
+        letters = draw.sample(LETTERS, 4)
+        yield {"mapping": dict(zip(letters, draw.sample(letters, 4), strict=True))}
+
+
+def _characters(draw: Random) -> Iterator[Hidden]:
+    while True:
+        yield {"mapping": {character: character for character in draw.sample(LETTERS + SIGNS, 4)}}
+
+
+def _letters_and_signs(hidden: Hidden, draw: Random) -> Iterator[str]:
+    return deal([*hidden["mapping"], *(sign for sign in SIGNS if sign not in hidden["mapping"])], draw)
+
+
+def _of_mapping(hidden: Hidden, draw: Random) -> Iterator[str]:
+    return deal(list(hidden["mapping"]), draw)
+
+
+def _of_letters(question: str, hidden: Hidden) -> Solution:
+    """A sign without an entry means itself."""
+    mapping = told(hidden, "mapping")
+    if question not in mapping and question not in SIGNS:
+        raise InputError(f"the question {question!r} is no key of the mapping: it has {', '.join(map(repr, mapping))}")
+    return Solution(mapping.get(question, question), key=question if question in LETTERS else None)
+
+
+class _OneLetter:
+    """The letter should be known once it was right for a letter, or after 26 wrong answers of any kind."""
+
+    def __init__(self) -> None:
+        self._wrong, self._known = 0, False
+
+    def after(self, key: Hashable, right: bool) -> bool:
+        self._known |= (right and key is not None) or self._wrong >= len(LETTERS)
+        self._wrong += not right
+        return self._known
+
+
+def _each_letter(hidden: Hidden) -> Presumption:
+    return OptionsLeft(dict.fromkeys((key for key in hidden["mapping"] if key in LETTERS), len(LETTERS)))
+
+
+# Micro-tasks 5.1 to 5.18: strings of digits, with feedback.
+
+
+def _digit_tasks(rules: Rules) -> list[Task]:
+    one, ten = (1,), (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    two, short, five, long = (2,), (1, 2), (1, 2, 3, 4, 5), (3, 4, 5)
+    known, stop = None, STOP  # None: the keys are the ten digits
+    make = partial(_digit_task, rules)
+    return [
+        make("1", "a digit for a digit", known, "permutation", "", separator="", input_end=""),
+        make("2", "feedback ends with a sign", known, "permutation", "", input_end=""),
+        make("3", "questions end with a sign", known, "permutation", ""),
+        make("4", "answers of two digits", known, two, ""),
+        make("5", "answers end with a full stop", known, one, stop),
+        make("6", "feedback on a right answer has no full stop", known, one, stop, drops_stop=True),
+        make("7", "answers of one or two digits", known, short, stop),
+        make("8", "questions of two digits", two, one, stop),
+        make("9", "questions of one or two digits", short, one, stop),
+        make("10", "feedback begins with a digit without meaning", known, one, stop, noise=(1,)),
+        make("11", "feedback may begin with a digit without meaning", known, one, stop, noise=(0, 1)),
+        make("12", "answers of three to five digits", known, long, stop),
+        make("13", "questions of three to five digits", long, one, stop),
+        make("14", "feedback begins with digits without meaning", known, one, stop, noise=(2, 3, 4)),
+        make("15", "answers of one to five digits", known, five, stop),
+        make("16", "questions of one to five digits", five, one, stop),
+        make("17", "questions and answers of one to five digits", five, five, stop),
+        make("18", "questions and answers of one to ten digits", ten, ten, stop),
+    ]
+
+
+def _digit_task(
+    rules: Rules,
+    number: str,
+    about: str,
+    keys: Sequence[int] | None,
+    answers: Sequence[int] | str,
+    stop: str,
+    separator: str = ";",
+    input_end: str = STOP,
+    noise: tuple[int, ...] = (0,),
+    drops_stop: bool = False,
+) -> Task:
+    def instances(draw: Random) -> Iterator[Hidden]:
+        while True:
+            names = list(DIGITS) if keys is None else [_digits(keys, draw) for _ in DIGITS]
+            if answers == "permutation":
+                values = draw.sample(DIGITS, 10)
+            else:
+                values = [_digits(answers, draw) + stop for _ in names]  # pyright: ignore[reportArgumentType]
+            yield {"mapping": dict(zip(names, values, strict=True))}
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        return (key + input_end for key in deal(list(hidden["mapping"]), draw))
+
+    def solve(question: str, hidden: Hidden) -> Solution:
+        key = question.removesuffix(input_end) if input_end else question
+        answer = _value(hidden, key, question, stop)
+        right = answer.removesuffix(stop) if drops_stop else answer
+        return Solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
+
+    last = int(number)
+    return Task(
+        f"micro5.{number}", about, instances, questions, solve, each_key_once, fixed_length=True,
+        early_stop=rules.early_stop and bool(stop),
+        requires=("micro4",) if last == 1 else (f"micro5.{last - 1}",),
+    )  # fmt: skip
+
+
+def each_key_once(hidden: Hidden) -> Presumption:
+    """The answers should be known once each key of the mapping has been asked for."""
+    return OptionsLeft(dict.fromkeys(hidden["mapping"], 2))
+
+
+def _digits(lengths: Sequence[int], draw: Random) -> str:
+    return "".join(draw.choice(DIGITS) for _ in range(draw.choice(lengths)))
+
+
+def _value(hidden: Hidden, key: str, question: str, stop: str) -> str:
+    """The answer for a key; a full stop that a person's mapping leaves out is added."""
+    mapping = told(hidden, "mapping")
+    if key not in mapping:
+        raise InputError(f"the question {question!r} asks for {key!r}; the mapping has {', '.join(map(repr, mapping))}")
+    value = mapping[key]
+    return value if value.endswith(stop) else value + stop
+
+
+# Micro-task 6: words.
+
+
+def _word_task(words: Sequence[str]) -> Task:
+    asked = "random_map: "
+
+    def instances(draw: Random) -> Iterator[Hidden]:
+        while True:
+            keys, values = (draw.sample(words[:_MAPPING_WORDS], _MAPPED) for _ in range(2))
+            yield {"mapping": dict(zip(keys, (value + STOP for value in values), strict=True))}
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        keys = list(hidden["mapping"])
+        while True:
+            yield f"{asked}{draw.choice(keys)}{STOP}"
+
+    def solve(question: str, hidden: Hidden) -> Solution:
+        key = question.removeprefix(asked).removesuffix(STOP)
+        answer = _value(hidden, key, question, STOP)
+        return Solution(answer, ("good job! ;",), (f"wrong! {answer};",), key=key)
+
+    return Task(
+        "micro6", "answers to words are words", instances, questions, solve, each_key_once, tolerance=2,
+        requires=("micro5.18",),
+    )  # fmt: skip
+
+

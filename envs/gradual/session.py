@@ -1,0 +1,97 @@
+"""A session in this process: an agent and a curriculum, from the first byte to the end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from random import Random
+from time import monotonic
+from typing import Any, TypeAlias
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seconds, Seed
+from gumption.data.wording import shown
+
+from .engine import Life, TaskRecord
+from .stream import Stream
+from .task import Task
+
+#: Gets the reward, then the byte; gives a byte.
+Agent: TypeAlias = Callable[[int, int], int]
+
+_BETWEEN = 4_096  # steps between looks at the clock
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a session came to.
+
+    :ivar steps: bytes of the environment, by which entrants are ranked. :ivar reward: their sum.
+    :ivar tasks: what became of each task that began, in order.
+    :ivar ended: "solved", "steps", "seconds" or "agent": why it ended. :ivar error: what the agent did wrong.
+    """
+
+    steps: int
+    reward: int
+    tasks: tuple[TaskRecord, ...]
+    ended: str
+    error: str | None = None
+
+    @property
+    def solved(self) -> bool:
+        """Whether all tasks were passed."""
+        return self.ended == "solved"
+
+    def figures(self) -> dict[str, Any]:
+        """The same as JSON takes it, with the average reward a step."""
+        tasks = [{**asdict(task), "average_reward": task.reward / max(task.steps, 1)} for task in self.tasks]
+        return {
+            "steps": self.steps, "reward": self.reward, "average_reward": self.reward / max(self.steps, 1),
+            "ended": self.ended, "error": self.error, "tasks": tasks,
+        }  # fmt: skip
+
+
+class Session:
+    """Tasks and the agent that is to learn them, one after the other, in one stream without marks."""
+
+    def __init__(
+        self, tasks: Sequence[Task], agent: Agent, *, success_threshold: Count = 5, seed: Seed = 0,
+        max_steps: Count | None = None, max_seconds: Seconds | None = None,
+    ) -> None:
+        """
+        :param tasks: see gumption.envs.gradual.curriculum.
+        :param success_threshold: so many instances in a row end a task.
+        :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
+        """  # fmt: skip
+        self._agent, self._max_steps, self._max_seconds = agent, max_steps, max_seconds
+        self.stream = Stream(Life(tasks, success_threshold, Random(seed)))
+
+    def run(self) -> Result:
+        """Play to the end. An agent that says no byte ends it, and so does an InputError that it raises."""
+        stream, agent, step = self.stream, self._agent, self.stream.step
+        limit = self._max_steps
+        started = monotonic()
+        byte, reward, steps = stream.first(), 0, 1
+        error, ended = None, "solved"
+        try:
+            while True:
+                said = agent(reward, byte)
+                if type(said) is not int or not 0 <= said <= 255:
+                    raise InputError(f"the agent said {shown(said)}: it has to be a byte, a whole number from 0 to 255")
+                byte, reward = step(said)
+                if stream.over:
+                    break
+                if steps == limit:
+                    ended = "steps"
+                    break
+                steps += 1
+                if not steps % _BETWEEN and self._max_seconds is not None and monotonic() - started > self._max_seconds:
+                    ended = "seconds"
+                    break
+        except InputError as problem:
+            error, ended = str(problem), "agent"
+        return self._result(steps, ended, error)
+
+    def _result(self, steps: int, ended: str, error: str | None) -> Result:
+        stream = self.stream
+        stream.settle()
+        records = tuple(stream.life.records)
+        return Result(steps, sum(record.reward for record in records), records, ended, error)

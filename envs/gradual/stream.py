@@ -1,0 +1,146 @@
+"""A single stream, byte by byte.
+
+Texts are Latin-1: one character a byte. The environment speaks first; each reply is judged before the next byte leaves.
+"""
+
+from .engine import Life
+
+SPACE, FULL_STOP = ord(" "), ord(".")
+
+
+class Stream:
+    """One stream of bytes and rewards.
+
+    :ivar life: its schedule and the running instance.
+    :ivar over: whether the last task has been passed.
+    """
+
+    __slots__ = ("_age", "_counted", "_heard", "_limit", "_mini", "_position", "_talk_end", "_text", "_waited", "life", "over")
+
+    def __init__(self, life: Life) -> None:
+        self.life = life
+        self.over = False
+        self._start(life.begin())
+
+    @property
+    def talking(self) -> bool:
+        """Whether more than spaces is still to be sent, so that speaking is out of turn."""
+        return self._position < self._talk_end
+
+    @property
+    def listening(self) -> bool:
+        """Whether a byte said now is part of an answer."""
+        return self._position >= len(self._text) and not self.life.ended
+
+    def first(self) -> int:
+        """The first byte; its reward is 0."""
+        return self._send()
+
+    def step(self, said: int) -> tuple[int, int]:
+        """Judge the byte that the agent said: the next byte, and the reward.
+
+        When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
+        """
+        if self._mini:
+            reward = self._mini_step(said)
+        elif self._position < self._talk_end:
+            if said == SPACE:
+                reward = 0
+            else:
+                reward = -1
+                self.life.spoke()
+        elif self._position < len(self._text):
+            reward = 0  # only spaces are left: nobody's turn
+        else:
+            reward = self._micro_step(said)
+        return (SPACE if self.over else self._send()), reward
+
+    def settle(self) -> None:
+        """Count the steps of the running instance, which else is done at its end."""
+        self.life.record.steps += self._age - self._counted
+        self._counted = self._age
+
+    def _send(self) -> int:
+        self._age += 1
+        position = self._position
+        if position < len(self._text):
+            self._position = position + 1
+            return self._text[position]
+        return SPACE
+
+    def _start(self, text: str) -> None:
+        """A new instance begins with this text."""
+        task = self.life.task
+        self._mini, self._limit = task.cycle == "mini", task.step_limit
+        self._age = self._counted = self._position = 0
+        self._text = b""
+        self._waited = False
+        self._heard = bytearray()
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        """Put a text behind what is still to be sent."""
+        self._text = self._text[self._position :] + text.encode("latin-1")
+        self._position = 0
+        self._talk_end = len(self._text.rstrip(b" "))
+
+    def _switch(self) -> None:
+        self.settle()
+        text = self.life.switch()
+        if text is None:
+            self.over = True
+        else:
+            self._start(text)
+
+    def _micro_step(self, said: int) -> int:
+        """Judge a byte that comes when nothing is left to be sent."""
+        life, heard = self.life, self._heard
+        if life.ended:  # the byte is not even looked at
+            self._switch()
+            return 0
+        if self._age >= self._limit:
+            life.fail()
+        heard.append(said)
+        reward = 0
+        if self._is_complete(said):
+            right, text = life.verdict(heard.decode("latin-1"))
+            reward = 1 if right else -1
+            heard.clear()
+            self._say(text)
+        elif life.task.letters == "each":
+            reward = 1
+        life.record.reward += reward
+        if life.ended and self._position >= len(self._text):
+            self._switch()
+        return reward
+
+    def _is_complete(self, said: int) -> bool:
+        """Whether an answer ends with this byte."""
+        life, number = self.life, len(self._heard)
+        if life.task.letters != "end":
+            expected = life.solution.answer
+            return number == len(expected) or said != ord(expected[number - 1])
+        if life.needed:
+            return number >= life.needed or (said == FULL_STOP and life.task.early_stop)
+        return said == FULL_STOP
+
+    def _mini_step(self, said: int) -> int:
+        """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop is always a verdict."""
+        life, heard = self.life, self._heard
+        if self._position >= len(self._text):
+            if life.ended and not self._waited:
+                self._waited = True
+                return 0
+            if life.ended:
+                reward = int(life.success)
+                life.record.reward += reward
+                self._switch()
+                return reward
+            if self._age >= self._limit:
+                self._say(life.fail())
+        heard.append(said)
+        if said == FULL_STOP:
+            self._say(life.declare(heard.endswith(life.solution.answer.encode("latin-1"))))
+        if said != SPACE and self._position < self._talk_end:
+            heard[-1] = SPACE
+        return 0
