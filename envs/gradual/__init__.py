@@ -1,0 +1,21 @@
+"""Gradual: the byte stream of the General AI Challenge's first round, Gradual Learning (GoodAI, 2017)."""
+
+from .curriculum import Curriculum, all_tasks, challenge, of_names
+from .judge import Verdict, judge
+from .rules import Rules
+from .session import Result, Session
+from .task import Solution, Task
+
+__all__ = [
+    "Curriculum",
+    "Result",
+    "Rules",
+    "Session",
+    "Solution",
+    "Task",
+    "Verdict",
+    "all_tasks",
+    "challenge",
+    "judge",
+    "of_names",
+]
