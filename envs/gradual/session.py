@@ -79,10 +79,10 @@ class Session:
                 byte, reward = step(said)
                 if stream.over:
                     break
+                steps += 1
                 if steps == limit:
                     ended = "steps"
                     break
-                steps += 1
                 if not steps % _BETWEEN and self._max_seconds is not None and monotonic() - started > self._max_seconds:
                     ended = "seconds"
                     break
