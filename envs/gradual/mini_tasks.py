@@ -1,4 +1,7 @@
-"""The mini-tasks: whether a string fits a description, and strings that fit (after CommAI-mini, Baroni et al., 2017)."""
+"""The mini-tasks: whether a string fits a description, and strings that fit.
+
+After CommAI-mini (Baroni et al., 2017).
+"""
 
 from collections.abc import Iterator
 from functools import partial

@@ -34,21 +34,21 @@ def play(env: Any, said: str, options: Any) -> tuple[str, list[int]]:
 def test_the_answer_of_a_mapping_is_fed_back_with_its_reward() -> None:
     """The dialogue of micro5.7 in the document: the feedback comes when the expected answer's length is reached."""
     options = {"task": "micro5.7", "mapping": {"4": "15", "2": "7"}, "questions": ["4.", "2."]}
-    sent, rewards = play(make(), " 15.      1.", options)
-    assert sent == "4.  15.;2. 7."
-    assert rewards == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, -1, 0]
+    sent, rewards = play(make(), " 15.     1.", options)
+    assert sent == "4.  15.;2. 7"
+    assert rewards == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, -1]
 
 
 def test_speaking_out_of_turn_costs_and_begins_the_row_anew() -> None:
     env = make(success_threshold=1)
     options = {"task": "micro7.1", "questions": ["say: a."] * 20}
-    right = " " * 6 + "a." + " " * 11  # while "say: a", the answer, and "correct! a.;"
-    sent, rewards = play(env, "x" + right[1:] + right * 10, options)
-    assert rewards[0] == -1
-    assert rewards.count(1) == 11
-    assert env.records()[0].solved == 1
-    assert env.records()[0].questions == 11
+    right, row = "a.", " " * 18 + "a."  # 18: while "correct! a.;say: a" is sent
+    five = " " * 6 + right + 4 * row
+    sent, rewards = play(env, five + "x" + row[1:] + 9 * row + " " * 13, options)
     assert sent.startswith("say: a. correct! a.;say: a. correct! a.;")
+    assert [reward for reward in rewards if reward] == [1] * 5 + [-1] + [1] * 10
+    first = env.records()[0]
+    assert (first.questions, first.right, first.solved, first.passed) == (15, 15, 1, True)
 
 
 def test_the_curriculum_ends_the_episode_and_pays_its_last_reward() -> None:
