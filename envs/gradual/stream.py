@@ -3,7 +3,11 @@
 Texts are Latin-1: one character a byte. The environment speaks first; each reply is judged before the next byte leaves.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from .engine import Life
+from .task import Task
 
 SPACE, FULL_STOP = ord(" "), ord(".")
 
@@ -26,6 +30,25 @@ class Stream:
         self.life = life
         self.over = False
         self._start(life.begin())
+
+    def state(self) -> dict[str, Any]:
+        """All that `restored` needs, as JSON takes it."""
+        self.settle()
+        return {
+            "life": self.life.state(), "over": self.over, "text": self.text.decode("latin-1"), "age": self.age,
+            "position": self.position, "heard": self.heard.decode("latin-1"), "waited": self._waited,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Stream":
+        """The stream of a state; `tasks` by name."""
+        stream = cls.__new__(cls)
+        stream.life = Life.restored(state["life"], tasks, threshold)
+        stream._start(state["text"])
+        stream.over, stream._waited = state["over"], state["waited"]
+        stream.age = stream._counted = state["age"]
+        stream.position, stream.heard = state["position"], bytearray(state["heard"].encode("latin-1"))
+        return stream
 
     @property
     def talking(self) -> bool:
