@@ -73,7 +73,8 @@ class Compared:
 
 @checked
 def gradual_learning(
-    make: MakeAgent, chains: Sequence[Chain] = CHAINS, *, seeds: Count = 5, max_steps: Count = 200_000,
+    make: MakeAgent, chains: Sequence[Chain] = CHAINS, *, seeds: Count = 5, first_seed: Seed = 0,
+    max_steps: Count = 200_000,
     success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Compared]:  # fmt: skip
@@ -88,14 +89,14 @@ def gradual_learning(
         target = find_task(chain.target, known)
         before = [find_task(name, known) for name in chain.prerequisites]
         after, alone = [], []
-        for seed in range(seeds):
+        for seed in range(first_seed, first_seed + seeds):
             tell(f"{chain.name}, seed {seed}")
             learned = make(seed)
             for task in before:
-                Session([task], learned, success_threshold=success_threshold, seed=seed, max_steps=max_steps).run()
+                _steps(task, learned, seed, success_threshold, max_steps)
             after.append(_steps(target, learned, seed, success_threshold, max_steps))
             alone.append(_steps(target, make(seed), seed, success_threshold, max_steps))
-        yield Compared(chain.name, tuple(after), tuple(alone), *_compare(after, alone, max_steps))
+        yield compare(chain.name, after, alone, max_steps)
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,10 @@ def _steps(task: Task, agent: Agent, seed: int, threshold: int, max_steps: int) 
     return result.steps if result.solved else None
 
 
-def _compare(after: Sequence[int | None], alone: Sequence[int | None], limit: int) -> tuple[float, float]:
-    """The ratio of the medians, and the p of the rank test; a run that did not pass counts as one at its limit."""
+def compare(chain: str, after: Sequence[int | None], alone: Sequence[int | None], limit: int) -> Compared:
+    """Both arms of a chain. In ratio and test a run that did not pass counts as one at its limit."""
     from scipy.stats import mannwhitneyu
 
     with_, without = ([limit if steps is None else steps for steps in arm] for arm in (after, alone))
     p = float(mannwhitneyu(with_, without, alternative="less").pvalue)
-    return median(without) / median(with_), p
+    return Compared(chain, tuple(after), tuple(alone), median(without) / median(with_), p)

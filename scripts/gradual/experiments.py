@@ -1,0 +1,277 @@
+"""Gradual's experiments: steps of agents on the curriculum, and whether the learner learns gradually and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from gumption.data.sealed import read_sealed, write_sealed
+from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+CURRICULUM, CHAINS = "gradual-curriculum", "gradual-validation"
+AGAIN = "again"  # the method of the condition in which tasks are played once more
+
+
+class CurriculumRuns(Kind):
+    """An agent goes through the curriculum of the challenge."""
+
+    title = "Gradual's curriculum"
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        """None: agents run on the CPU."""
+        return {}
+
+    def run(self, job: Job, progress: bool) -> None:
+        """One session."""
+        from gumption.agents.gradual.baselines import play_knower
+        from gumption.envs.gradual import Session, challenge
+
+        from .agent_names import find_agent
+
+        curriculum, started = challenge(), process_time()
+        if job.method == "knower":
+            result = play_knower(curriculum, job.seed)
+        else:
+            agent = find_agent(job.settings["agent"])(job.seed)
+            result = Session(curriculum.tasks, agent, seed=job.seed, max_steps=job.settings["max_steps"]).run()
+        job.directory.mkdir(parents=True, exist_ok=True)
+        write_sealed(job.directory / FINAL, {**result.figures(), "cpu_s": round(process_time() - started, 2)})
+
+    def told(self, job: Job) -> str:
+        """Tasks and steps."""
+        final = read_sealed(job.directory / FINAL)
+        return f"{_passed(final)} tasks passed, {final['steps']:,} steps"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """What each run has written, by its seed."""
+        return {"runs": {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}, "target": condition.target}
+
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """The table of agents, and the steps of each task."""
+        rows = {row["condition"]: list(row["runs"].values()) for row in results["rows"]}
+        shown = [name for name, runs in rows.items() if any(_passed(run) for run in runs)]
+        lines = [f"# {results['experiment']}: {results['title']}", "", *self.headline(results).splitlines(), ""]
+        lines += ["Steps of each task, median of the runs that passed it, and how many did where not all:", ""]
+        lines += [f"| task | {' | '.join(shown)} |", "| --- |" + " ---: |" * len(shown)]
+        names = [task["task"] for task in max((run["tasks"] for runs in rows.values() for run in runs), key=len)]
+        for name in names:
+            lines.append(f"| {name} | " + " | ".join(_task_steps(rows[agent], name) for agent in shown) + " |")
+        return "\n".join([*lines, "", *_made_by(results)]) + "\n"
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """Tasks passed and steps of each agent."""
+        lines = ["| agent | seeds | tasks passed | steps | CPU time |", "| --- | ---: | ---: | ---: | ---: |"]
+        for row in results["rows"]:
+            runs = list(row["runs"].values())
+            passed = sorted(_passed(run) for run in runs)
+            solved = [run["steps"] for run in runs if run["ended"] == "solved"]
+            steps = (
+                "not solved"
+                if len(solved) < len(runs)
+                else f"{median(solved):,.0f} ({min(solved):,} to {max(solved):,})"
+            )
+            told = str(passed[0]) if passed[0] == passed[-1] else f"{passed[0]} to {passed[-1]}"
+            seconds = median(run["cpu_s"] for run in runs)
+            lines.append(f"| {row['condition']} | {len(runs)} | {told} | {steps} | {seconds:.1f} s |")
+        return "\n".join(lines) + "\n"
+
+    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
+        """The table of agents."""
+        return _table(self.headline(results), results["title"])
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """Steps of each task beside the knower's."""
+        from gumption.agents.gradual.plots import plot_steps
+
+        rows = {row["condition"]: list(row["runs"].values()) for row in results["rows"]}
+        if "perfect knower" not in rows:
+            return []
+        names = [task["task"] for task in rows["perfect knower"][0]["tasks"]]
+        steps = {
+            agent: {name: found for name in names if (found := _median_steps(runs, name)) is not None}
+            for agent, runs in rows.items()
+        }
+        knower = {name: int(steps["perfect knower"][name]) for name in names}
+        others = {agent: found for agent, found in steps.items() if agent != "perfect knower" and found}
+        return list(plot_steps(others, knower, directory / "steps"))
+
+
+class ValidationRuns(Kind):
+    """Chains of tasks: a condition is a chain, a run both of its arms with one seed."""
+
+    title = "Gradual's validation"
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        """None: agents run on the CPU."""
+        return {}
+
+    def run(self, job: Job, progress: bool) -> None:
+        """Both arms of the chain, or tasks that are played again."""
+        from gumption.agents.gradual.validation import Chain, gradual_learning, not_forgetting
+
+        from .agent_names import find_agent
+
+        made, settings = find_agent(job.settings["agent"]), job.settings
+        limit = {"seeds": 1, "max_steps": settings["max_steps"]}
+        if job.method == AGAIN:
+            found = not_forgetting(made, settings["tasks"], first_seed=job.seed, **limit)
+            final: dict[str, Any] = {"tasks": {one.task: [one.first[0], one.again[0]] for one in found}}
+        else:
+            chain = Chain(tuple(settings["prerequisites"]), settings["target"])
+            [one] = gradual_learning(made, [chain], first_seed=job.seed, **limit)
+            final = {"after": one.after[0], "alone": one.alone[0]}
+        job.directory.mkdir(parents=True, exist_ok=True)
+        write_sealed(job.directory / FINAL, final)
+
+    def told(self, job: Job) -> str:
+        """Steps of both arms."""
+        final = read_sealed(job.directory / FINAL)
+        return "" if job.method == AGAIN else f"{final['after']} steps after, {final['alone']} alone"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """What each run has written, and the comparison."""
+        from gumption.agents.gradual.validation import Remembered, compare
+
+        found = {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}
+        if condition.method == AGAIN:
+            names = next(iter(found.values()))["tasks"]
+            pairs = {name: zip(*(one["tasks"][name] for one in found.values()), strict=True) for name in names}
+            kept = [Remembered(name, *map(tuple, pair)).figures() for name, pair in pairs.items()]
+            return {"runs": found, "again": kept}
+        arms = [[one[arm] for one in found.values()] for arm in ("after", "alone")]
+        chain = compare("", *arms, limit=condition.settings["max_steps"])
+        return {"runs": found, "target": condition.target, "comparison": chain.figures()}
+
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """The chains, and the tasks that were played again."""
+        lines = [f"# {results['experiment']}: {results['title']}", "", *self.headline(results).splitlines(), ""]
+        for row in results["rows"]:
+            if "again" in row:
+                lines += ["Played again after all, median steps:", "", "| task | first | again | kept |"]
+                lines.append("| --- | ---: | ---: | --- |")
+                lines += [
+                    f"| {one['task']} | {_middle(one['first'])} | {_middle(one['again'])} | {_yes(one['kept'])} |"
+                    for one in row["again"]
+                ]
+                lines.append("")
+        return "\n".join([*lines, *_made_by(results)]) + "\n"
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """Steps on the target of each chain, with and without what it builds on."""
+        lines = ["| chain | seeds | steps after | steps alone | ratio | p | faster |"]
+        lines.append("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+        for row in results["rows"]:
+            if (found := row.get("comparison")) is None:
+                kept = sum(one["kept"] for one in row["again"])
+                lines.append(
+                    f"| {row['condition']} | {len(row['runs'])} | - | - | - | - | {kept} of {len(row['again'])} kept |"
+                )
+                continue
+            lines.append(
+                f"| {row['condition']} | {len(row['runs'])} | {_middle(found['after'])} | {_middle(found['alone'])} | "
+                f"{found['ratio']:.2f} | {found['p']:.2g} | {_yes(found['passed'])} |"
+            )
+        return "\n".join(lines) + "\n"
+
+    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
+        """The table of chains."""
+        return _table(self.headline(results), results["title"])
+
+
+def _passed(run: Mapping[str, Any]) -> int:
+    return sum(task["passed"] for task in run["tasks"])
+
+
+def _median_steps(runs: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    found = [task["steps"] for run in runs for task in run["tasks"] if task["task"] == name and task["passed"]]
+    return median(found) if found else None
+
+
+def _task_steps(runs: Sequence[Mapping[str, Any]], name: str) -> str:
+    found = [task["steps"] for run in runs for task in run["tasks"] if task["task"] == name and task["passed"]]
+    if not found:
+        return "-"
+    return f"{median(found):,.0f}" + (f" ({len(found)})" if len(found) < len(runs) else "")
+
+
+def _middle(steps: Sequence[int | None]) -> str:
+    found = [one for one in steps if one is not None]
+    if not found:
+        return "none passed"
+    return f"{median(found):,.0f}" + (f" ({len(found)} passed)" if len(found) < len(steps) else "")
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _table(markdown: str, title: str) -> RenderableType:
+    from rich.table import Table
+
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines())
+    table = Table(*head, title=title)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _made_by(results: Mapping[str, Any]) -> list[str]:
+    machine, versions = results["hardware"], results["versions"]
+    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return [
+        results["expected"], "", f"Command: `{results['command']}`", "",
+        f"Machine: {machine['cpu']}, {machine['cores']} cores, {results['workers']} run(s) at a time. "
+        f"Versions: {told}.",
+    ]  # fmt: skip
+
+
+_LIMIT = {"max_steps": 1_000_000}
+_EACH = {"max_steps": 100_000, "agent": "learner"}
+_DIGITS = tuple(f"micro5.{number}" for number in range(1, 19))
+_COPYING = ("micro7.1", "micro7.2", "micro7.3")
+_OLD = ("micro2", "micro5.7", "micro5.18", "micro6", "micro7.2", "micro9.2", "micro11", "micro12", "micro14", "mini1")
+
+
+def _chain(prerequisites: Sequence[str], target: str) -> Condition:
+    return Condition({**_EACH, "prerequisites": list(prerequisites), "target": target}, target=1.5)
+
+
+EXPERIMENTS = {
+    one.name: one
+    for one in (
+        Experiment(
+            CURRICULUM, "-", "Steps on the challenge's curriculum", CurriculumRuns(),
+            {
+                "perfect knower": Condition(method="knower"),
+                "gradual learner": Condition({**_LIMIT, "agent": "learner"}, target=200_000),
+                **{name: Condition({**_LIMIT, "agent": name}) for name in ("table", "echo", "random", "silent")},
+            },
+            "Nobody has published steps of an agent. The knower is told every answer; the other agents get rewards and "
+            "bytes. A run ends after 1,000,000 steps.", seeds=10,
+        ),
+        Experiment(
+            CHAINS, "-", "Does the gradual learner learn gradually, and does it forget?", ValidationRuns(),
+            {
+                "5.18 -> 6": _chain(_DIGITS, "micro6"),
+                "5 -> 7.2": _chain(_DIGITS, "micro7.2"),
+                "5 -> 8": _chain(_DIGITS, "micro8"),
+                "7 -> 9.2": _chain(_COPYING, "micro9.2"),
+                "11 -> 12": _chain(("micro11",), "micro12"),
+                "6 -> 15": _chain(("micro6",), "micro15"),
+                "13 -> mini1": _chain(("micro13.1", "micro13.2"), "mini1"),
+                "19 -> 20": _chain(("micro19",), "micro20"),
+                "played again": Condition({**_EACH, "tasks": list(_OLD)}, AGAIN),
+            },
+            "The dependencies that the document names (Evaluation criteria 2 and 3). Steps are those on the last task "
+            "of a chain, median over the seeds; p is of the rank test (Mann-Whitney) that there are fewer after the "
+            "others.",
+            seeds=10,
+        ),
+    )
+}  # fmt: skip
