@@ -8,6 +8,7 @@ from statistics import median
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 
@@ -24,8 +25,8 @@ class CurriculumRuns(Kind):
     title = "Gradual's curriculum"
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """None: agents run on the CPU."""
-        return {}
+        """The device, which is the CPU."""
+        return _on_cpu(device)
 
     def run(self, job: Job, progress: bool) -> None:
         """One session."""
@@ -108,8 +109,8 @@ class ValidationRuns(Kind):
     title = "Gradual's validation"
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """None: agents run on the CPU."""
-        return {}
+        """The device, which is the CPU."""
+        return _on_cpu(device)
 
     def run(self, job: Job, progress: bool) -> None:
         """Both arms of the chain, or tasks that are played again."""
@@ -182,6 +183,12 @@ class ValidationRuns(Kind):
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
         """The table of chains."""
         return _table(self.headline(results), results["title"])
+
+
+def _on_cpu(device: str) -> dict[str, Any]:
+    if device not in ("auto", "cpu"):
+        raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
+    return {"device": "cpu"}
 
 
 def _passed(run: Mapping[str, Any]) -> int:

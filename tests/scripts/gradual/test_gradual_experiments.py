@@ -1,0 +1,66 @@
+"""Gradual's experiments: runs, rows and tables of both kinds, with agents that need moments."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gumption.data import InputError
+from gumption.scripts.experiments import Condition, Job
+from gumption.scripts.gradual.experiments import AGAIN, EXPERIMENTS, CurriculumRuns, ValidationRuns
+
+MACHINE = {"hardware": {"cpu": "a CPU", "cores": 2}, "versions": {"python": "3"}, "workers": 1, "command": "gumption",
+           "expected": "nothing", "experiment": "mine", "title": "Mine"}  # fmt: skip
+
+
+def row(kind: Any, label: str, condition: Condition, folder: Path, seeds: int = 2) -> dict[str, Any]:
+    """Run a condition and read its row, as `gumption experiment` does."""
+    runs = {}
+    for seed in range(seeds):
+        job = Job(label, seed, condition.method, condition.settings, folder / f"{label}-{seed}")
+        kind.run(job, progress=False)
+        assert job.complete
+        assert kind.told(job) is not None
+        runs[seed] = job.directory
+    return {"condition": label, **kind.row(condition, runs)}
+
+
+def test_the_curriculum_is_told_by_agent_and_task(tmp_path: Path) -> None:
+    kind = CurriculumRuns()
+    conditions = {
+        "perfect knower": Condition(method="knower"),
+        "echo": Condition({"agent": "echo", "max_steps": 300}),
+    }
+    rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
+    results = {**MACHINE, "rows": rows}
+    told = kind.markdown(EXPERIMENTS["gradual-curriculum"], results)
+    assert "| perfect knower | 2 | 46 | 45," in told
+    assert "| echo | 2 | 0 | not solved |" in told
+    assert "| micro4 | 50 |" in told
+    assert "| mini5 |" in told
+    pictures = kind.plots(EXPERIMENTS["gradual-curriculum"], results, tmp_path)
+    assert [path.name for path in pictures] == ["steps.png", "steps.svg"]
+
+
+def test_chains_are_told_with_both_arms(tmp_path: Path) -> None:
+    kind = ValidationRuns()
+    limit = {"max_steps": 400, "agent": "echo"}
+    conditions = {
+        "4 -> 2": Condition({**limit, "prerequisites": ["micro4"], "target": "micro2"}, target=1.5),
+        "2 -> 4": Condition({**limit, "prerequisites": ["micro2"], "target": "micro4"}),
+        "played again": Condition({**limit, "tasks": ["micro4", "micro2"]}, AGAIN),
+    }
+    rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
+    told = kind.markdown(EXPERIMENTS["gradual-validation"], {**MACHINE, "rows": rows})
+    assert "| 4 -> 2 | 2 | none passed | none passed | 1.00 | 1 | no |" in told
+    assert "| 2 -> 4 | 2 | 50 | 50 | 1.00 | 1 | no |" in told
+    assert "| played again | 2 | - | - | - | - | 1 of 2 kept |" in told
+    assert "| micro4 | 50 | 50 | yes |" in told
+    assert "| micro2 | none passed | none passed | no |" in told
+
+
+def test_agents_run_on_the_cpu() -> None:
+    for experiment in EXPERIMENTS.values():
+        assert experiment.kind.settings(None, "auto") == {"device": "cpu"}
+        with pytest.raises(InputError, match="agents of Gradual run on the CPU"):
+            experiment.kind.settings(None, "cuda")
