@@ -42,13 +42,13 @@ class Life:
     :ivar record: of the running task. :ivar records: of all tasks so far, in order.
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
     :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
-    :ivar solution: of the running question.
+    :ivar solution: of the running question. :ivar tail: how many of its last bytes are sent while the agent may answer.
     """
 
     __slots__ = (
         "_asked", "_draw", "_hard", "_hidden", "_instances", "_presumed", "_presumption", "_questions", "_row", "_soft",
         "_start", "_successes", "_tasks", "_threshold", "ended", "needed", "over", "question", "record", "records",
-        "solution", "success", "task",
+        "solution", "success", "tail", "task",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +116,7 @@ class Life:
         self.question = next(self._questions)
         self.solution: Solution = self.task.solve(self.question, self._hidden)
         self.needed = len(self.solution.answer) if self.task.fixed_length else 0
+        self.tail = 0 if self.solution.opens is None else len(self.question) - self.solution.opens
         return self.question
 
     def spoke(self) -> None:

@@ -15,7 +15,7 @@ class Stream:
     :ivar over: whether the last task has been passed.
     """
 
-    __slots__ = ("_age", "_counted", "_heard", "_limit", "_mini", "_position", "_talk_end", "_text", "_waited", "life", "over")
+    __slots__ = ("_age", "_counted", "_heard", "_limit", "_mini", "_position", "_talk_end", "_text", "_turn", "_waited", "life", "over")
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -30,7 +30,7 @@ class Stream:
     @property
     def listening(self) -> bool:
         """Whether a byte said now is part of an answer."""
-        return self._position >= len(self._text) and not self.life.ended
+        return self._position >= self._turn and not self.life.ended
 
     def first(self) -> int:
         """The first byte; its reward is 0."""
@@ -49,7 +49,7 @@ class Stream:
             else:
                 reward = -1
                 self.life.spoke()
-        elif self._position < len(self._text):
+        elif self._position < self._turn:
             reward = 0  # only spaces are left: nobody's turn
         else:
             reward = self._micro_step(said)
@@ -76,13 +76,14 @@ class Stream:
         self._text = b""
         self._waited = False
         self._heard = bytearray()
-        self._say(text)
+        self._say(text, self.life.tail)
 
-    def _say(self, text: str) -> None:
-        """Put a text behind what is still to be sent."""
+    def _say(self, text: str, tail: int = 0) -> None:
+        """Put a text behind what is still to be sent; while its last `tail` bytes are sent, the agent may answer."""
         self._text = self._text[self._position :] + text.encode("latin-1")
         self._position = 0
-        self._talk_end = len(self._text.rstrip(b" "))
+        self._turn = len(self._text) - tail
+        self._talk_end = len(self._text[: self._turn].rstrip(b" "))
 
     def _switch(self) -> None:
         self.settle()
@@ -93,12 +94,12 @@ class Stream:
             self._start(text)
 
     def _micro_step(self, said: int) -> int:
-        """Judge a byte that comes when nothing is left to be sent."""
+        """Judge a byte that comes when the agent may speak."""
         life, heard = self.life, self._heard
         if life.ended:  # the byte is not even looked at
             self._switch()
             return 0
-        if self._age >= self._limit:
+        if self._age >= self._limit and self._position >= len(self._text):
             life.fail()
         heard.append(said)
         reward = 0
@@ -106,7 +107,9 @@ class Stream:
             right, text = life.verdict(heard.decode("latin-1"))
             reward = 1 if right else -1
             heard.clear()
-            self._say(text)
+            self._say(text, 0 if life.ended else life.tail)
+        elif life.task.reply and said == SPACE:
+            self._say(life.task.reply)
         elif life.task.letters == "each":
             reward = 1
         life.record.reward += reward
@@ -117,6 +120,9 @@ class Stream:
     def _is_complete(self, said: int) -> bool:
         """Whether an answer ends with this byte."""
         life, number = self.life, len(self._heard)
+        if life.task.reply:
+            expected = life.solution.answer.encode("latin-1")
+            return said == expected[-1] or (said == SPACE and not expected.startswith(self._heard))
         if life.task.letters != "end":
             expected = life.solution.answer
             return number == len(expected) or said != ord(expected[number - 1])
