@@ -7,7 +7,7 @@ from typing import Any
 
 from gumption.data.settings import checked
 
-from .curriculum import all_tasks, find_task
+from .curriculum import known_tasks, find_task
 from .rules import Rules
 from .task import DIGITS, Solution
 
@@ -39,7 +39,7 @@ def judge(
     :raises InputError: an unknown task, a question that it does not ask, or one that needs a mapping or a context.
     """
     rules = Rules() if rules is None else rules
-    found = find_task(task, all_tasks(rules))
+    found = find_task(task, known_tasks(rules))
     hidden = dict(context or {}) | ({} if mapping is None else {"mapping": dict(mapping)})
     solution = found.solve(question, hidden)
     right = found.cycle == "mini" and answer.endswith(solution.answer) or solution.is_right(answer)
