@@ -25,10 +25,10 @@ from .text_tasks import (
 
 FEW = "abcde"
 SEQUENCES = (
-    "zero one two three four five six seven eight nine".split(),
-    "first second third fourth fifth sixth seventh eighth ninth".split(),
-    "ten twenty thirty forty fifty sixty seventy eighty ninety".split(),
-    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"],
+    ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
+    ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"],
 )
 SYNONYMS = {
     "say": ("say", "print", "write"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from random import Random
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -53,8 +52,14 @@ class Session:
     """Tasks and the agent that is to learn them, one after the other, in one stream without marks."""
 
     def __init__(
-        self, tasks: Sequence[Task], agent: Agent, *, success_threshold: Count = 5, seed: Seed = 0,
-        max_steps: Count | None = None, max_seconds: Seconds | None = None,
+        self,
+        tasks: Sequence[Task],
+        agent: Agent,
+        *,
+        success_threshold: Count = 5,
+        seed: Seed = 0,
+        max_steps: Count | None = None,
+        max_seconds: Seconds | None = None,
     ) -> None:
         """
         :param tasks: see gumption.envs.gradual.curriculum.
@@ -62,7 +67,7 @@ class Session:
         :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
         """  # fmt: skip
         self._agent, self._max_steps, self._max_seconds = agent, max_steps, max_seconds
-        self.stream = Stream(Life(tasks, success_threshold, Random(seed)))
+        self.stream = Stream(Life(tasks, success_threshold, seed))
 
     def run(self) -> Result:
         """Play to the end. An agent that says no byte ends it, and so does an InputError that it raises."""
