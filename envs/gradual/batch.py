@@ -96,6 +96,7 @@ class Batch:
                 for stream, byte in zip(streams, said[rows].tolist(), strict=True)
             ]
             self.over[rows] = [stream.over for stream in streams]  # pyright: ignore[reportOptionalMemberAccess]
+            self.byte[self.over] = SPACE
             self._read(rows)
         self._send(idle)
 
