@@ -17,7 +17,7 @@ from .small_world_tasks import small_world_tasks
 from .suggested_tasks import suggested_tasks
 from .task import Task
 from .text_tasks import text_tasks
-from .words import filtered_words, load_words
+from .words import filtered, load_words
 
 SUCCESS_THRESHOLD = 5  # in the challenge
 
@@ -41,7 +41,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
     tasks = [
         *mapping_tasks(words, rules),
         *text_tasks(words),
-        *logic_tasks(words, filtered_words(words), rules),
+        *logic_tasks(words, filtered(words), rules),
         *mini_tasks(rules),
     ]
     return {task.name: task for task in tasks}

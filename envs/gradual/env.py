@@ -13,7 +13,7 @@ from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 
 from .action_facts import RELATIONS, StreamFacts
 from .batch import Batch
-from .engine import Life
+from .engine import Life, TaskRecord
 from .render import History
 from .settings import GradualSettings, read_options
 
@@ -55,8 +55,8 @@ class GradualVectorEnv(NativeVectorEnv):
         """(B,) bool: whose last task was passed by the latest step."""
         return self._terminated
 
-    def records(self, i: int = 0) -> list[Any]:
-        """What became of the tasks of stream i, in order: `TaskRecord`s."""
+    def records(self, i: int) -> list[TaskRecord]:
+        """What became of the tasks of stream i, in order."""
         self.batch.settle()
         stream = self.batch.streams[i]
         return [] if stream is None else stream.life.records
@@ -172,6 +172,10 @@ class GradualEnv(NativeEnv):
         super().__init__(
             GradualVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
         )
+
+    def records(self) -> list[TaskRecord]:
+        """What became of the tasks so far, in order."""
+        return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
 
     def action_masks(self) -> np.ndarray:
         """(256,) bool: every byte may be said."""
