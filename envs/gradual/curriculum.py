@@ -11,7 +11,7 @@ from gumption.data.settings import unknown
 from .hexadecimal_tasks import hexadecimal_tasks
 from .logic_tasks import logic_tasks
 from .mapping_tasks import mapping_tasks
-from .mini_tasks import mini_tasks
+from .mini_tasks import mini_tasks, production_tasks
 from .rules import Rules
 from .small_world_tasks import small_world_tasks
 from .suggested_tasks import suggested_tasks
@@ -50,7 +50,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
 @cache
 def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
     """All tasks by name: those of the challenge, then those that only other curricula have."""
-    others = [*suggested_tasks(load_words()), *hexadecimal_tasks(), *small_world_tasks()]
+    others = [*suggested_tasks(load_words()), *production_tasks(), *hexadecimal_tasks(), *small_world_tasks()]
     return {**all_tasks(rules), **{task.name: task for task in others}}
 
 
