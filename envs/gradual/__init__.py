@@ -6,7 +6,7 @@ from .descriptions import member
 from .judge import Verdict, judge
 from .rules import Rules
 from .session import Result, Session
-from .task import Solution, Task
+from .task import Solution, Task, stateless
 
 __all__ = [
     "Curriculum",
@@ -23,4 +23,5 @@ __all__ = [
     "load_curriculum",
     "member",
     "of_names",
+    "stateless",
 ]

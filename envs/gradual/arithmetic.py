@@ -94,4 +94,6 @@ def _number(token: str, base: int, variables: Mapping[str, int]) -> int:
         return variables[token]
     if _DIGITS[base].fullmatch(token) and len(token) <= _MOST_DIGITS:
         return int(token, base)
-    raise InputError(f"{shown(token)} is neither a number of base {base} with at most {_MOST_DIGITS:,} digits nor a variable with a value")
+    raise InputError(
+        f"{shown(token)} is no number of base {base} with at most {_MOST_DIGITS:,} digits, and no variable"
+    )

@@ -8,6 +8,8 @@
     requires = ["micro7.2"]
     pairs = {"capital of France." = "Paris."}
     wrong = "no, {answer};"
+
+Nothing in a file is executed.
 """
 
 import tomllib
@@ -74,7 +76,7 @@ def _read(path: Path) -> Any:
 def _own_tasks(table: Table, path: Path, words: Sequence[str]) -> dict[str, Task]:
     """The tasks that the file defines."""
     own: dict[str, Task] = {}
-    for number, content in enumerate(table.get("task", list[dict[str, Any]], []), 1):
+    for number, content in enumerate(table.get("task", list[Mapping[str, Any]], []), 1):
         name = content.get("name")
         place = f"{path}: task {name!r}" if isinstance(name, str) else f"{path}: task {number}"
         task = task_of_table(place, content, words)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from .task import Hidden, Presumption, Solution, Task
+from .task import STOP, Hidden, Presumption, Solution, Task
 
 IN_A_ROW = 10  # right answers by which an instance is solved
 SUCCESS_TOLERANCE = 4
@@ -46,8 +46,8 @@ class Life:
     """
 
     __slots__ = (
-        "_asked", "_draw", "_hard", "_instances", "_presumed", "_presumption", "_questions", "_row", "_seed",
-        "_seeds", "_soft", "_solutions", "_start", "_successes", "_tasks", "_threshold", "ended", "hidden", "needed",
+        "_asked", "_draw", "_hard", "_instances", "_presumed", "_presumption", "_questions", "_row", "_seed", "_seeds",
+        "_soft", "_solutions", "_start", "_stops", "_successes", "_tasks", "_threshold", "ended", "hidden", "needed",
         "over", "question", "record", "records", "solution", "success", "tail", "task",
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ class Life:
         self._questions: Iterator[str] = self.task.questions(self.hidden, self._draw)
         if given:
             self._questions = _chain(given, self._questions)
-        self._row = self._asked = 0
+        self._row = self._asked = self._stops = 0
         self._soft = self._hard = 0  # 0: not set
         self._presumed = self.task.presumption is None
         self._presumption: Presumption | None = None if self._presumed else self.task.presumption(self.hidden)  # pyright: ignore
@@ -147,7 +147,8 @@ class Life:
             self._row = 0
         if not self._presumed:
             self._presumed = self._presumption.after(solution.key, right)  # pyright: ignore[reportOptionalMemberAccess]
-        text = solution.feedback(right, self._draw)
+        self._stops = self._stops + 1 if answer.endswith(STOP) else 0
+        text = solution.feedback(right or (self.task.adaptive and self._stops >= IN_A_ROW), self._draw)
         if self._limits():
             return right, text
         return right, text + self._ask()

@@ -2,7 +2,10 @@
 
     {name = "capital", pairs = {"capital of France." = "Paris."}}
     {name = "twice", question = "twice: {a}.", answer = "{a}{a}.", draw = {a = {from = "letters", length = [1, 3]}}}
-    {name = "colour", question = "colour of {key}.", answer = "{value}.", keys = "words", values = ["red", "blue"], number = 4}
+    {name = "code", question = "code: {key}.", answer = "{value}.", keys = "words", values = "digits", number = 4}
+
+Of all of them: about, requires, fixed_length, tolerance as in `Task`, and right and wrong, what is said of an answer:
+one text or several, of which one is drawn, with {answer} and the names of the question in braces.
 """
 
 import re
@@ -124,9 +127,11 @@ def task_of_table(place: str, content: Mapping[str, Any], words: Sequence[str]) 
 
 
 def _of_pairs(table: Table, fixed: bool) -> dict[str, Any]:
-    pairs: dict[str, str] = table.get("pairs", Annotated[dict[Text, Text], Len(1)])
+    pairs: Mapping[str, str] = table.get("pairs", Annotated[Mapping[str, str], Len(1)])
     with table.at("pairs"):
         for question, answer in pairs.items():
+            if not question or not answer:
+                raise InputError("a question and an answer have at least one character")
             check_latin(question)
             check_latin(answer)
             _check_end(answer, answer, fixed)
@@ -151,7 +156,7 @@ def _of_template(table: Table, fixed: bool, words: Sequence[str]) -> dict[str, A
     question, answer = table.template("question"), table.template("answer")
     sources: dict[str, Source] = {}
     with table.at("draw"):
-        for name, value in table.get("draw", Annotated[dict[Text, Any], Len(1)]).items():
+        for name, value in table.get("draw", Annotated[Mapping[str, Any], Len(1)]).items():
             if name not in question.names:
                 raise InputError(f"the variable {name!r} is not in the question")
             sources[name] = read_source(value, words)
@@ -243,4 +248,4 @@ def _check_reading(question: Template, sources: Mapping[str, Source], pattern: r
         text = question.fill(values)
         found = pattern.fullmatch(text)
         if found is None or found.groupdict() != values:
-            raise InputError(f"{text!r} can be read in two ways: separate the variables by a text that none of them has")
+            raise InputError(f"{text!r} can be read in two ways: put between the variables what none of them has")

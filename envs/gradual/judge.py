@@ -7,7 +7,7 @@ from typing import Any
 
 from gumption.data.settings import checked
 
-from .curriculum import known_tasks, find_task
+from .curriculum import find_task, known_tasks
 from .rules import Rules
 from .task import DIGITS, Solution
 
@@ -43,7 +43,10 @@ def judge(
     hidden = dict(context or {}) | ({} if mapping is None else {"mapping": dict(mapping)})
     solution = found.solve(question, hidden)
     right = (found.cycle == "mini" and answer.endswith(solution.answer)) or solution.is_right(answer)
-    return Verdict(right, frozenset(_texts(solution, right)))
+    texts = _texts(solution, right)
+    if found.adaptive:
+        texts += _texts(solution, True)
+    return Verdict(right, frozenset(texts))
 
 
 def _texts(solution: Solution, right: bool) -> list[str]:

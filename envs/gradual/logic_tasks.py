@@ -140,11 +140,12 @@ def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
     if " and " in asked:
         return short(asked.replace(" and ", "") + STOP)
     words = asked.split(" or ")
-    if rules.joined_or:
-        accepts = partial(joined_from, words)
-    else:
-        accepts = lambda answer: any(word in answer for word in words)  # noqa: E731
+    accepts = partial(joined_from if rules.joined_or else _has_one, words)
     return Solution(words[0] + STOP, ("good job! ;",), tuple(f"wrong! {word};" for word in words), accepts)
+
+
+def _has_one(words: Sequence[str], answer: str) -> bool:
+    return any(word in answer for word in words)
 
 
 def joined_from(words: Sequence[str], answer: str) -> bool:

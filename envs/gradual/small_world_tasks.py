@@ -4,6 +4,7 @@ is followed by "yes", the first wrong one by "no" and the whole answer, and "!" 
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from operator import contains
 from random import Random
 from typing import TypeAlias
 
@@ -24,7 +25,7 @@ _WORDS = [word for words in ATTRIBUTES.values() for word in words]
 
 
 def small_world_tasks() -> list[Task]:
-    """world1 to world8, in the order of the ladder: six about things that a question shows, two about remembered ones."""
+    """world1 to world8, in the order of the ladder: six about things in sight, two about remembered ones."""
     shown: list[tuple[str, Callable[[Random], str], Callable[[str, Hidden], Solution]]] = [
         ("a word at a time, then a sign", _a_kind, _described),
         ("one attribute of a thing", _an_attribute, _attribute),
@@ -91,8 +92,8 @@ def _read_scene(text: str) -> Scene:
 
 def _checked_words(words: Sequence[str]) -> Sequence[str]:
     """:raises InputError: they are no kind, size and colour, in this order."""
-    if len(words) != len(ATTRIBUTES) or any(word not in known for word, known in zip(words, ATTRIBUTES.values())):  # noqa: B905
-        raise InputError(f"{' '.join(words)!r} is no thing: it has a kind, a size and a colour, such as CUBE LARGE GREEN")
+    if len(words) != len(ATTRIBUTES) or not all(map(contains, ATTRIBUTES.values(), words)):
+        raise InputError(f"{' '.join(words)!r} is no thing with a kind, a size and a colour, such as CUBE LARGE GREEN")
     return words
 
 

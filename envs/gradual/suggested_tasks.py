@@ -1,4 +1,4 @@
-"""Tasks that the document suggests or describes and the program of 2017 lacks (A.2.8, A.2.9.2, A.2.9.4, A.2.11, A.2.13.2)."""
+"""Tasks that the document describes and the program of 2017 lacks (A.2.8, A.2.9.2, A.2.9.4, A.2.11, A.2.13.2)."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -39,7 +39,10 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
         task("micro9.4.1", "the shorter or the longer of two words", _two(words), _of_two, "micro7.2"),
         task("micro9.4.2", "the shortest or the longest of several words", _several(words), _of_all, "micro9.4.1"),
         task("micro9.4.3", "words without a given one", _with_exception(words), _without, "micro7.3"),
-        task("micro9.4.4", "removing a part of a word", _asking_once("remove: {} from: {}.", hosts), _removed, "micro7.2"),
+        task(
+            "micro9.4.4", "removing a part of a word", _asking_once("remove: {} from: {}.", hosts), _removed,
+            "micro7.2",
+        ),
         task("micro9.4.5", "whether a word has a part", _asking_whether("find: {} in: {}.", hosts), _found, "micro7.2"),
         task(
             "micro9.4.5s", "speaking while a part of a word is sent",

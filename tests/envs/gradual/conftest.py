@@ -9,7 +9,7 @@ from gumption.envs.gradual.engine import Life
 from gumption.envs.gradual.stream import SPACE, Stream
 from gumption.envs.gradual.task import Task
 
-#: question, answer, feedback, and the rewards of the answer's bytes: "+", "-" or " " for each, or "+" or "-" for the last.
+#: question, answer, feedback, and the rewards of the answer's bytes, or of the last.
 Exchange = tuple[str, str, str, str]
 
 _SIGNS = {1: "+", -1: "-", 0: " "}

@@ -100,7 +100,9 @@ def spoiled(answer: str, draw: Random) -> str:
     """An answer with an error, which still ends as the right one does."""
     place = draw.randrange(len(answer))
     middle = draw.choice(["", "x", answer[place] * 2, answer[::-1][:-1] + "a"])
-    return answer[:place] + middle + answer[max(place + 1, len(answer) - 1) :] if draw.random() < 0.5 else middle + answer[-1]
+    if draw.random() < 0.5:
+        return middle + answer[-1]
+    return answer[:place] + middle + answer[max(place + 1, len(answer) - 1) :]
 
 
 def padded(stream: Stream, answer: str) -> str:

@@ -11,7 +11,7 @@ from gumption.envs.gradual import judge, known_tasks
 Exchange = tuple[str, str, str, str]
 GOOD = "good job! ;"
 
-# What the instance hides; then question, answer, feedback, and the rewards of the answer's bytes, "+" or "-" of the last.
+# What the instance hides; then question, answer, feedback, and the rewards of the answer's bytes, or of the last.
 DIALOGUES: dict[str, tuple[Mapping[str, Any], list[Exchange]]] = {
     "micro1": (
         {"alphabet": "abcdefgh !", "answer": "c"},
@@ -154,7 +154,8 @@ DIALOGUES: dict[str, tuple[Mapping[str, Any], list[Exchange]]] = {
     ),
     "micro9.2v2": (
         {},
-        [("spell: man.", "m.", "wrong! m a n .;", "+-"), ("spell: moss.", "m o s s .", "good job! m o s s .;", "+" * 9)],
+        [("spell: man.", "m.", "wrong! m a n .;", "+-"),
+         ("spell: moss.", "m o s s .", "good job! m o s s .;", "+" * 9)],
     ),
     "micro9.4.1": (
         {},
@@ -195,7 +196,7 @@ DIALOGUES: dict[str, tuple[Mapping[str, Any], list[Exchange]]] = {
     "micro13.3": (
         {},
         [("say: a and b or c.", "cab.", GOOD, "+"), ("say: a or b and c.", "a.", GOOD, "+"),
-         ("say: a or a and b or a.", "b.", "wrong! a.;", "-"), ("say: ab and c or abc.", "abcab.", "wrong! abc.;", "-")],
+         ("say: ab and c or abc.", "abcab.", "wrong! abc.;", "-")],
     ),
     "produce1": ({}, [("description: AB; produce.", "ABAB.", "right.;", "+")]),
     "produce2": ({}, [("description: AB or C; produce.", "CAB.", "right.;", "+")]),
