@@ -213,7 +213,11 @@ WORLDS: dict[str, World] = {
                     variants=({"tasks": ["micro7.1", "micro14"]}, {"upstream_quirks": True}),
                 ),
             ),
-            offers={"facts": "gumption.envs.gradual.facts:facts"},
+            offers={
+                "facts": "gumption.envs.gradual.facts:facts",
+                "tools": "gumption.scripts.gradual:app",
+                "bench": "gumption.scripts.gradual.bench:CASES",
+            },
         ),
     )
 }

@@ -4,13 +4,16 @@ Between two verdicts a stream only sends the bytes of its text, or waits and gat
 each stream is in that; at an event, one stream takes over from its column, makes its step, and gives the column back.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from .engine import Life
 from .stream import FULL_STOP, SPACE, Stream
+from .task import Task
 
 _FIRST_WIDTH = 128  # bytes of a text or an answer, before a longer one widens the arrays
 
@@ -146,10 +149,29 @@ class Batch:
         self._text = _placed(self._text, rows, texts)
         self._heard = _placed(self._heard, rows, heard)
 
+    def state(self) -> dict[str, Any]:
+        """All that `restore` needs: arrays and JSON."""
+        self.settle()
+        streams = json.dumps([None if stream is None else stream.state() for stream in self.streams])
+        return {"streams": streams, "byte": self.byte.copy(), "reward": self.reward.copy(), "over": self.over.copy()}
+
+    def restore(self, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> None:
+        """Go on where a state was taken; `tasks` by name."""
+        for i, one in enumerate(json.loads(str(state["streams"]))):
+            self.streams[i] = None if one is None else Stream.restored(one, tasks, threshold)
+        for name in ("byte", "reward", "over"):
+            getattr(self, name)[:] = state[name]
+        self._penalties[:] = 0
+        self._read(self._filled())
+
+    def _filled(self) -> np.ndarray:
+        return np.array([i for i, stream in enumerate(self.streams) if stream is not None], dtype=int)
+
     def settle(self) -> None:
         """Bring the streams, and the records of their lives, up to date."""
-        rows = np.array([i for i, stream in enumerate(self.streams) if stream is not None])
-        self._write(rows)
+        rows = self._filled()
+        if len(rows):
+            self._write(rows)
         for i in rows.tolist():
             self.streams[i].settle()  # pyright: ignore[reportOptionalMemberAccess]
 

@@ -21,7 +21,7 @@ def fitting_length(description: Description, length: int) -> int:
     Rules that come from several n-grams together, such as `A and not AA and anything`, are left to the strings.
     """
     lengths = _lengths(description.plain)
-    required = sum(map(len, _required(description)))
+    required = sum(map(len, description.plain)) if description.operator == "and" else 0
     if description.anything:
         return max(length, 1, required or min(map(len, description.forbidden), default=0))
     length = max(length, required, 1)
@@ -33,14 +33,14 @@ def fitting_length(description: Description, length: int) -> int:
 def true_string(description: Description, length: int, draw: random.Random) -> str:
     """A string of that many letters that fits a description in both readings.
 
-    :param length: `fitting_length` gives one that serves.
+    :param length: at least 1; `fitting_length` gives one that serves.
     :raises InputError: no such string was found; a description can be one that no string fits.
     """
     filler = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
     if draw.random() < 0.5:
         filler = description.foreign or filler
     for _ in range(TRIES):
-        string = _assembled(description, _required(description), description.plain, length, filler, draw)
+        string = _assembled(description.plain, description, length, filler, draw)
         if string is not None and member(description, string):
             return string
         # Other letters than those of n-grams cannot complete a forbidden one.
@@ -82,16 +82,11 @@ def not_found(description: Description, length: int, label: bool) -> InputError:
     )
 
 
-def _required(description: Description) -> tuple[str, ...]:
-    """The n-grams that every true string holds."""
-    return description.plain if description.operator == "and" else ()
-
-
 def _lengths(grams: Sequence[str]) -> tuple[int, ...]:
     return tuple(sorted(set(map(len, grams))))
 
 
-@lru_cache(100_000)
+@lru_cache(10_000)
 def _adds_up(lengths: tuple[int, ...], total: int) -> bool:
     """Whether a total is a sum of these lengths, each of them taken any number of times."""
     reached = [True] + [False] * max(total, 0)
@@ -101,16 +96,11 @@ def _adds_up(lengths: tuple[int, ...], total: int) -> bool:
 
 
 def _assembled(
-    description: Description,
-    required: Sequence[str],
-    grams: Sequence[str],
-    length: int,
-    filler: str,
-    draw: random.Random,
+    grams: Sequence[str], description: Description, length: int, filler: str, draw: random.Random
 ) -> str | None:
-    """The required n-grams, more of the n-grams and, with `anything`, stretches of filler letters, in random order; None
-    where they cannot add up to the length."""
-    pieces = list(required)
+    """Some of the n-grams, all of them with `and`, and with `anything` stretches of filler letters, in random order;
+    None where they cannot add up to the length."""
+    pieces = list(grams) if description.operator == "and" else []
     left = length - sum(map(len, pieces))
     lengths = _lengths(grams)
     while left > 0:
@@ -127,7 +117,7 @@ def _assembled(
         pieces.append(piece)
         left -= len(piece)
     draw.shuffle(pieces)
-    return "".join(pieces) if left == 0 else None
+    return "".join(pieces) if left == 0 and pieces else None
 
 
 def _spoiled(description: Description, string: str, draw: random.Random) -> str:
@@ -140,7 +130,7 @@ def _spoiled(description: Description, string: str, draw: random.Random) -> str:
     if description.operator == "and" and len(grams) > 1 and coin:
         missing = draw.choice(grams)
         others = [gram for gram in grams if gram != missing]
-        return _assembled(description, others, others, len(string), "", draw) or string
+        return _assembled(others, description, len(string), "", draw) or string
     return _changed(string, draw.randrange(len(string)), description, draw)
 
 

@@ -4,9 +4,10 @@ Nothing here knows of single bytes: stream.py and batch.py send the texts and ga
 stream and one for many in arrays, and both ask a `Life` what comes next.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from random import Random
+from typing import Any
 
 from .task import STOP, Hidden, Presumption, Solution, Task
 
@@ -42,13 +43,13 @@ class Life:
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
     :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
     :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
-    :ivar tail: how many bytes of the question are sent while the agent may answer.
+    :ivar tail: how many of the last bytes that it said are sent while the agent may answer.
     """
 
     __slots__ = (
-        "_asked", "_draw", "_hard", "_instances", "_presumed", "_presumption", "_questions", "_row", "_seed", "_seeds",
-        "_soft", "_solutions", "_start", "_stops", "_successes", "_tasks", "_threshold", "ended", "hidden", "needed",
-        "over", "question", "record", "records", "solution", "success", "tail", "task",
+        "_asked", "_draw", "_given", "_hard", "_instances", "_journal", "_presumed", "_presumption", "_questions",
+        "_row", "_seed", "_seeds", "_soft", "_solutions", "_stops", "_successes", "_tasks", "_threshold", "ended",
+        "hidden", "needed", "over", "question", "record", "records", "solution", "success", "tail", "task",
     )  # fmt: skip
 
     def __init__(
@@ -67,7 +68,7 @@ class Life:
         :param questions: the first ones of the first instance.
         """  # fmt: skip
         self._tasks, self._threshold, self._seed = list(tasks), threshold, seed
-        self._start: tuple[Hidden | None, Sequence[str]] = hidden, questions
+        self._given: tuple[Hidden, Sequence[str]] = dict(hidden or {}), list(questions)
         self.records: list[TaskRecord] = []
         self.over = False
         self._next_task()
@@ -76,10 +77,8 @@ class Life:
 
     def begin(self) -> str:
         """Start the next instance; its first text."""
-        hidden, given = self._start
-        self._start = None, ()
-        drawn = next(self._instances)
-        self.hidden: Hidden = {**drawn, **(hidden or {})}
+        hidden, given = self._given if len(self.records) == 1 and not self.record.instances else ({}, ())
+        self.hidden: Hidden = {**next(self._instances), **hidden}
         if self.hidden:
             self._solutions: dict[str, Solution] = {}  # of this instance
         self._draw = Random(self._seeds.getrandbits(64))
@@ -91,6 +90,7 @@ class Life:
         self._presumed = self.task.presumption is None
         self._presumption: Presumption | None = None if self._presumed else self.task.presumption(self.hidden)  # pyright: ignore
         self.ended = self.success = False
+        self._journal: list[tuple[str, Any]] = []
         self.record.instances += 1
         return self._ask()
 
@@ -126,16 +126,23 @@ class Life:
                 self._solutions[question] = solution
         self.solution = solution
         self.needed = len(solution.answer) if self.task.fixed_length else 0
-        self.tail = 0 if solution.opens is None else len(question) - solution.opens
+        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
         return question
 
     def spoke(self, times: int = 1) -> None:
         """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
+        journal = self._journal
+        if journal and journal[-1][0] == "spoke":
+            times_before = journal.pop()[1]
+        else:
+            times_before = 0
+        journal.append(("spoke", times_before + times))
         self._row = 0
         self.record.reward -= times
 
     def verdict(self, answer: str) -> tuple[bool, str]:
         """What comes of an answer in a micro-task: whether it is right, and what the agent hears next."""
+        self._journal.append(("verdict", answer))
         solution, record = self.solution, self.record
         right = answer == solution.answer if solution.accepts is None else solution.accepts(answer)
         record.questions += 1
@@ -156,19 +163,20 @@ class Life:
     def _limits(self) -> bool:
         """The test whether the instance has ended."""
         if self._row >= IN_A_ROW:
-            self.ended, self.success = True, not self._soft or self._asked <= self._soft
+            self.ended, self.success, self.tail = True, not self._soft or self._asked <= self._soft, 0
             return True
         if self._presumed and not self._soft:
             self._soft = self._asked + IN_A_ROW * (1 + SUCCESS_TOLERANCE)
         if self._soft and not self._hard and self._asked > self._soft:
             self._hard = self._asked * (1 + self.task.tolerance)
         if self._hard and self._asked > self._hard:
-            self.ended, self.success = True, False
+            self.ended, self.success, self.tail = True, False, 0
             return True
         return False
 
     def declare(self, right: bool) -> str:
         """What comes of a verdict in a mini-task: the text to be said, "" where the verdict is not new."""
+        self._journal.append(("declare", right))
         if self.ended and self.success == right:
             return ""
         if not self.ended:
@@ -181,8 +189,42 @@ class Life:
         """The instance times out; what is said about that."""
         if self.task.cycle == "mini":
             return self.declare(False)
+        self._journal.append(("fail", None))
         self.ended, self.success = True, False
         return ""
+
+    # Keeping and going on.
+
+    def state(self) -> dict[str, Any]:
+        """All that `restored` needs, as JSON takes it: what happened in the running instance, and the records."""
+        hidden, questions = self._given
+        return {
+            "tasks": [task.name for task in self._tasks], "seed": self._seed, "hidden": dict(hidden),
+            "questions": list(questions), "successes": self._successes, "journal": self._journal,
+            "records": [asdict(record) for record in self.records],
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Life":
+        """The life of a state. It draws its running instance again, and hears what that has heard.
+
+        :param tasks: by name.
+        """
+        life = cls(
+            [tasks[name] for name in state["tasks"]], threshold, state["seed"], state["hidden"], state["questions"]
+        )
+        records = [TaskRecord(**record) for record in state["records"]]
+        for _ in records[1:]:
+            life._next_task()
+        for _ in range(records[-1].instances - 1):  # earlier ones are drawn, and asked nothing
+            next(life._instances)
+            life._seeds.getrandbits(64)
+            life.record.instances += 1
+        life.begin()
+        for name, value in state["journal"]:
+            getattr(life, name)(*([] if value is None else [value]))
+        life.records, life.record, life._successes = records, records[-1], state["successes"]
+        return life
 
 
 def _chain(first: Sequence[str], rest: Iterator[str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Gradual's Gymnasium environments: many streams in arrays, and a single one that is a batch of one."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,6 +132,20 @@ class GradualVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         assert self._history is not None
         return self._history.draw(i, mode)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The streams and the generator, so that `load_state_dict` goes on with the same bytes."""
+        rng = json.dumps(self.np_random.bit_generator.state)
+        return {**self.batch.state(), "steps": self.steps.copy(), "waiting": self._over.copy(), "rng": rng}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was called."""
+        tasks = {task.name: task for task in self.curriculum.tasks}
+        self.batch.restore(state, tasks, self.curriculum.success_threshold)
+        self.steps[:] = state["steps"]
+        self._over[:] = state["waiting"]
+        self.np_random.bit_generator.state = json.loads(str(state["rng"]))
+        self._started = True
 
     def _life(self, tasks: Sequence[Any], rng: np.random.Generator, *first: Any) -> Life:
         return Life(tasks, self.curriculum.success_threshold, int(rng.integers(2**63)), *first)

@@ -80,10 +80,10 @@ def draw_description(set_number: int, draw: random.Random, *, letters: int = 1, 
 def draw_string(
     set_number: int, description: Description, draw: random.Random, *, upstream_quirks: bool = False
 ) -> tuple[str, bool]:
-    """A string for a description of a set, and whether it fits, which is as likely as not.
+    """A string for a description of a set, and whether it fits.
 
-    A description that every string fits gets true strings alone. Their lengths are drawn as for another description of
-    the set: so over a whole set, too, true strings are as long as false ones.
+    A description that every string fits gets true strings alone, the others of its set that many fewer, and the lengths
+    of its strings are drawn as for one of those. So over a whole set labels are even and tell nothing of the length.
 
     :param set_number: 1 to 4, or 0, whose false strings are random letters. Set 5 has the numbers of those it mixes.
     :param upstream_quirks: as for `sample`.
@@ -93,12 +93,11 @@ def draw_string(
         raise InputError(f"set {set_number!r} draws no strings of its own; give a set from 0 to {MIXED - 1}")
     rule = SETS[set_number]
     target = draw.randint(*(_LONGER if set_number == 0 and len(str(description)) > 1 else rule.lengths))
-    label = draw.random() < 0.5
     if upstream_quirks:
+        label = draw.random() < 0.5
         return upstream_string(description, target, label, draw, near_miss=set_number != 0), label
-    label |= description.always_true
     length = fitting_length(_with_grams(rule, draw) if description.always_true else description, target)
-    if label:
+    if description.always_true or draw.random() < (0.5 - rule.alone) / (1 - rule.alone):
         return true_string(description, length, draw), True
     random_letters = random_false_string(description, length, draw) if set_number == 0 else None
     return random_letters or false_string(description, length, draw), False

@@ -3,7 +3,11 @@
 Texts are Latin-1: one character a byte. The environment speaks first; each reply is judged before the next byte leaves.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from .engine import Life
+from .task import Task
 
 SPACE, FULL_STOP = ord(" "), ord(".")
 
@@ -27,6 +31,25 @@ class Stream:
         self.life = life
         self.over = False
         self._start(life.begin())
+
+    def state(self) -> dict[str, Any]:
+        """All that `restored` needs, as JSON takes it."""
+        self.settle()
+        return {
+            "life": self.life.state(), "over": self.over, "text": self.text.decode("latin-1"), "age": self.age,
+            "position": self.position, "heard": self.heard.decode("latin-1"), "waited": self._waited,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Stream":
+        """The stream of a state; `tasks` by name."""
+        stream = cls.__new__(cls)
+        stream.life = Life.restored(state["life"], tasks, threshold)
+        stream._start(state["text"])
+        stream.over, stream._waited = state["over"], state["waited"]
+        stream.age = stream._counted = state["age"]
+        stream.position, stream.heard = state["position"], bytearray(state["heard"].encode("latin-1"))
+        return stream
 
     @property
     def talking(self) -> bool:
@@ -81,13 +104,13 @@ class Stream:
         self.text = b""
         self._waited = False
         self.heard = bytearray()
-        self._say(text, self.life.tail)
+        self._say(text)
 
-    def _say(self, text: str, tail: int = 0) -> None:
-        """Put a text behind what is still to be sent; the agent may answer while its last `tail` bytes are sent."""
+    def _say(self, text: str) -> None:
+        """Put a text behind what is still to be sent."""
         self.text = self.text[self.position :] + text.encode("latin-1")
         self.position = 0
-        self.turn = len(self.text) - tail
+        self.turn = len(self.text) - self.life.tail
         self.talk_end = len(self.text[: self.turn].rstrip(b" "))
 
     def _switch(self) -> None:
@@ -112,7 +135,7 @@ class Stream:
             right, text = life.verdict(heard.decode("latin-1"))
             reward = 1 if right else -1
             heard.clear()
-            self._say(text, 0 if life.ended else life.tail)
+            self._say(text)
         elif life.task.reply and said == SPACE:
             self._say(life.task.reply)
         elif life.task.letters == "each":

@@ -1,7 +1,7 @@
 """Strings as the challenge's own program of 2017 draws them, faults included, for comparisons with its records.
 
-A true string is grown letter by letter beyond its target length until its last n-gram is complete. A false one is a true
-string with one edit, which can change its length: so lengths tell something about the answer.
+A true string is grown letter by letter beyond its target length until its last n-gram is complete. A false one is a
+true string with one edit, which can change its length: so lengths tell something about the answer.
 """
 
 import random

@@ -21,8 +21,8 @@ def load_words(path: Path | None = None) -> tuple[str, ...]:
     """The words of a file with one word a line, the most frequent first.
 
     :param path: a UTF-8 text file; None for the list that ships with gumption.
-    :raises InputError: a file that cannot be read; lines, each with its number, that are empty, that are there before or
-        that hold a character which no word has; fewer than 400 words after `filtered`.
+    :raises InputError: a file that cannot be read; a line that is empty, that is there before or that holds a character
+        which no word has, with its number; fewer than 400 words after `filtered`.
     """
     path = path or data.path("gradual-words")
     try:

@@ -1,5 +1,6 @@
 """What holds for every task: of the challenge, and of the other curricula."""
 
+import json
 from collections.abc import Callable
 from random import Random
 from statistics import median
@@ -162,6 +163,22 @@ def test_streams_in_arrays_are_single_streams(knower: Knower, name: str) -> None
         batch.step(np.array(said, dtype=np.uint8))
         assert list(zip(batch.byte.tolist(), batch.reward.tolist(), strict=True)) == expected
         assert batch.listening().tolist() == [stream.listening for stream in single]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_kept_stream_goes_on_with_the_same_bytes(knower: Knower, name: str) -> None:
+    draw = Random(name)
+    stream = stream_of(name, threshold=1_000)
+    stream.first()
+    for _ in range(10):
+        for _ in range(draw.randrange(100)):
+            stream.step(knower(stream) if draw.random() < 0.98 else ord("."))
+        kept = json.loads(json.dumps(stream.state()))
+        again = Stream.restored(kept, known_tasks(), 1_000)
+        for _ in range(100):
+            byte = knower(stream) if draw.random() < 0.98 else ord(".")
+            assert again.listening == stream.listening
+            assert again.step(byte) == stream.step(byte)
 
 
 def test_each_task_requires_tasks_that_there_are() -> None:

@@ -1,0 +1,1 @@
+"""Agents for Gradual, and how they are validated."""
