@@ -64,15 +64,19 @@ def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
     return tasks[name]
 
 
-def check_order(tasks: Sequence[Task]) -> None:
-    """Nothing is learned before what it requires, as far as that is in the curriculum, too.
-
-    :raises InputError: tasks require each other in a circle, or one comes before another that it requires.
-    """
+def check_circles(tasks: Iterable[Task]) -> None:
+    """:raises InputError: tasks require each other in a circle."""
     try:
         TopologicalSorter({task.name: task.requires for task in tasks}).prepare()
     except CycleError as error:
-        raise InputError(f"tasks require each other in a circle: {' <- '.join(error.args[1])}") from None
+        raise InputError(f"tasks require each other in a circle: {' -> '.join(reversed(error.args[1]))}") from None
+
+
+def check_order(tasks: Sequence[Task]) -> None:
+    """Nothing is learned before what it requires, as far as that is in the curriculum, too.
+
+    :raises InputError: a task comes before one that it requires.
+    """
     names = [task.name for task in tasks]
     for place, task in enumerate(tasks):
         if late := [name for name in task.requires if name in names[place:]]:

@@ -25,7 +25,7 @@ from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, checked, unknown
 
-from .curriculum import SUCCESS_THRESHOLD, Curriculum, check_order, find_task, known_tasks
+from .curriculum import SUCCESS_THRESHOLD, Curriculum, check_circles, check_order, find_task, known_tasks
 from .file_tasks import Table, task_of_table
 from .rules import Rules
 from .task import Task
@@ -88,6 +88,10 @@ def _own_tasks(table: Table, path: Path, words: Sequence[str]) -> dict[str, Task
             if name not in own and name not in known_tasks():
                 problem = unknown("the curriculum", name, (*own, *known_tasks()))
                 raise InputError(f"{path}: task {task.name!r}, key 'requires': {problem}")
+    try:
+        check_circles(own.values())
+    except InputError as error:
+        raise InputError(f"{path}, key 'requires': {error}") from None
     return own
 
 

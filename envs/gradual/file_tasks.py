@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from random import Random
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Len
 
@@ -24,8 +24,6 @@ from gumption.data.wording import shown
 from .mapping_tasks import each_key_once
 from .task import STOP, Hidden, Solution, Task, stateless, told
 from .templates import Source, Template, check_latin, read_source
-
-T = TypeVar("T")
 
 _COMMON = ("name", "about", "requires", "fixed_length", "tolerance", "right", "wrong")
 _OF_KIND = {
@@ -55,7 +53,7 @@ class Table:
         except InputError as error:
             raise InputError(f"{self.place}, key {key!r}: {error}") from None
 
-    def get(self, key: str, hint: Any, default: T = ...) -> T:
+    def get(self, key: str, hint: Any, default: Any = ...) -> Any:
         """A value, checked by an annotation.
 
         :raises InputError: it is something else, or missing where there is no default.

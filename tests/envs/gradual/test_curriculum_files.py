@@ -168,9 +168,10 @@ WRONG = {
     "no TOML": ("tasks = [", "not valid TOML"),
     "tasks that are none": ("task = 3", "key 'task': task is 3"),
     "circle": (
-        '[[task]]\nname = "a"\nrequires = ["b"]\npairs = {q = "a."}\n'
-        '[[task]]\nname = "b"\nrequires = ["a"]\npairs = {q = "a."}',
-        "tasks require each other in a circle: a <- b <- a",
+        'tasks = ["micro1"]\n[[task]]\nname = "a"\nrequires = ["b"]\npairs = {q = "a."}\n'
+        '[[task]]\nname = "b"\nrequires = ["c"]\npairs = {q = "a."}\n'
+        '[[task]]\nname = "c"\nrequires = ["a"]\npairs = {q = "a."}',
+        "key 'requires': tasks require each other in a circle: a -> b -> c -> a",
     ),
     "unknown requirement": (TASK + 'requires = ["micro71"]\npairs = {q = "a."}', "task 'a', key 'requires': the curr"),
     "same name": (TASK + 'pairs = {q = "a."}\n' + TASK + 'pairs = {q = "a."}', "task 'a', key 'name': there is a task"),
