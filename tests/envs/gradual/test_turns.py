@@ -1,11 +1,14 @@
 """Dialogues in which the agent speaks while a question is sent, or the environment while the agent answers."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from gumption.envs.gradual import known_tasks
+from gumption.envs.gradual.engine import Life
+from gumption.envs.gradual.stream import Stream
 
 # What the instance hides, then lines of what is sent, what is said, and the rewards of what is said.
 FIGURES: dict[str, tuple[Mapping[str, Any], Sequence[tuple[str, str, str]]]] = {
@@ -157,3 +160,25 @@ def test_a_verdict_within_a_question_is_heard_behind_it(rows: Callable[..., tupl
     )
     assert heard == f"{question}wrong!   !  "
     assert rewards == "-" + " " * 17 + "-" + " " * 14 + "-  "
+
+
+def test_feedback_is_sent_in_full_at_the_end_of_an_instance(knower: Callable[[Stream], int]) -> None:
+    stream = Stream(Life([known_tasks()["micro9.4.5s"]], 2, 0))
+    sent = [stream.first()]
+    while not stream.over:
+        sent.append(stream.step(knower(stream))[0])
+    assert re.fullmatch(rb"(listen for: [^ ]+ in: [^ ]+\.good job! ;){20} ", bytes(sent))
+
+
+def test_a_question_is_sent_in_full_before_its_time_is_over() -> None:
+    questions = ["listen for: x in: hi.", "listen for: l in: hello."]
+    stream = Stream(Life([known_tasks()["micro9.4.5s"]], 2, 0, None, questions))
+    sent = [stream.first()]
+    while stream.age < 9_970:
+        sent.append(stream.step(ord(" "))[0])
+    sent.append(stream.step(ord("."))[0])
+    assert stream.life.record.questions == 1
+    while stream.life.record.instances == 1:
+        sent.append(stream.step(ord(" "))[0])
+    assert bytes(sent).count(b"listen for: l in: hello.") == 1
+    assert stream.life.record.questions == 1
