@@ -132,11 +132,8 @@ class Life:
     def spoke(self, times: int = 1) -> None:
         """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
         journal = self._journal
-        if journal and journal[-1][0] == "spoke":
-            times_before = journal.pop()[1]
-        else:
-            times_before = 0
-        journal.append(("spoke", times_before + times))
+        before = journal.pop()[1] if journal and journal[-1][0] == "spoke" else 0
+        journal.append(("spoke", before + times))
         self._row = 0
         self.record.reward -= times
 

@@ -2,10 +2,11 @@
 
 import typer
 
-from . import run, validate
+from . import pretrain, run, validate
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Run agents through Gradual's curriculum, and validate them."
 )
 app.add_typer(run.app)
+app.add_typer(pretrain.app)
 app.add_typer(validate.app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,8 @@ AgentName = Annotated[
     str,
     typer.Option(
         "--agent",
-        help="silent, echo, random, table, or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+        help="silent, echo, random, table, the folder of a run of `pretrain`, or MODULE:NAME of what makes an agent of "
+        "a seed: (reward, byte) -> byte.",
     ),
 ]
 
@@ -28,6 +30,10 @@ def find_agent(name: str) -> MakeAgent:
     from gumption.data.settings import unknown
     from gumption.scripts.policy_evaluation import load_policy
 
+    if (Path(name) / "config.json").is_file():
+        from gumption.agents.gradual.recurrent import RecurrentAgent
+
+        return RecurrentAgent.load(name)
     if ":" in name:
         return load_policy(name, "--agent")
     if name not in BASELINES:

@@ -1,0 +1,280 @@
+"""A recurrent agent, trained by V-trace on many streams at once (Espeholt et al., 2018): a baseline without a memory
+of facts or skills. What it learns while it plays is in the state of its LSTM alone.
+
+Metrics (metrics.jsonl): step; wall_s and steps_per_s since the start; since the last line reward, mean of a step, and
+right, right answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss and entropy (nats) of one
+recent update.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from gumption.agents.impala import vtrace
+from gumption.agents.learner_state import load_training, save_training, saved_network
+from gumption.agents.run_folder import Board, RunFolder, read_config, read_final, read_metrics
+from gumption.data.progress import Bar
+from gumption.data.provenance import hardware, versions
+from gumption.data.settings import Seed, checked
+from gumption.envs.gradual.curriculum import challenge, of_names
+from gumption.envs.gradual.env import GradualVectorEnv
+from gumption.kg.checkpoint import pick_device, put_weights
+
+from .recurrent_config import RecurrentConfig
+
+BYTES = 256
+
+State = tuple[torch.Tensor, torch.Tensor]  # of the LSTM, (1, B, hidden) each
+
+
+class RecurrentNetwork(nn.Module):
+    """The byte that is heard, the reward for the last reply and that reply -> logits of the next, and a value."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.heard = nn.Embedding(BYTES, 32)
+        self.said = nn.Embedding(BYTES, 32)
+        self.reward = nn.Embedding(3, 8)
+        self.lstm = nn.LSTM(32 + 32 + 8, hidden_size)
+        self.policy = nn.Linear(hidden_size, BYTES)
+        self.value = nn.Linear(hidden_size, 1)
+
+    def forward(self, seen: torch.Tensor, state: State) -> tuple[torch.Tensor, torch.Tensor, State]:
+        """
+        :param seen: (T, B, 3) int64: byte, reward + 1, the byte said last.
+        :returns: logits (T, B, 256), values (T, B), and the state after the last step.
+        """
+        parts = (self.heard(seen[..., 0]), self.reward(seen[..., 1]), self.said(seen[..., 2]))
+        hidden, state = self.lstm(torch.cat(parts, dim=-1), state)
+        return self.policy(hidden), self.value(hidden)[..., 0], state
+
+    def first_state(self, batch: int) -> State:
+        """The state before anything was heard."""
+        weight = self.value.weight
+        return weight.new_zeros(1, batch, self.lstm.hidden_size), weight.new_zeros(1, batch, self.lstm.hidden_size)
+
+
+@checked
+def train_recurrent(
+    config: RecurrentConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
+) -> dict[str, Any]:
+    """Train, and keep metrics and checkpoints in a folder; the figures of the last line.
+
+    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
+    :raises InputError: bad settings, a folder that is in use or has another config.
+    """
+    folder = RunFolder(run_dir, config.to_json(), lambda stored: RecurrentConfig.from_json(stored).to_json())
+    folder.check(resume)
+    if folder.complete:
+        return read_final(folder.path)
+    devices = [] if not torch.cuda.is_available() else None
+    try:
+        with torch.random.fork_rng(devices=devices):
+            return _Training(config, folder, resume).run(progress)
+    finally:
+        folder.release()
+
+
+@dataclass
+class _Done:
+    """What the loop counts; `steps` to `right` are since the last line of metrics."""
+
+    step: int = 0
+    wall_s: float = 0.0
+    steps: int = 0
+    reward: float = 0.0
+    right: int = 0
+    loss: float = 0.0
+    value_loss: float = 0.0
+    entropy: float = 0.0
+
+
+class _Training:
+    def __init__(self, config: RecurrentConfig, folder: RunFolder, resume: bool) -> None:
+        self.config, self.folder = config, folder
+        self.device = torch.device(pick_device(config.device))
+        curriculum = of_names(config.tasks) if config.tasks else challenge()
+        threshold = config.success_threshold
+        self.env = GradualVectorEnv(config.batch_size, tasks=curriculum, success_threshold=threshold)
+        self.env.reset(seed=config.seed)
+        torch.manual_seed(config.seed)
+        self.network = RecurrentNetwork(config.hidden_size).to(self.device)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
+        self.state = self.network.first_state(config.batch_size)
+        self.seen = self._seen(np.zeros(config.batch_size), np.full(config.batch_size, ord(" ")))
+        self.done = _Done()
+        self.curve: list[dict[str, float]] = []
+        if resume and folder.has_checkpoint:
+            self._go_on()
+        folder.begin({"versions": versions(), "hardware": hardware(str(self.device)), "seed": config.seed,
+                      "threads": torch.get_num_threads(), "curriculum": curriculum.name})  # fmt: skip
+        folder.write_metrics(self.curve)
+
+    def run(self, progress: bool) -> dict[str, Any]:
+        config = self.config
+        frames = config.batch_size * config.unroll_length
+        updates = -(-config.total_steps // frames)
+        every = max(1, round(config.eval_interval / frames))
+        done = self.done
+        with Board(self.folder.path, done.step) as board, Bar(updates * frames, "training", progress) as bar:
+            for update in range(done.step // frames, updates):
+                started = perf_counter()
+                self._update(look=update % 10 == 0)
+                done.step += frames
+                done.steps += frames
+                done.wall_s += perf_counter() - started
+                if (update + 1) % every == 0 or update + 1 == updates:
+                    line = self._line()
+                    board.write(line)
+                    self.curve.append(line)
+                    self.folder.add_metrics(line)
+                    self._save()
+                    bar.show(done.step, f"{line['steps_per_s']:,.0f} steps/s, {line['tasks']:.1f} tasks passed")
+        final = {**self.curve[-1], "wall_s": round(done.wall_s, 3)}
+        self.folder.finish(final)
+        return final
+
+    def _update(self, look: bool) -> None:
+        config, before = self.config, tuple(part.clone() for part in self.state)
+        seen, actions, behaviour, rewards, ended = self._act()
+        logits, values, _ = self.network(seen, before)
+        with torch.no_grad():
+            bootstrap = self.network(self.seen[None], self.state)[1][0]
+        log_policy = logits.log_softmax(-1)
+        log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
+        ratios = (log_pi.detach() - behaviour).exp()
+        targets, advantages = vtrace(rewards, config.discount * (~ended), values.detach(), bootstrap, ratios)
+        entropy = -(log_policy.exp() * log_policy).sum(-1)
+        value_loss = config.baseline_cost * (targets - values).square()
+        loss = (-advantages * log_pi + value_loss - config.entropy_cost * entropy).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+        self.optimiser.step()
+        if look:  # reading a number off the device waits for it
+            self.done.loss, self.done.value_loss = float(loss.detach()), float(value_loss.detach().mean())
+            self.done.entropy = float(entropy.detach().mean())
+
+    @torch.no_grad()
+    def _act(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Play `unroll_length` bytes: what was seen (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
+        seen, actions, behaviour, rewards, ended = [], [], [], [], []
+        for _ in range(self.config.unroll_length):
+            logits, _, self.state = self.network(self.seen[None], self.state)
+            log_policy = logits[0].log_softmax(-1)
+            action = (log_policy - torch.empty_like(log_policy).exponential_().log()).argmax(-1)
+            said = action.cpu().numpy()
+            reward, over, _ = self.env.step_arrays(said)
+            seen.append(self.seen)
+            actions.append(action)
+            behaviour.append(log_policy.gather(-1, action[:, None])[:, 0])
+            rewards.append(torch.from_numpy(reward).to(self.device))
+            ended.append(torch.from_numpy(over).to(self.device))
+            if over.any():  # another stream begins: nothing of the last one is remembered
+                kept = (~ended[-1]).to(self.state[0].dtype)[None, :, None]
+                self.state = self.state[0] * kept, self.state[1] * kept
+            self.seen = self._seen(np.where(over, 0, reward), said)
+            self.done.reward += float(reward.sum())
+            self.done.right += int((reward > 0).sum())
+        stacked = [torch.stack(part) for part in (seen, actions, behaviour, rewards, ended)]
+        return stacked[0], stacked[1], stacked[2], stacked[3], stacked[4]
+
+    def _seen(self, reward: np.ndarray, said: np.ndarray) -> torch.Tensor:
+        parts = np.stack([self.env.observe(), reward.astype(np.int64) + 1, said.astype(np.int64)], axis=1)
+        return torch.from_numpy(parts).to(self.device)
+
+    def _line(self) -> dict[str, float]:
+        """The line of metrics for now; its counters start anew."""
+        done = self.done
+        line = {
+            "step": done.step,
+            "wall_s": round(done.wall_s, 3),
+            "steps_per_s": round(done.step / done.wall_s, 1),
+            "reward": done.reward / done.steps,
+            "right": 1_000 * done.right / done.steps,
+            "tasks": float(np.mean([len(self.env.records(i)) - 1 for i in range(self.config.batch_size)])),
+            "loss": done.loss,
+            "value_loss": done.value_loss,
+            "entropy": done.entropy,
+        }
+        done.steps = done.right = 0
+        done.reward = 0.0
+        return line
+
+    def _save(self) -> None:
+        env = _Kept(self.env, {"hidden": self.state[0], "cell": self.state[1], "seen": self.seen})
+        save_training(self.folder, self.network, self.optimiser, env, vars(self.done))
+
+    def _go_on(self) -> None:
+        env = _Kept(self.env, {})
+        self.done = _Done(**load_training(self.folder, self.network, self.optimiser, env))
+        self.state = env.kept["hidden"].to(self.device), env.kept["cell"].to(self.device)
+        self.seen = env.kept["seen"].to(self.device)
+        self.curve = [line for line in read_metrics(self.folder.path) if line["step"] <= self.done.step]
+
+
+class _Kept:
+    """The environments together with what the agent remembers of them, as one state."""
+
+    def __init__(self, env: GradualVectorEnv, kept: dict[str, torch.Tensor]) -> None:
+        self.env, self.kept = env, kept
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**self.env.state_dict(), **{f"agent_{name}": part.cpu().numpy() for name, part in self.kept.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.env.load_state_dict(state)
+        self.kept = {name: torch.from_numpy(state[f"agent_{name}"].copy()) for name in ("hidden", "cell", "seen")}
+
+
+class RecurrentAgent:
+    """A trained network in one stream, its weights fixed: what it learns there is in the state of its LSTM.
+
+    It computes in NumPy, because one step of so small a network is mostly overhead in torch.
+    """
+
+    @checked
+    def __init__(self, network: RecurrentNetwork, seed: Seed = 0) -> None:
+        """:param seed: of the bytes that are drawn by the network's probabilities."""
+        weights = {name: part.detach().cpu().numpy() for name, part in network.state_dict().items()}
+        self._heard, self._said, self._reward = (weights[f"{name}.weight"] for name in ("heard", "said", "reward"))
+        self._from_input, self._from_state = weights["lstm.weight_ih_l0"], weights["lstm.weight_hh_l0"]
+        self._bias = weights["lstm.bias_ih_l0"] + weights["lstm.bias_hh_l0"]
+        self._policy, self._policy_bias = weights["policy.weight"], weights["policy.bias"]
+        self._hidden, self._cell = np.zeros((2, network.lstm.hidden_size), dtype=np.float32)
+        self._last = ord(" ")
+        self._draw = np.random.default_rng(seed)
+
+    @classmethod
+    def load(cls, run_dir: str | Path) -> Callable[[int], "RecurrentAgent"]:
+        """What makes agents of a run, each with a seed.
+
+        :raises InputError: no such run.
+        """
+        config = read_config(Path(run_dir), RecurrentConfig)
+        network = RecurrentNetwork(config.hidden_size)
+        put_weights(network, saved_network(RunFolder(run_dir, config.to_json())), Path(run_dir))
+        return lambda seed: cls(network, seed)
+
+    def logits(self, reward: int, byte: int) -> np.ndarray:
+        """(256,) float32 for the next byte, after one step of the LSTM."""
+        seen = np.concatenate([self._heard[byte], self._reward[reward + 1], self._said[self._last]])
+        gates = self._from_input @ seen + self._from_state @ self._hidden + self._bias
+        enter, forget, new, out = np.split(gates, 4)
+        self._cell = _sigmoid(forget) * self._cell + _sigmoid(enter) * np.tanh(new)
+        self._hidden = _sigmoid(out) * np.tanh(self._cell)
+        return self._policy @ self._hidden + self._policy_bias
+
+    def __call__(self, reward: int, byte: int) -> int:
+        self._last = int((self.logits(reward, byte) + self._draw.gumbel(size=BYTES)).argmax())
+        return self._last
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 + 0.5 * np.tanh(0.5 * x)
