@@ -1,11 +1,12 @@
 """Gradual: the byte stream of the General AI Challenge's first round, Gradual Learning (GoodAI, 2017)."""
 
-from .curriculum import Curriculum, all_tasks, challenge, of_names
+from .curriculum import Curriculum, all_tasks, challenge, known_tasks, of_names
+from .curriculum_files import load_curriculum
 from .descriptions import member
 from .judge import Verdict, judge
 from .rules import Rules
 from .session import Result, Session
-from .task import Solution, Task
+from .task import Solution, Task, stateless
 
 __all__ = [
     "Curriculum",
@@ -18,6 +19,9 @@ __all__ = [
     "all_tasks",
     "challenge",
     "judge",
+    "known_tasks",
+    "load_curriculum",
     "member",
     "of_names",
+    "stateless",
 ]

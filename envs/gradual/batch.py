@@ -33,11 +33,10 @@ class Batch:
         self.byte = np.full(size, SPACE, dtype=np.uint8)
         self.reward = np.zeros(size, dtype=np.int8)
         self.over = np.zeros(size, dtype=bool)
-        self._state = np.zeros((11, size), dtype=np.int32)  # of each row the place of its name in the next lines
-        self._position, self._length, self._talk_end, self._age, self._limit, self._needed, self._number = self._state[
-            :7
-        ]
-        self._mini, self._ended, self._stops_early, self._each_byte = self._state[7:]  # 1 for true
+        self._state = np.zeros((12, size), dtype=np.int32)  # of each row the place of its name in the next lines
+        self._position, self._length, self._talk_end, self._turn, self._age, self._limit = self._state[:6]
+        self._needed, self._number = self._state[6:8]
+        self._mini, self._ended, self._stops_early, self._each_byte = self._state[8:]  # 1 for true
         self._penalties = np.zeros(size, dtype=np.int64)
         self._text, self._heard = np.zeros((2, size, _FIRST_WIDTH), dtype=np.uint8)
 
@@ -52,7 +51,7 @@ class Batch:
 
     def listening(self) -> np.ndarray:
         """(B,) bool: a byte said now is part of an answer."""
-        return (self._position >= self._length) & (self._ended == 0)
+        return (self._position >= self._turn) & (self._ended == 0)
 
     def answers(self) -> list[str]:
         """What each stream has heard of an answer."""
@@ -67,12 +66,12 @@ class Batch:
         :param said: (B,) uint8. :param idle: (B,) bool.
         """
         self.reward.fill(0)
-        queued = self._position < self._length
+        queued = self._position < self._turn
         silent = self._position >= self._talk_end
         stop = said == FULL_STOP
         mini = self._mini > 0
         number = self._number + 1
-        # A byte is part of an answer when nothing is left to be sent; a mini-task listens always.
+        # A byte is part of an answer from the agent's turn on; a mini-task listens always.
         done = np.where(self._needed > 0, (number >= self._needed) | (stop & (self._stops_early > 0)), stop)
         due = (self._ended > 0) | (self._age >= self._limit)
         event = ~queued & (due | (done & ~mini) | (self._each_byte > 0))
@@ -100,6 +99,7 @@ class Batch:
                 for stream, byte in zip(streams, said[rows].tolist(), strict=True)
             ]
             self.over[rows] = [stream.over for stream in streams]  # pyright: ignore[reportOptionalMemberAccess]
+            self.byte[self.over] = SPACE
             self._read(rows)
         self._send(idle)
 
@@ -141,8 +141,9 @@ class Batch:
             texts.append(stream.text)
             heard.append(stream.heard)
             states.append((
-                stream.position, len(stream.text), stream.talk_end, stream.age, task.step_limit, life.needed,
-                len(stream.heard), task.cycle == "mini", life.ended, task.early_stop, task.letters != "end",
+                stream.position, len(stream.text), stream.talk_end, stream.turn, stream.age, task.step_limit,
+                life.needed, len(stream.heard), task.cycle == "mini", life.ended, task.early_stop,
+                task.letters != "end" or task.reply != "",
             ))  # fmt: skip
         self._state[:, rows] = np.array(states, dtype=np.int32).T
         self._text = _placed(self._text, rows, texts)

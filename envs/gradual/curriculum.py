@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 
 from gumption.data import InputError
 from gumption.data.settings import unknown
 
+from .hexadecimal_tasks import hexadecimal_tasks
 from .logic_tasks import logic_tasks
 from .mapping_tasks import mapping_tasks
-from .mini_tasks import mini_tasks
+from .mini_tasks import mini_tasks, production_tasks
 from .rules import Rules
+from .small_world_tasks import small_world_tasks
+from .suggested_tasks import suggested_tasks
 from .task import Task
 from .text_tasks import text_tasks
 from .words import filtered, load_words
@@ -43,6 +47,13 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
     return {task.name: task for task in tasks}
 
 
+@cache
+def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
+    """All tasks by name: those of the challenge, then those that only other curricula have."""
+    others = [*suggested_tasks(load_words()), *production_tasks(), *hexadecimal_tasks(), *small_world_tasks()]
+    return {**all_tasks(rules), **{task.name: task for task in others}}
+
+
 def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
     """The task of a name.
 
@@ -53,10 +64,18 @@ def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
     return tasks[name]
 
 
+def check_circles(tasks: Iterable[Task]) -> None:
+    """:raises InputError: tasks require each other in a circle."""
+    try:
+        TopologicalSorter({task.name: task.requires for task in tasks}).prepare()
+    except CycleError as error:
+        raise InputError(f"tasks require each other in a circle: {' -> '.join(reversed(error.args[1]))}") from None
+
+
 def check_order(tasks: Sequence[Task]) -> None:
     """Nothing is learned before what it requires, as far as that is in the curriculum, too.
 
-    :raises InputError: a task comes before one that it requires; a cycle is such a case.
+    :raises InputError: a task comes before one that it requires.
     """
     names = [task.name for task in tasks]
     for place, task in enumerate(tasks):
@@ -70,11 +89,11 @@ def challenge(rules: Rules = Rules()) -> Curriculum:  # noqa: B008
 
 
 def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noqa: B008
-    """A curriculum of some of the challenge's tasks.
+    """A curriculum of some of all tasks.
 
     :raises InputError: an unknown name, or none at all.
     """
-    tasks = tuple(find_task(name, all_tasks(rules)) for name in names)
+    tasks = tuple(find_task(name, known_tasks(rules)) for name in names)
     if not tasks:
         raise InputError("a curriculum has at least one task")
     return Curriculum("-".join(task.name for task in tasks), tasks)

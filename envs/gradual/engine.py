@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from .task import Hidden, Presumption, Solution, Task
+from .task import STOP, Hidden, Presumption, Solution, Task
 
 IN_A_ROW = 10  # right answers by which an instance is solved
 SUCCESS_TOLERANCE = 4
@@ -43,12 +43,13 @@ class Life:
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
     :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
     :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
+    :ivar tail: how many of the last bytes that it said are sent while the agent may answer.
     """
 
     __slots__ = (
         "_asked", "_draw", "_given", "_hard", "_instances", "_journal", "_presumed", "_presumption", "_questions",
-        "_row", "_seed", "_seeds", "_soft", "_solutions", "_successes", "_tasks", "_threshold", "ended", "hidden",
-        "needed", "over", "question", "record", "records", "solution", "success", "task",
+        "_row", "_seed", "_seeds", "_soft", "_solutions", "_stops", "_successes", "_tasks", "_threshold", "ended",
+        "hidden", "needed", "over", "question", "record", "records", "solution", "success", "tail", "task",
     )  # fmt: skip
 
     def __init__(
@@ -84,7 +85,7 @@ class Life:
         self._questions: Iterator[str] = self.task.questions(self.hidden, self._draw)
         if given:
             self._questions = _chain(given, self._questions)
-        self._row = self._asked = 0
+        self._row = self._asked = self._stops = 0
         self._soft = self._hard = 0  # 0: not set
         self._presumed = self.task.presumption is None
         self._presumption: Presumption | None = None if self._presumed else self.task.presumption(self.hidden)  # pyright: ignore
@@ -124,8 +125,9 @@ class Life:
             if len(self._solutions) < _REMEMBERED:
                 self._solutions[question] = solution
         self.solution = solution
-        self.needed = len(self.solution.answer) if self.task.fixed_length else 0
-        return self.question
+        self.needed = len(solution.answer) if self.task.fixed_length else 0
+        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
+        return question
 
     def spoke(self, times: int = 1) -> None:
         """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
@@ -149,7 +151,8 @@ class Life:
             self._row = 0
         if not self._presumed:
             self._presumed = self._presumption.after(solution.key, right)  # pyright: ignore[reportOptionalMemberAccess]
-        text = solution.feedback(right, self._draw)
+        self._stops = self._stops + 1 if answer.endswith(STOP) else 0
+        text = solution.feedback(right or (self.task.adaptive and self._stops >= IN_A_ROW), self._draw)
         if self._limits():
             return right, text
         return right, text + self._ask()
@@ -157,14 +160,14 @@ class Life:
     def _limits(self) -> bool:
         """The test whether the instance has ended."""
         if self._row >= IN_A_ROW:
-            self.ended, self.success = True, not self._soft or self._asked <= self._soft
+            self.ended, self.success, self.tail = True, not self._soft or self._asked <= self._soft, 0
             return True
         if self._presumed and not self._soft:
             self._soft = self._asked + IN_A_ROW * (1 + SUCCESS_TOLERANCE)
         if self._soft and not self._hard and self._asked > self._soft:
             self._hard = self._asked * (1 + self.task.tolerance)
         if self._hard and self._asked > self._hard:
-            self.ended, self.success = True, False
+            self.ended, self.success, self.tail = True, False, 0
             return True
         return False
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gumption.data.settings import checked
 
-from .curriculum import all_tasks, find_task
+from .curriculum import find_task, known_tasks
 from .rules import Rules
 from .task import DIGITS, Solution
 
@@ -39,11 +39,14 @@ def judge(
     :raises InputError: an unknown task, a question that it does not ask, or one that needs a mapping or a context.
     """
     rules = Rules() if rules is None else rules
-    found = find_task(task, all_tasks(rules))
+    found = find_task(task, known_tasks(rules))
     hidden = dict(context or {}) | ({} if mapping is None else {"mapping": dict(mapping)})
     solution = found.solve(question, hidden)
     right = (found.cycle == "mini" and answer.endswith(solution.answer)) or solution.is_right(answer)
-    return Verdict(right, frozenset(_texts(solution, right)))
+    texts = _texts(solution, right)
+    if found.adaptive:
+        texts += _texts(solution, True)
+    return Verdict(right, frozenset(texts))
 
 
 def _texts(solution: Solution, right: bool) -> list[str]:

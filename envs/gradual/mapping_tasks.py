@@ -182,7 +182,7 @@ def _digit_task(
     last = int(number)
     return Task(
         f"micro5.{number}", about, instances, questions, solve, each_key_once, fixed_length=True,
-        early_stop=rules.early_stop and bool(stop),
+        early_stop=rules.early_stop and bool(stop), adaptive=rules.adaptive_stop and drops_stop,
         requires=("micro4",) if last == 1 else (f"micro5.{last - 1}",),
     )  # fmt: skip
 

@@ -11,6 +11,8 @@ class Rules:
         "and", an instance of micro16 has one kind of question, mini2 and mini5 ask about an empty string, which is
         always false, the length of a string of the mini tasks tells something of its label, and the last reward of the
         last task is never paid.
+    :ivar adaptive_stop: in micro5.6 the feedback on wrong answers has no full stop either, once ten answers in a row
+        ended with one (A.2.5.6).
     :ivar early_stop: in micro5.5 to 5.18 a full stop ends an answer, even a short one (A.2.5.7).
     :ivar joined_or: micro13.2 takes for "or" nothing but some of the words, one behind the other (A.2.13.2).
     :ivar and_or_synonyms: micro19 and micro20 also ask what micro13.1 asks, so that "and" and "or" have synonyms
@@ -20,6 +22,7 @@ class Rules:
     """
 
     upstream_quirks: bool = False
+    adaptive_stop: bool = False
     early_stop: bool = False
     joined_or: bool = False
     and_or_synonyms: bool = False

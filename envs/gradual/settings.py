@@ -9,7 +9,8 @@ from gumption.data import InputError
 from gumption.data.settings import Count, settings, unknown
 from gumption.data.wording import shown
 
-from .curriculum import Curriculum, challenge, find_task, of_names
+from .curriculum import Curriculum, find_task, of_names
+from .curriculum_files import load_curriculum, shipped_curricula
 from .rules import Rules
 from .task import Hidden, Task
 
@@ -20,7 +21,8 @@ _OPTIONS = ("task", "mapping", "context", "questions")
 class GradualSettings(Rules):
     """What is learned, and by which rules.
 
-    :ivar tasks: "challenge", names of its tasks, or a `Curriculum`.
+    :ivar tasks: "challenge" or another curriculum that ships, the path of a curriculum file, names of tasks, or a
+        `Curriculum`.
     :ivar success_threshold: successes in a row that end a task; None for what the curriculum says.
     :ivar max_steps: an episode is cut off after so many bytes; None for never.
     """
@@ -37,11 +39,13 @@ class GradualSettings(Rules):
     def curriculum(self) -> Curriculum:
         """The tasks in order.
 
-        :raises InputError: an unknown name.
+        :raises InputError: an unknown name, or a wrong file.
         """
         chosen = self.tasks
-        if not isinstance(chosen, Curriculum):
-            chosen = challenge(self.rules) if chosen == "challenge" else of_names(_names(chosen), self.rules)
+        if isinstance(chosen, str) and (chosen in shipped_curricula() or chosen.endswith((".toml", ".json"))):
+            chosen = load_curriculum(chosen, self.rules)
+        elif not isinstance(chosen, Curriculum):
+            chosen = of_names(_names(chosen), self.rules)
         if self.success_threshold is not None:
             chosen = replace(chosen, success_threshold=self.success_threshold)
         return chosen

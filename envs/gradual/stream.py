@@ -18,12 +18,13 @@ class Stream:
     :ivar life: its schedule and the running instance.
     :ivar over: whether the last task has been passed.
     :ivar text: what the stream says; :ivar position: bytes of it that have been sent; :ivar talk_end: behind its last
-        byte that is no space.
+        byte that is no space; :ivar turn: so many bytes of it have been sent when the agent may answer.
     :ivar age: bytes that the instance has sent. :ivar heard: the answer so far.
     """
 
     __slots__ = (
         "_counted", "_limit", "_mini", "_waited", "age", "heard", "life", "over", "position", "talk_end", "text",
+        "turn",
     )  # fmt: skip
 
     def __init__(self, life: Life) -> None:
@@ -58,7 +59,7 @@ class Stream:
     @property
     def listening(self) -> bool:
         """Whether a byte said now is part of an answer."""
-        return self.position >= len(self.text) and not self.life.ended
+        return self.position >= self.turn and not self.life.ended
 
     def first(self) -> int:
         """The first byte; its reward is 0."""
@@ -69,7 +70,7 @@ class Stream:
 
         When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
         """
-        if self._mini or self.position >= len(self.text):
+        if self._mini or self.position >= self.turn:
             reward = self.hear(said)
         elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
             reward = 0
@@ -109,7 +110,8 @@ class Stream:
         """Put a text behind what is still to be sent."""
         self.text = self.text[self.position :] + text.encode("latin-1")
         self.position = 0
-        self.talk_end = len(self.text.rstrip(b" "))
+        self.turn = len(self.text) - self.life.tail
+        self.talk_end = len(self.text[: self.turn].rstrip(b" "))
 
     def _switch(self) -> None:
         self.settle()
@@ -120,12 +122,12 @@ class Stream:
             self._start(text)
 
     def _micro_step(self, said: int) -> int:
-        """Judge a byte that comes when nothing is left to be sent."""
+        """Judge a byte that comes when the agent may answer."""
         life, heard = self.life, self.heard
         if life.ended:  # the byte is not even looked at
             self._switch()
             return 0
-        if self.age >= self._limit:
+        if self.age >= self._limit and self.position >= len(self.text):
             life.fail()
         heard.append(said)
         reward = 0
@@ -134,6 +136,8 @@ class Stream:
             reward = 1 if right else -1
             heard.clear()
             self._say(text)
+        elif life.task.reply and said == SPACE:
+            self._say(life.task.reply)
         elif life.task.letters == "each":
             reward = 1
         life.record.reward += reward
@@ -144,6 +148,9 @@ class Stream:
     def _is_complete(self, said: int) -> bool:
         """Whether an answer ends with this byte."""
         life, number = self.life, len(self.heard)
+        if life.task.reply:
+            expected = life.solution.answer.encode("latin-1")
+            return said == expected[-1] or (said == SPACE and not expected.startswith(self.heard))
         if life.task.letters != "end":
             expected = life.solution.answer
             return number == len(expected) or said != ord(expected[number - 1])

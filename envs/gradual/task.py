@@ -32,6 +32,8 @@ class Solution:
     :ivar accepts: says of an answer whether it is right; None where only `answer` is.
     :ivar noise: before the text come so many random digits; one of these numbers is drawn.
     :ivar key: what the answer may have to be learned for, see `Presumption`.
+    :ivar opens: the answer may begin once so many bytes of the question are sent, so that the agent speaks while the
+        rest of it is sent; None for after the whole question.
     """
 
     answer: str
@@ -40,6 +42,7 @@ class Solution:
     accepts: Callable[[str], bool] | None = None
     noise: tuple[int, ...] = (0,)
     key: Hashable = None
+    opens: int | None = None
 
     def is_right(self, answer: str) -> bool:
         """Whether an answer is right."""
@@ -85,7 +88,18 @@ class OptionsLeft:
 
 @dataclass(frozen=True)
 class Task:
-    """A task of the curriculum.
+    """A task of a curriculum. A person's own one is defined in the same way:
+
+    >>> from gumption.envs.gradual import Curriculum, Session, Solution, Task, stateless
+    >>> def questions(hidden, draw):
+    ...     while True:
+    ...         yield f"double: {draw.choice('abc')}."
+    >>> def solve(question, hidden):
+    ...     answer = 2 * question[-2] + "."
+    ...     return Solution(answer, right=("good job! ;",), wrong=(f"wrong! {answer};",))
+    >>> double = Task("double", "saying a letter twice", stateless, questions, solve)
+    >>> Session(Curriculum("mine", (double,)).tasks, agent=lambda reward, byte: 32, max_steps=100).run().solved
+    False
 
     :ivar name: "micro5.7".
     :ivar about: what it teaches, in a few words.
@@ -99,6 +113,12 @@ class Task:
     :ivar early_stop: with `fixed_length`, a full stop ends an answer, too.
     :ivar letters: "end" for a reward when the answer ends; "first wrong" also ends it at its first wrong byte; "each"
         rewards every right byte, too (A.2.9.2, versions 1 and 2).
+    :ivar reply: what is said after each right word of an answer, which then goes on ("yes" in A.1.6.2). A word ends
+        with a space. A wrong word ends the answer, and so does the last byte of the expected one, wherever it is said.
+        "" where answers have one part.
+    :ivar adaptive: once ten answers in a row ended with a full stop, wrong ones, too, get the feedback of right ones
+        (A.2.5.6).
+    :ivar requires: names of the tasks that are to be learned before.
     """
 
     name: str
@@ -112,6 +132,8 @@ class Task:
     cycle: Literal["micro", "mini"] = "micro"
     early_stop: bool = False
     letters: Literal["end", "first wrong", "each"] = "end"
+    reply: str = ""
+    adaptive: bool = False
     requires: tuple[str, ...] = ()
 
     @property

@@ -25,7 +25,7 @@ def text_tasks(words: Sequence[str]) -> list[Task]:
         task("micro7.1", "saying a letter", saying(1, LETTERS), copying(said), "micro6"),
         task("micro7.2", "saying a word", saying(1, words), copying(said), "micro7.1"),
         task("micro7.3", "saying two words", saying(2, words), copying(said), "micro7.2"),
-        task("micro8", "runs of spaces mean one", _spaced_letters, _collapsing, "micro7.1"),
+        task("micro8", "runs of spaces mean one", _spaced_letters, collapsing, "micro7.1"),
         task("micro9.1", "spelling a letter", spelling(LETTERS), spelled, "micro7.1"),
         task("micro9.2", "spelling a word", spelling(words), spelled, "micro9.1", "micro7.2"),
         task("micro9.3", "a sign between letters", _signed(words), _with_sign, "micro9.2"),
@@ -78,7 +78,8 @@ def _spaced_letters(hidden: Hidden, draw: Random) -> Iterator[str]:
         yield f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{after}{STOP}"
 
 
-def _collapsing(question: str, hidden: Hidden) -> Solution:
+def collapsing(question: str, hidden: Hidden) -> Solution:
+    """Runs of spaces become one."""
     asked = matched(r"say: ([^.:]+)\.", question)[1]
     return long(re.sub(" +", " ", asked).lstrip(" ") + STOP, ("correct!", "false!"))
 

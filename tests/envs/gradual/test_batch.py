@@ -39,8 +39,7 @@ def test_a_batch_is_many_streams(skill: float) -> None:
         going = ~batch.over
         rewards = np.zeros(size, dtype=int)
         for i in np.flatnonzero(going):
-            byte, rewards[i] = streams[i].step(bytes_said[i])
-            sent[i] = batch.byte[i] if streams[i].over else byte
+            sent[i], rewards[i] = streams[i].step(bytes_said[i])
         listening = [not stream.over and stream.listening for stream in streams]
         batch.step(np.array(bytes_said, dtype=np.uint8), None if going.all() else ~going)
         assert np.array_equal(rewards, batch.reward)
