@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import checked, checked_methods
 from gumption.envs.action_facts import ActionFacts, Fact
 from gumption.kg import KnowledgeGraph, NaryRelation
 from gumption.kg.links.nary_predictor import NaryPredictor
@@ -26,6 +27,7 @@ from .stated_facts import StatedFacts
 Source = KnowledgeGraph | LinkPredictor | RelationScores
 
 
+@checked_methods
 class Advice:
     """Scores of K relations for the choices of a world.
 
@@ -105,6 +107,7 @@ class Advice:
         return sorted(found, key=lambda pair: -pair[1])
 
 
+@checked
 def predictor_scores(
     predictor: LinkPredictor,
     entities: Sequence[str],

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 
 from .readout import MASKED, Readout
 from .settings import MIXINGS
@@ -26,6 +27,7 @@ class Reader(Protocol):
         ...
 
 
+@checked_methods
 class KGPolicy(nn.Module):
     """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K relation scores (equations 3 to 5).
 

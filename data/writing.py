@@ -85,14 +85,18 @@ def check_name(path: Path) -> None:
 
     :raises InputError: no name, one that the system does not take, or a parent that is a file.
     """
-    try:
-        unusable = b"\0" in os.fsencode(path)
-    except UnicodeEncodeError:
-        unusable = True
-    if unusable:
+    if not can_be_named(path):
         raise InputError(f"{str(path)!r} holds a character that no name of a file can have; choose another name")
     with write_errors(path), suppress(FileNotFoundError):
         os.lstat(path)
+
+
+def can_be_named(path: str | os.PathLike[str]) -> bool:
+    """Whether the system takes it as a path: it has characters, and none that no name of a file can have."""
+    try:
+        return b"\0" not in os.fsencode(path) and os.fspath(path) != ""
+    except (UnicodeEncodeError, TypeError):  # or an object that gives no text
+        return False
 
 
 def present_folder(path: Path) -> Path:

@@ -18,6 +18,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, write_sealed
+from gumption.data.settings import checked_methods
 
 try:
     import fcntl
@@ -71,6 +72,7 @@ class Layout:
         return records
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class TransitionMemory:
     """The transitions in a folder, or some in no file. A world's own memory derives from this and says what its
@@ -150,6 +152,7 @@ class TransitionMemory:
         )
 
 
+@checked_methods
 class TransitionWriter:
     """Appends transitions to a memory. What was appended is safe from a crash of the program once the next
     `flush` is over (records go to the file in blocks, also before), and from one of the machine too.

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Size, check
+from gumption.data.settings import Seed, Size, check, checked_methods
 from gumption.data.wording import shown
 from gumption.kg import NaryRelation
 
@@ -19,6 +19,8 @@ from .memory import Layout
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
+#: Methods of a world that are not `checked`: gumption calls them at each step, or they do it themselves.
+UNCHECKED = ("__init__", "advance", "renew", "memory_fields")
 Arrays = dict[str, np.ndarray]
 Observation = Arrays | np.ndarray
 
@@ -35,6 +37,10 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
     NotImplementedError here; actions are integers, or vectors of integers, one per environment.
     """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        checked_methods(cls, UNCHECKED)
 
     def __init__(
         self,

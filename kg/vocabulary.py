@@ -25,6 +25,7 @@ import pyoxigraph as ox
 from rapidfuzz import fuzz, process
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 from gumption.data.wording import shown
 
 Triple = tuple[str, str, str]
@@ -166,6 +167,7 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
     return rows
 
 
+@checked_methods
 @dataclass(frozen=True, init=False)
 class Vocabulary:
     """Labels and their integer ids: a label's id is its place in `entities` or `relations`.

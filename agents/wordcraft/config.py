@@ -8,16 +8,7 @@ from annotated_types import Ge, Le
 
 from gumption.agents.settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
 from gumption.data import InputError
-from gumption.data.settings import (
-    Count,
-    NonNegative,
-    Seed,
-    Share,
-    Size,
-    SmallShare,
-    Whole,
-    settings,
-)
+from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked_methods, settings
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 from gumption.envs.wordcraft.features import Features
 from gumption.envs.wordcraft.settings import Mixes, Reward
@@ -83,6 +74,7 @@ PRESETS = {
 }
 
 
+@checked_methods
 @settings
 class TrainConfig:
     """One training run.

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from gumption.agents.readout import MASKED, Readout
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 
 from .config import WEIGHTS
 
@@ -52,6 +53,7 @@ class EntityEncoder(nn.Module):
         return torch.cat([torch.zeros_like(encoded[:1]), encoded[1:]])
 
 
+@checked_methods
 class SelfAttentionActorCritic(nn.Module):
     """alpha_i = Q([x_g; x_s1; x_s2]) . K(x_i) / sqrt(d_k) are the logits; V = MLP(alpha^T W(x_table)).
 

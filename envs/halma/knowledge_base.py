@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, checked_methods
 
 from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
 from .maze import DIRECTIONS
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 SCHEMA = "gumption/halma-knowledge/1"
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class KnowledgeBases:
     """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty.
@@ -76,7 +77,6 @@ class KnowledgeBases:
     _panels: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    @checked
     def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
         """The knowledge bases of a memory; an empty memory gives empty ones.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked, checked_methods
 
 Cell = tuple[int, int]
 Edge = tuple[Cell, Cell]
@@ -43,6 +44,7 @@ class Digit(NamedTuple):
     kind: str
 
 
+@checked_methods
 class Maze:
     """A validated maze; equal to another with the same start, goal and edges.
 
@@ -204,6 +206,7 @@ class Maze:
         return f"Maze(start={self.start}, goal={self.goal}, cells={len(self.cells)})"
 
 
+@checked
 def panel_row(maze: Maze, cell: Cell) -> np.ndarray:
     """What the panel of a cell shows, (11,) int8: distance to the nearest crossing in each direction (0-3), to the wall
     (4-7), offset of the goal dx, dy (8, 9; signed), and the hint (10; 1 + its direction). 0 is not shown.
@@ -241,6 +244,7 @@ def row_digits(row: np.ndarray) -> list[Digit]:
     return digits
 
 
+@checked
 def panel_digits(maze: Maze, cell: Iterable[int]) -> list[Digit]:
     """The digits that are shown at a cell: at most four crossings, four walls and two of the goal (paper, 3.1, B.2).
 

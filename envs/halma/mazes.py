@@ -9,6 +9,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines
+from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import write_text
 
 from .maze import SIDE, STEPS, Cell, Maze
@@ -21,6 +22,7 @@ OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's i
 COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
 
 
+@checked_methods
 class Mazes:
     """M mazes and the panels of all their cells.
 
@@ -186,6 +188,7 @@ class Mazes:
         return cls(mazes)
 
 
+@checked
 def one_hot(rows: np.ndarray) -> np.ndarray:
     """Symbolic observations (..., 11, 19) uint8 of panel rows (..., 11): column value + 9, the hint in columns 0 to 3.
 

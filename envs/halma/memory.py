@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Layout, TransitionMemory, TransitionWriter
 
 __all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
@@ -39,6 +40,7 @@ def flags(valid: np.ndarray, reached: np.ndarray, trial_over: np.ndarray) -> np.
     return (VALID * valid + REACHED * reached + TRIAL_OVER * trial_over).astype(np.uint8)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
     """The transitions of a run. Those of one environment stand in the order in which they happened; `episode` numbers
@@ -133,6 +135,7 @@ class Memory(TransitionMemory):
         return self.option[:, 1:].sum(1, dtype=np.int64)
 
 
+@checked_methods
 class MemoryWriter(TransitionWriter):
     """Appends transitions to the memory of a run: `append(before, option, after, maze, trial, episode, flags)`."""
 

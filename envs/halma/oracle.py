@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 
 from .maze import DIRECTIONS, STEPS, Cell, Maze, panel_row
 
@@ -44,6 +45,7 @@ def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
     return moves
 
 
+@checked
 def oracle_trials(maze: Maze, max_opt_len: int) -> OracleTrials:
     """The oracle's trials in a maze: exploring from panel to panel, then the known way in as few moves as options of
     so many primitives allow.
@@ -73,6 +75,7 @@ def _justified(maze: Maze, cell: Cell) -> tuple[int, int]:
     return moves[0]
 
 
+@checked
 def check_unambiguous(maze: Maze) -> None:
     """Follow the oracle's first trial, along the optimal path.
 

@@ -13,6 +13,7 @@ import numpy as np
 from gumption import data
 from gumption.data import InputError
 from gumption.data.reading import parse_json
+from gumption.data.settings import checked_methods
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
@@ -20,6 +21,7 @@ NAMES = ("commonsense", "alchemy2")  # ships with gumption; is fetched (the book
 Row = tuple[str, str, str]  # (product, ingredient, ingredient)
 
 
+@checked_methods
 class RecipeBook:
     """Entities and recipes. An unordered pair of ingredients, possibly twice the same, has a set of products.
 

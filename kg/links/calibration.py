@@ -17,7 +17,7 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, checked, checked_methods
 
 from .fact_ids import Facts
 from .predictor import LinkPredictor
@@ -49,6 +49,7 @@ class Reliability:
     likelihood: float
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Calibration:
     """Temperatures of a predictor.
@@ -65,7 +66,6 @@ class Calibration:
     after: Reliability
 
     @classmethod
-    @checked
     def fit(
         cls, predictor: LinkPredictor, held_out: Facts, known: Sequence[Facts] = (), *, memory: Count | None = None
     ) -> "Calibration":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked
+from gumption.data.settings import NonNegative, checked_methods
 from gumption.data.wording import shown
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.graph import KnowledgeGraph
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 STATE = "gumption/complex-training/1"
 
 
+@checked_methods
 class ComplEx(FactorModel):
     """phi(s, p, o) = Re <e_s, e_p, conj(e_o)> with complex embeddings of a given rank (equation 1).
 
@@ -71,7 +72,6 @@ class ComplEx(FactorModel):
         return self.entity.shape[1] // 2
 
     @classmethod
-    @checked
     def fit(  # type: ignore[override]  # it takes by place, too, what others take by name
         cls,
         graph_or_triples: KnowledgeGraph | Facts,

@@ -2,9 +2,12 @@
 
 import torch
 
+from gumption.data.settings import checked_methods
+
 from .factor_model import FactorModel
 
 
+@checked_methods
 class DistMult(FactorModel):
     """phi(s, p, o) = sum of e_s * w_p * e_o with real embeddings (Yang et al., 2015), here with reciprocal relations.
 

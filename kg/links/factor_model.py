@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked
+from gumption.data.settings import NonNegative, checked_methods
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
@@ -24,6 +24,7 @@ from .training_settings import TrainingSettings, Weighting
 OWN = "model/"  # kinds of classes that this package does not have begin so
 
 
+@checked_methods
 class FactorModel(LinkPredictor):
     """A link predictor made of tensors: a subclass gives `tensors`, `factors` and either `queries` or `scores`.
 
@@ -92,7 +93,6 @@ class FactorModel(LinkPredictor):
         return self.scores(objects, relations + len(self.vocabulary.relations))
 
     @classmethod
-    @checked
     def fit(
         cls,
         graph_or_triples: KnowledgeGraph | Facts,

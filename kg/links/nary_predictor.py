@@ -22,7 +22,17 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, SmallShare, checked, settings
+from gumption.data.settings import (
+    Count,
+    NonNegative,
+    Positive,
+    Seed,
+    Share,
+    Size,
+    SmallShare,
+    checked_methods,
+    settings,
+)
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
@@ -56,6 +66,7 @@ class NarySettings:
     self_pairs: Share = 0.2
 
 
+@checked_methods
 class NaryPredictor(LinkPredictor):
     """An ensemble of M networks over N entities; its probability of a product is the mean over the networks.
 
@@ -82,7 +93,6 @@ class NaryPredictor(LinkPredictor):
         return NaryPredictor(self.vocabulary, self.networks, torch.device(device))
 
     @classmethod
-    @checked
     def fit(
         cls,
         rows: np.ndarray,
@@ -108,7 +118,6 @@ class NaryPredictor(LinkPredictor):
         return cls(vocabulary, networks, pick_device(device))
 
     @classmethod
-    @checked
     def fit_folds(
         cls,
         rows: np.ndarray,

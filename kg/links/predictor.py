@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, checked_methods
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts, to_ids
@@ -24,6 +24,7 @@ class Temperatures(Protocol):
         ...
 
 
+@checked_methods
 class LinkPredictor(ABC):
     """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
 
@@ -56,7 +57,6 @@ class LinkPredictor(ABC):
         return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
 
     @torch.no_grad()
-    @checked
     def predict(
         self,
         *,

@@ -7,11 +7,12 @@ from math import inf
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import check
+from gumption.data.settings import check, checked_methods
 
 from .training_settings import TrainingSettings
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Regularizer(ABC):
     """A penalty that training adds to the loss of each fact, for each of the fact's factors.
@@ -41,6 +42,7 @@ class Regularizer(ABC):
             return 1.0, torch.autograd.grad(self.penalty(leaf).sum(), leaf)[0].contiguous()
 
 
+@checked_methods
 class N3(Regularizer):
     """The nuclear 3-norm, weight * sum of |z|^3 (Lacroix et al., 2018)."""
 
@@ -52,6 +54,7 @@ class N3(Regularizer):
         return 3 * self.weight, factor * (factor * factor.conj()).real.sqrt()
 
 
+@checked_methods
 class F2(Regularizer):
     """The squared Frobenius norm, weight * sum of |z|^2, which Lacroix et al. (2018) compare with N3."""
 

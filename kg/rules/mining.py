@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 from gumption.data.writing import write_json
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary
@@ -70,11 +71,13 @@ class MinedRule:
         return {**rule_to_json(self.rule), "figures": self.figures()}
 
 
+@checked
 def write_mined(path: str | PathLike[str], mined: Sequence[MinedRule]) -> None:
     """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete."""
     write_json(Path(path), {"rules": [each.to_json() for each in mined]})
 
 
+@checked
 def mine_rules(
     facts: KnowledgeGraph | tuple[Vocabulary, np.ndarray],
     graph: str | None = None,

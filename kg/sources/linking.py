@@ -110,12 +110,14 @@ def link(
     return [found.get(label, Link(label, None, "none", 0.0)) for label in every]
 
 
+@checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
     """How many labels found a partner by each method, and by none; in the order of METHODS, "none" last."""
     counts = Counter(each.method for each in links)
     return {method: counts[method] for method in (*METHODS, "none")}
 
 
+@checked
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     """Add links to a named graph such as "links/wordcraft/conceptnet"; how many it did not have yet.
 
