@@ -15,8 +15,10 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.settings import checked, checked_methods
+from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts, Fact
 from gumption.kg import KnowledgeGraph, NaryRelation
+from gumption.kg.checkpoint import pick_device
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.nary import relation_name
@@ -54,7 +56,7 @@ class Advice:
         :param graph: the named graph of a KnowledgeGraph that is looked up; None for all.
         :raises InputError: a source that has none of the relations or none of the entities, with near matches.
         """
-        self.vocabulary = tuple(vocabulary)
+        self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
         if isinstance(source, KnowledgeGraph):
             stated = StatedFacts.of(source, graph, vocabulary[1:], relations)
@@ -78,8 +80,12 @@ class Advice:
         :param env: a Gymnasium environment, single or vector, of the world, or a batch; its `action_facts` is asked.
         :param chosen: (B, t) the part of an action chosen so far, for worlds that choose in steps.
         :returns: (B, A, K) float32; 0 where a fact has no subject or no object.
+        :raises InputError: something else than an environment of a world.
         """
-        return self.score(getattr(env, "unwrapped", env).action_facts(chosen))
+        world = getattr(env, "unwrapped", env)
+        if not hasattr(world, "action_facts"):
+            raise InputError(f"env is {shown(env)}; it is an environment with `action_facts`")
+        return self.score(world.action_facts(chosen))
 
     def score(self, facts: ActionFacts) -> torch.Tensor:
         """(B, A, K) float32 of the facts that speak for each candidate."""

@@ -14,7 +14,7 @@ import builtins
 import inspect
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, partial, wraps
@@ -153,7 +153,8 @@ def check(name: str, value: Any, hint: Any) -> Any:
         found = _validator(hint)(plain)
     except ValidationError:
         raise InputError(f"{name} is {shown(value)}; it {describe(hint, value)}") from None
-    if isinstance(found, str | PathLike) and _is_path(hint) and not can_be_named(found):
+    is_path = isinstance(found, str | PathLike) and _is_path(hint) and "://" not in str(found)  # as in an address
+    if is_path and not can_be_named(found):
         raise InputError(f"{name} is {shown(value)}; no file can have that name")
     # 5 stays 5 where a float is asked for, in files and hashes too, unless no array can hold it.
     return plain if type(plain) is int and abs(plain) <= LARGEST else found
@@ -188,7 +189,7 @@ def _checkable(hint: Any) -> Any:
     if origin in (list, Mapping):
         return origin[tuple(map(_checkable, parts))]  # pyright: ignore[reportInvalidTypeArguments]
     if origin in MANY:
-        return Annotated[Any, PlainValidator(partial(_many, parts[0]))]
+        return Annotated[Any, PlainValidator(partial(_many, origin, parts[0]))]
     if hint in (Any, NoneType, *_SCALARS) or origin in (Literal, PathLike):
         return hint
     if isinstance(hint, TypeVar | ForwardRef):
@@ -204,16 +205,19 @@ def _instance(kind: type[Any], value: Any) -> Any:
     return value
 
 
-def _many(hint: Any, value: Any) -> Any:
-    """The value, if it has members that are what the annotation says; as a list where it can be read only once."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+def _many(kind: Any, hint: Any, value: Any) -> Any:
+    """The value, if it has members that are what the annotation says; as a list where it is less than the annotation
+    asks for, such as an iterator."""
+    unordered = kind is Sequence and isinstance(value, set | frozenset)
+    if unordered or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise ValueError
-    if get_origin(hint) is tuple or isinstance(hint, TypeVar) or hint is Any:
-        return value
+    enough = isinstance(value, kind) or hasattr(value, "tolist")  # as an array has
+    if any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint)):
+        return value if enough else list(value)
     members = value.tolist() if hasattr(value, "tolist") else list(value)  # pyright: ignore  (of an array)
     found = _validator(list[hint])([_plain(one, hint) for one in members] if hint is not str else members)
-    again = isinstance(value, Collection) and not any(get_origin(part) in MANY for part in _alternatives(hint))
-    return value if again else found
+    again = enough and isinstance(value, Collection)
+    return value if again and not any(get_origin(part) in MANY for part in _alternatives(hint)) else found
 
 
 def _with_members(protocol: Any, value: Any) -> Any:

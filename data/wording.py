@@ -61,9 +61,12 @@ def _kind(hint: Any, value: Any) -> str:
         kind, *marks = get_args(hint)
         return _kind(kind, value) + _bounds(marks, value)
     if get_origin(hint) is tuple:
-        return "a tuple" + _each(get_args(hint)[0], value) * (get_args(hint)[-1] is ...)
+        first, *rest = get_args(hint)
+        return "a tuple" + (_each(first, value) if rest == [...] else f" of {', '.join(_kinds((first, *rest), value))}")
     if get_origin(hint) in (list, *MANY):
         return "a list" + _each(get_args(hint)[0], value)
+    if get_origin(hint) is Mapping:
+        return f"a dict of {' to '.join(_kinds(get_args(hint), value))}"
     if get_origin(hint) is PathLike:
         return "a path"
     if get_origin(hint) is Callable:
@@ -81,7 +84,11 @@ def _each(hint: Any, value: Any) -> str:
     """What is said of the members of a tuple or list."""
     if get_origin(hint) is tuple and get_args(hint)[-1] is not ...:
         return {2: " of pairs", 3: " of triples"}.get(len(get_args(hint)), " of tuples")
-    return " of text" if hint is str else f", each {_kind(hint, value)}"
+    return " of text" if hint is str else f", each {' or '.join(_kinds(_alternatives(hint), value))}"
+
+
+def _kinds(hints: Iterable[Any], value: Any) -> list[str]:
+    return [_kind(hint, value) for hint in hints]
 
 
 def _bounds(marks: list[Any], value: Any) -> str:

@@ -92,11 +92,14 @@ def check_name(path: Path) -> None:
 
 
 def can_be_named(path: str | os.PathLike[str]) -> bool:
-    """Whether the system takes it as a path: it has characters, and none that no name of a file can have."""
+    """Whether the system takes it as a path: not without characters, with too many, or with some that no name has."""
     try:
-        return b"\0" not in os.fsencode(path) and os.fspath(path) != ""
-    except (UnicodeEncodeError, TypeError):  # or an object that gives no text
+        os.lstat(path)
+    except (ValueError, TypeError):  # a character that no name has, or an object that gives no text
         return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG and os.fspath(path) != ""
+    return True
 
 
 def present_folder(path: Path) -> Path:

@@ -18,7 +18,8 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, write_sealed
-from gumption.data.settings import checked_methods
+from gumption.data.settings import Whole, checked_methods
+from gumption.data.wording import shown
 
 try:
     import fcntl
@@ -67,7 +68,11 @@ class Layout:
         """So many records with the given fields, (count, ...) or one for all; zero where none is given."""
         records = np.zeros(count, dtype=self.record_type)
         for name, values in fields.items():
-            records[name] = values
+            try:
+                records[name] = values
+            except (TypeError, ValueError, OverflowError):
+                kind, shape = records[name].dtype, records[name].shape
+                raise InputError(f"{name} is {shown(values)}; it is an array {shape} of {kind}, or one value") from None
         records[CHECKSUM] = _checksums(records)
         return records
 
@@ -165,7 +170,7 @@ class TransitionWriter:
         layout; a memory that another writer has open.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: int | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: Whole | None = None) -> None:
         folder = Path(folder)
         kind = layout.record_type
         path = folder / RECORDS

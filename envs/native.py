@@ -19,9 +19,10 @@ from .memory import Layout
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
-#: Methods of a world that are not `checked`: gumption calls them at each step, or they do it themselves.
-UNCHECKED = ("__init__", "advance", "renew", "memory_fields")
+#: Methods of a world that are not `checked`: they do it themselves, or gumption alone calls them, at each step.
+UNCHECKED = ("__init__", "set_up", "advance", "renew", "memory_fields")
 Arrays = dict[str, np.ndarray]
+Numbers = np.ndarray | Sequence[int]
 Observation = Arrays | np.ndarray
 
 
@@ -121,6 +122,16 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def draw_frame(self, i: int, mode: str) -> Any:
         """A picture of environment i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
+
+    def _check_place(self, i: int) -> None:
+        """:raises InputError: no environment has this index."""
+        if not 0 <= i < self.num_envs:
+            raise InputError(f"i is {i}; the environments of this batch are 0 to {self.num_envs - 1}")
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: not what a world's `state_dict` gives."""
+        if missing := sorted(set(self.state_dict()).difference(state)):
+            raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
 
     # ---- what a world implements whose transitions can be kept
 

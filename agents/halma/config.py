@@ -7,7 +7,7 @@ from annotated_types import Ge, Le
 
 from gumption.agents.settings import Overrides, by_name, config_values
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Seed, Share, Size, checked_methods, settings
+from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 from gumption.envs.halma.choices import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
@@ -94,7 +94,6 @@ TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
 
 
-@checked_methods
 @settings
 class HALMAConfig:
     """One training run.

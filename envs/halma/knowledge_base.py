@@ -34,6 +34,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import Count, checked_methods
 
+from .choices import Direction, Shown
 from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
 from .maze import DIRECTIONS
 from .memory import Memory
@@ -136,15 +137,15 @@ class KnowledgeBases:
         greater = np.arange(10)[:, None, None, None] > np.arange(10)[:, None]
         return self.understood[:, :, None, None] & self.understood & greater
 
-    def in_s(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_s(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_S, with this type or with any."""
         return bool(self.s[d1, d2].any() if direction is None else self.s[d1, d2, direction])
 
-    def in_c(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_c(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_C, with this type or with any."""
         return bool(self.c[d1, d2].any() if direction is None else self.c[d1, d2, direction])
 
-    def in_a(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_a(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_A, with both digits understood in this type, or in any two."""
         return bool(self.a[d1, :, d2].any() if direction is None else self.a[d1, direction, d2, direction])
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import checked, checked_methods
+from gumption.data.settings import checked
+from gumption.data.wording import shown
 
 Cell = tuple[int, int]
 Edge = tuple[Cell, Cell]
@@ -44,7 +45,6 @@ class Digit(NamedTuple):
     kind: str
 
 
-@checked_methods
 class Maze:
     """A validated maze; equal to another with the same start, goal and edges.
 
@@ -58,7 +58,7 @@ class Maze:
         """
         self.start = _cell(start)
         self.goal = _cell(goal)
-        self.edges: tuple[Edge, ...] = tuple(sorted(_edge(pair) for pair in edges))
+        self.edges: tuple[Edge, ...] = tuple(sorted(map(_edge, edges if isinstance(edges, Iterable) else [edges])))
         self._next: dict[Cell, list[Cell]] = {self.start: []}
         for a, b in self.edges:
             self._next.setdefault(a, []).append(b)
@@ -124,6 +124,7 @@ class Maze:
         """Cells where three or four corridors meet."""
         return frozenset(cell for cell in self.cells if self.degree(cell) >= 3)
 
+    @checked
     def neighbours(self, cell: Cell) -> list[Cell]:
         """The cells that an edge leads to.
 
@@ -133,10 +134,12 @@ class Maze:
             raise InputError(f"the maze has no cell {cell}")
         return sorted(self._next[cell])
 
+    @checked
     def degree(self, cell: Cell) -> int:
-        """How many edges meet there."""
-        return len(self._next[cell])
+        """How many edges meet there; 0 where the maze has no such cell."""
+        return len(self._next.get(cell, ()))
 
+    @checked
     def hint(self, cell: Cell) -> int | None:
         """Index of the direction of the next cell towards the goal; None where no hint is shown.
 
@@ -245,23 +248,26 @@ def row_digits(row: np.ndarray) -> list[Digit]:
 
 
 @checked
-def panel_digits(maze: Maze, cell: Iterable[int]) -> list[Digit]:
+def panel_digits(maze: Maze, cell: Cell) -> list[Digit]:
     """The digits that are shown at a cell: at most four crossings, four walls and two of the goal (paper, 3.1, B.2).
 
     :raises InputError: the maze has no such cell.
     """
-    return row_digits(panel_row(maze, _cell(cell)))
+    return row_digits(panel_row(maze, cell))
 
 
 def _cell(value: Iterable[int]) -> Cell:
-    parts = tuple(value)
+    parts = tuple(value) if isinstance(value, Iterable) else (value,)
     if len(parts) != 2 or not all(isinstance(part, int | np.integer) for part in parts):
-        raise InputError(f"{parts} is no cell: a cell is two whole numbers")
+        raise InputError(f"{shown(parts)} is no cell: a cell is two whole numbers")
     return int(parts[0]), int(parts[1])
 
 
 def _edge(pair: Iterable[Iterable[int]]) -> Edge:
-    a, b = sorted(_cell(cell) for cell in pair)
+    ends = sorted(_cell(cell) for cell in pair) if isinstance(pair, Iterable) else []
+    if len(ends) != 2:
+        raise InputError(f"{shown(pair)} is no edge: an edge is two cells")
+    a, b = ends
     if abs(a[0] - b[0]) + abs(a[1] - b[1]) != 1:
         raise InputError(f"the edge {a} to {b} does not join neighbours")
     return a, b

@@ -12,6 +12,7 @@ from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import write_text
 
+from .choices import CellIndex, OptLen
 from .maze import SIDE, STEPS, Cell, Maze
 from .oracle import option_capacity, straight_runs
 
@@ -106,6 +107,10 @@ class Mazes:
             front = (np.concatenate(maze), np.concatenate(cell))
         return towards
 
+    def _check(self, m: int) -> None:
+        if not 0 <= m < len(self.mazes):
+            raise InputError(f"m is {m}; there are {len(self.mazes)} mazes, from 0 on")
+
     def __len__(self) -> int:
         return len(self.mazes)
 
@@ -115,15 +120,20 @@ class Mazes:
     def __iter__(self) -> Iterator[Maze]:
         return iter(self.mazes)
 
-    def cell(self, m: int, index: int) -> Cell:
-        """The cell of maze m with an index."""
+    def cell(self, m: int, index: CellIndex) -> Cell:
+        """The cell of maze m with an index.
+
+        :raises InputError: no such maze.
+        """
+        self._check(m)
         return int(self.corner[m, 0] + index // SIDE), int(self.corner[m, 1] + index % SIDE)
 
     def index(self, m: int, cell: Cell) -> int:
         """The index of a cell of maze m.
 
-        :raises InputError: the maze has no such cell.
+        :raises InputError: no such maze, or it has no such cell.
         """
+        self._check(m)
         x, y = cell[0] - int(self.corner[m, 0]), cell[1] - int(self.corner[m, 1])
         if not (0 <= x < SIDE and 0 <= y < SIDE and self.inside[m, x * SIDE + y]):
             raise InputError(f"maze {m} has no cell {tuple(cell)}")
@@ -147,12 +157,12 @@ class Mazes:
             stretches.append(lengths)
         return stretches
 
-    def exploring(self, max_opt_len: int) -> np.ndarray:
+    def exploring(self, max_opt_len: OptLen) -> np.ndarray:
         """(M,) int64: moves of the oracle's first trial, in closed form."""
         capacity = option_capacity(max_opt_len)
         return np.array([sum(-(-length // capacity) for length in lengths) for lengths in self._stops])
 
-    def planned(self, max_opt_len: int) -> np.ndarray:
+    def planned(self, max_opt_len: OptLen) -> np.ndarray:
         """(M,) int64: moves of each later trial of the oracle, in closed form."""
         capacity = option_capacity(max_opt_len)
         return np.array([sum(-(-length // capacity) for _, length in straight_runs(maze)) for maze in self.mazes])

@@ -8,6 +8,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import checked
 
+from .choices import OptLen
 from .maze import DIRECTIONS, STEPS, Cell, Maze, panel_row
 
 LONGEST_PRIMITIVE = 3
@@ -46,7 +47,7 @@ def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
 
 
 @checked
-def oracle_trials(maze: Maze, max_opt_len: int) -> OracleTrials:
+def oracle_trials(maze: Maze, max_opt_len: OptLen) -> OracleTrials:
     """The oracle's trials in a maze: exploring from panel to panel, then the known way in as few moves as options of
     so many primitives allow.
 
@@ -99,10 +100,5 @@ def straight_runs(maze: Maze) -> list[tuple[int, int]]:
 
 
 def option_capacity(max_opt_len: int) -> int:
-    """The longest move of an option.
-
-    :raises InputError: max_opt_len below 1.
-    """
-    if max_opt_len < 1:
-        raise InputError(f"max_opt_len is {max_opt_len}; an option has at least one primitive")
+    """The longest move of an option."""
     return LONGEST_PRIMITIVE * max_opt_len

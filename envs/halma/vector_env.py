@@ -13,7 +13,7 @@ from gumption.data import InputError
 from gumption.data.settings import unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeVectorEnv, as_integers, check_batch
+from gumption.envs.native import Arrays, NativeVectorEnv, Numbers, as_integers, check_batch
 
 from .action_facts import RELATIONS, HALMAFacts
 from .maze import DIRECTIONS, SHAPES, Maze, panel_items, row_digits
@@ -121,7 +121,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         """(B, 1 + T) int64: options drawn uniformly."""
         return self.np_random.integers(4, size=(self.num_envs, 1 + self.max_opt_len))
 
-    def set_mazes(self, indices: np.ndarray, envs: np.ndarray | None = None) -> None:
+    def set_mazes(self, indices: Numbers, envs: Numbers | None = None) -> None:
         """Begin episodes in the given mazes, in the first len(indices) environments or in `envs`.
 
         :raises InputError: more mazes than environments, or an index that `mazes` does not have.
@@ -303,6 +303,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return told if self.painter is None else told | {"boxes": self._boxes.copy()}
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         maze, row = int(self.maze_index[i]), self.rows[i]
         told: dict[str, Any] = {
             "maze": maze,
@@ -356,6 +357,7 @@ class HALMAVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import draw
 
+        self._check_place(i)
         maze = int(self.maze_index[i])
         cells = [self.mazes.cell(maze, index) for index in self._trail[i]]
         ended = bool(self._terminated[i] | self._truncated[i])
@@ -381,6 +383,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of other mazes or another number of environments."""
+        self._check_state(state)
         if state["mazes"] != self.mazes.fingerprint:
             raise InputError(
                 f"the saved environment has other mazes ({state['mazes'][:12]}, here {self.mazes.fingerprint[:12]})"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked_methods
+from gumption.data.settings import Count, NonNegative, checked_methods
 from gumption.data.wording import shown
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.graph import KnowledgeGraph
@@ -155,7 +155,7 @@ class ComplEx(FactorModel):
         return torch.cat([self.relation, torch.cat([real, -imaginary], dim=1)])[kind]
 
     @staticmethod
-    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
         """As `fit` begins without words.
 
         :param relations: 2R, or R without reciprocal relations.

@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked_methods
+from gumption.data.settings import Count, NonNegative, checked_methods
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
@@ -54,7 +54,7 @@ class FactorModel(LinkPredictor):
 
     @staticmethod
     @abstractmethod
-    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
         """The parameters before training, float32 on the CPU.
 
         :param relations: 2R, each relation in both directions.

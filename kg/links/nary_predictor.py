@@ -90,7 +90,7 @@ class NaryPredictor(LinkPredictor):
 
     def to(self, device: torch.device | str) -> "NaryPredictor":
         """The predictor on another device."""
-        return NaryPredictor(self.vocabulary, self.networks, torch.device(device))
+        return NaryPredictor(self.vocabulary, self.networks, pick_device(device))
 
     @classmethod
     def fit(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -14,12 +14,13 @@ from gumption.kg.vocabulary import Triple, Vocabulary
 from .fact_ids import Facts, to_ids
 
 Answer = tuple[str, float, float]
+Side = Literal["object", "subject"]
 
 
 class Temperatures(Protocol):
     """What makes scores probabilities; see `Calibration`."""
 
-    def temperature(self, predictor: "LinkPredictor", side: str, relation: int) -> float:
+    def temperature(self, predictor: "LinkPredictor", side: Side, relation: int) -> float:
         """What the scores of a question are divided by: the answers' side, "subject" or "object", and a relation."""
         ...
 

@@ -65,7 +65,7 @@ class PyKEENPredictor(LinkPredictor):
         self.vocabulary = vocabulary
         self.origin = origin or {}
         if device is not None:
-            model = model.to(device)
+            model = model.to(pick_device(device))
         self.model = model.eval()
         self.device = next((each.device for each in (*model.parameters(), *model.buffers())), torch.device("cpu"))
 

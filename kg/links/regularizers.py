@@ -2,12 +2,11 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf
 
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import check, checked_methods
+from gumption.data.settings import NonNegative, check, checked_methods
 
 from .training_settings import TrainingSettings
 
@@ -21,11 +20,7 @@ class Regularizer(ABC):
     :raises InputError: a weight that is no number of at least 0.
     """
 
-    weight: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight < inf:
-            raise InputError(f"the weight of {type(self).__name__} is {self.weight}; it is a number of at least 0")
+    weight: NonNegative
 
     @abstractmethod
     def penalty(self, factor: torch.Tensor) -> torch.Tensor:

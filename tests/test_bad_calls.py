@@ -1,0 +1,188 @@
+"""Every public function, class and method, found by itself: whatever one argument is, the call does its work or ends in
+one clear InputError, soon, and has written nothing."""
+
+import inspect
+import math
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from gumption.data import InputError
+from gumption.envs import worlds
+from gumption.kg import KnowledgeGraph
+from tests.examples import Examples
+
+LONGEST_S = 20
+WRONG: dict[str, Any] = {
+    "None": None, "-1": -1, "3": 3, "2**70": 2**70, "10**400": 10**400, "0.5": 0.5, "nan": math.nan, "inf": math.inf,
+    "True": True, "nonsense": "nonsense", "empty": "", "bytes": b"x", "object": object(), "[1]": [1], "[]": [],
+    "pair": [("a", "b")], "texts": ["a", "b"], "dict": {"a": 1}, "tuple": (1, 2, 3), "lambda": lambda: 0,
+    "class": int, "surrogate": "\ud800", "nul": "a\0b", "long": "x" * 300, "below a file": Path("/dev/null/x"),
+    "2j": 2j, "nan32": np.float32(math.nan), "set": {"a"}, "[None]": [None], "numbers": [[0.5, math.nan]],
+    "no rows": np.zeros((0, 3)), "rows": np.zeros((2, 3)), "far": np.array([2**62]), "below": np.array([-1]),
+    "words": np.array(["x"]), "objects": np.array([None, {}]), "nans": np.full(2, math.nan), "scalar": np.array(3),
+    "float tensor": torch.zeros(2, 3), "far tensor": torch.tensor([2**62, 1]), "empty tensor": torch.zeros(0),
+}  # fmt: skip
+# What a world implements and gumption alone calls, with arrays that it has checked.
+IMPLEMENTED = {"advance", "make_step", "renew", "memory_fields", "set_up"}
+
+
+class Call(NamedTuple):
+    """A public function, or a public method or the constructor of a public class."""
+
+    package: str
+    owner: Any
+    name: str
+
+    def __str__(self) -> str:
+        kind = f"{self.owner.__name__}." if inspect.isclass(self.owner) else ""
+        return f"{self.package.removeprefix('gumption.')}.{kind}{self.name}"
+
+    def on(self, examples: Examples) -> Callable[..., Any]:
+        """The function to call, of an example where it is a method of objects."""
+        if self.name == "__init__":
+            return self.owner
+        if inspect.isclass(self.owner) and inspect.isfunction(inspect.getattr_static(self.owner, self.name)):
+            return getattr(examples.objects[self.owner](), self.name)
+        return getattr(self.owner, self.name)
+
+
+def is_ours(function: Any) -> bool:
+    return (getattr(inspect.unwrap(function), "__module__", None) or "").startswith("gumption.")
+
+
+def methods(package: str, cls: type[Any]) -> Iterator[Call]:
+    is_settings = vars(cls).get("__settings__") is cls  # tests/test_bad_settings.py makes those
+    if not inspect.isabstract(cls) and is_ours(cls.__init__) and not is_settings:
+        yield Call(package, cls, "__init__")
+    for name in dir(cls):
+        found = inspect.getattr_static(cls, name)
+        of_class = isinstance(found, classmethod | staticmethod)
+        if not of_class and (not inspect.isfunction(found) or inspect.isabstract(cls)):
+            continue
+        public = not name.startswith("_") or name == "__call__"
+        if public and name not in IMPLEMENTED and is_ours(getattr(cls, name)):
+            yield Call(package, cls, name)
+
+
+def calls() -> Iterator[Call]:
+    """All that the rooms and the worlds name in their `__all__`; a method that classes share once."""
+    seen = set()
+    for package in ("data", "kg", "agents", *(f"envs.{world}" for world in worlds.WORLDS)):
+        module = import_module(f"gumption.{package}")
+        for name in module.__all__:
+            one = getattr(module, name)
+            if inspect.isclass(one) and not issubclass(one, BaseException):
+                for call in methods(package, one):
+                    function = inspect.unwrap(getattr(one, call.name))
+                    if function not in seen:
+                        seen.add(function)
+                        yield call
+            elif inspect.isfunction(inspect.unwrap(one)):
+                yield Call(package, module, name)
+
+
+CALLS = list(calls())
+every_call = pytest.mark.parametrize("call", CALLS, ids=str)
+
+
+class Endless(BaseException):
+    """A call that takes too long."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Examples]:
+    folder = tmp_path_factory.mktemp("examples")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")
+        patch.setenv("GUMPTION_CACHE_DIR", str(folder / "cache"))
+        patch.setenv("GUMPTION_DATA_DIR", str(folder / "fetched"))
+        yield Examples(folder)
+
+
+def arguments(call: Call, function: Callable[..., Any], examples: Examples) -> dict[str, Any]:
+    """A valid value for each parameter that needs one."""
+    given = {}
+    for name, one in inspect.signature(function).parameters.items():
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            given[name] = examples.argument(str(call), name, call.owner)
+    return given | examples.besides(str(call))
+
+
+def run(function: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Call it, with what can only be given by place by place; of an iterator take the first."""
+    by_place: list[Any] = []
+    for name, one in inspect.signature(function).parameters.items():
+        if name in given and one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
+            by_place.append(given[name])
+            given = {other: value for other, value in given.items() if other != name}
+    with at_most(LONGEST_S):
+        made = function(*by_place, **given)
+        if isinstance(made, Iterator):
+            next(made, None)
+        elif isinstance(made, KnowledgeGraph):
+            made.close()
+
+
+def content(folder: Path) -> set[tuple[Path, int]]:
+    return {(path, path.stat().st_size) for path in folder.rglob("*")}
+
+
+@every_call
+def test_a_call_with_one_wrong_argument_works_or_is_refused(
+    call: Call, examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    function = call.on(examples)
+    run(function, arguments(call, function, examples))
+    faults = []
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is one.VAR_KEYWORD:
+            continue
+        for told, value in WRONG.items():
+            if callable(value) and "Callable" in str(one.annotation):
+                continue  # what it raises is its own
+            function = call.on(examples)
+            given = arguments(call, function, examples) | {name: value}
+            before = content(tmp_path)
+            try:
+                run(function, given)
+            except InputError as error:
+                message = str(error)
+                if "pydantic" in message or len(message) > 1500 or not message:
+                    faults.append(f"{name}={told}: told {message[:200]!r}")
+                if content(tmp_path) != before:
+                    faults.append(f"{name}={told}: refused, and left {content(tmp_path) - before}")
+            except BaseException as error:
+                faults.append(f"{name}={told}: {type(error).__name__}: {str(error)[:100]}")
+    if faults:
+        open("/tmp/bcfaults.txt", "a").write(f"@@ {call}\n" + "\n".join(faults) + "\n")
+    assert not faults, "\n".join(faults)
+
+
+def test_the_public_names_are_found() -> None:
+    found = set(map(str, CALLS))
+    assert len(found) > 150
+    assert {"kg.mine_rules", "kg.KnowledgeGraph.add", "data.fetch", "envs.halma.HALMAEnv.step"} <= found
