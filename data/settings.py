@@ -209,14 +209,16 @@ def _many(kind: Any, hint: Any, value: Any) -> Any:
     """The value, if it has members that are what the annotation says; as a list where it is less than the annotation
     asks for, such as an iterator."""
     unordered = kind is Sequence and isinstance(value, set | frozenset)
-    if unordered or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    single = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) == 0
+    if unordered or single or not isinstance(value, Iterable):
         raise ValueError
-    enough = isinstance(value, kind) or hasattr(value, "tolist")  # as an array has
+    is_array = hasattr(value, "tolist")
+    enough = isinstance(value, kind) or is_array
     if any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint)):
         return value if enough else list(value)
-    members = value.tolist() if hasattr(value, "tolist") else list(value)  # pyright: ignore  (of an array)
+    members = value.tolist() if is_array else list(value)  # pyright: ignore[reportAttributeAccessIssue]
     found = _validator(list[hint])([_plain(one, hint) for one in members] if hint is not str else members)
-    again = enough and isinstance(value, Collection)
+    again = enough and not is_array and isinstance(value, Collection)
     return value if again and not any(get_origin(part) in MANY for part in _alternatives(hint)) else found
 
 

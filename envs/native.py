@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import Seed, Size, check, checked_methods
 from gumption.data.wording import shown
 from gumption.kg import NaryRelation
@@ -127,6 +128,18 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """:raises InputError: no environment has this index."""
         if not 0 <= i < self.num_envs:
             raise InputError(f"i is {i}; the environments of this batch are 0 to {self.num_envs - 1}")
+
+    def _columns(self, envs: Numbers | None, count: int) -> np.ndarray:
+        """(count,) int64: the given environments, or the first so many.
+
+        :raises InputError: other numbers than of different environments, or another number of them.
+        """
+        columns = np.arange(min(count, self.num_envs)) if envs is None else whole_numbers("envs", envs, None)
+        if len(columns) != count:
+            raise InputError(f"{count} episodes for {len(columns)} environments")
+        if len(columns) and not 0 <= columns.min() <= columns.max() < self.num_envs:
+            raise InputError(f"the environments of this batch are 0 to {self.num_envs - 1}")
+        return columns
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: not what a world's `state_dict` gives."""

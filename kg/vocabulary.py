@@ -25,6 +25,7 @@ import pyoxigraph as ox
 from rapidfuzz import fuzz, process
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import checked_methods
 from gumption.data.wording import shown
 
@@ -150,7 +151,8 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
 
     :raises InputError: something else than rows, or the first of them that is not three labels.
     """
-    if isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
+    single = isinstance(triples, str | bytes | Mapping) or getattr(triples, "ndim", 1) == 0  # of an array
+    if single or not isinstance(triples, Iterable):
         raise InputError(f"expected triples of labels (subject, relation, object), got {shown(triples)}")
     rows = list(triples)
     for number, row in enumerate(rows):
@@ -241,7 +243,7 @@ class Vocabulary:
 
     def ids_to_triples(self, ids: np.ndarray) -> list[Triple]:
         """The label triples of (n, 3) ids; InputError for an id that this vocabulary does not have."""
-        rows = np.asarray(ids, dtype=np.int64).reshape(-1, 3)
+        rows = whole_numbers("ids", ids, None, 3)
         sizes = np.array([len(self.entities), len(self.relations), len(self.entities)])
         if ((rows < 0) | (rows >= sizes)).any():
             bad = rows[((rows < 0) | (rows >= sizes)).any(axis=1)][0].tolist()

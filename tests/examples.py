@@ -153,8 +153,9 @@ class Examples:
         trained = agents.train_td3(HALMA_RUN, folder / "halma", progress=False)
         halma.make_splits(halma.read_run(trained.run_dir), folder / "splits", mazes=1)
         lines = ["result\tingredient\tingredient", *map("\t".join, ROWS)]
+        book_file = file("small.tsv", "\n".join(lines) + "\n")
         config = agents.TrainConfig(
-            recipe_book=str(file("small.tsv", "\n".join(lines) + "\n")), features="onehot", split="none",
+            recipe_book=str(book_file), features="onehot", split="none",
             num_distractors=1, total_steps=1, eval_interval=1, final_draws=1, device="cpu",
             overrides=(("batch_size", 2), ("unroll_length", 1)),
         )  # fmt: skip

@@ -58,7 +58,7 @@ class Maze:
         """
         self.start = _cell(start)
         self.goal = _cell(goal)
-        self.edges: tuple[Edge, ...] = tuple(sorted(map(_edge, edges if isinstance(edges, Iterable) else [edges])))
+        self.edges: tuple[Edge, ...] = tuple(sorted(map(_edge, _members(edges))))
         self._next: dict[Cell, list[Cell]] = {self.start: []}
         for a, b in self.edges:
             self._next.setdefault(a, []).append(b)
@@ -169,6 +169,7 @@ class Maze:
         }
 
     @classmethod
+    @checked
     def from_json(cls, value: Any, where: str = "") -> "Maze":
         """The maze of such a dict.
 
@@ -257,14 +258,21 @@ def panel_digits(maze: Maze, cell: Cell) -> list[Digit]:
 
 
 def _cell(value: Iterable[int]) -> Cell:
-    parts = tuple(value) if isinstance(value, Iterable) else (value,)
+    parts = _members(value)
     if len(parts) != 2 or not all(isinstance(part, int | np.integer) for part in parts):
         raise InputError(f"{shown(parts)} is no cell: a cell is two whole numbers")
     return int(parts[0]), int(parts[1])
 
 
+def _members(value: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(value)
+    except TypeError:  # one thing, and no members
+        return (value,)
+
+
 def _edge(pair: Iterable[Iterable[int]]) -> Edge:
-    ends = sorted(_cell(cell) for cell in pair) if isinstance(pair, Iterable) else []
+    ends = sorted(map(_cell, _members(pair)))
     if len(ends) != 2:
         raise InputError(f"{shown(pair)} is no edge: an edge is two cells")
     a, b = ends

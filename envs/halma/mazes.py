@@ -203,7 +203,11 @@ def one_hot(rows: np.ndarray) -> np.ndarray:
     """Symbolic observations (..., 11, 19) uint8 of panel rows (..., 11): column value + 9, the hint in columns 0 to 3.
 
     A value that is not shown is a zero, in column 9; without a hint row 10 is all zeros (paper, F.1).
+
+    :raises InputError: something else than panel rows.
     """
+    if rows.shape[-1:] != (11,) or rows.dtype.kind not in "iu":
+        raise InputError(f"rows have shape {rows.shape} and are {rows.dtype}; they are (..., 11) whole numbers")
     codes = rows.astype(np.intp)
     codes[..., :10] += ZERO
     codes[..., 10] += COLUMNS

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
@@ -126,10 +127,8 @@ class HALMAVectorEnv(NativeVectorEnv):
 
         :raises InputError: more mazes than environments, or an index that `mazes` does not have.
         """
-        chosen = np.asarray(indices, dtype=np.int64)
-        columns = self._each[: len(chosen)] if envs is None else np.asarray(envs, dtype=np.int64)
-        if len(columns) != len(chosen):
-            raise InputError(f"{len(chosen)} mazes for {len(columns)} environments")
+        chosen = whole_numbers("indices", indices, None)
+        columns = self._columns(envs, len(chosen))
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.mazes):
             raise InputError(f"maze indices lie between 0 and {len(self.mazes) - 1}")
         self.start()
@@ -344,8 +343,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         :raises InputError: a part of another shape, or out of range.
         """
         if chosen is not None:
-            chosen = np.asarray(chosen, dtype=np.int64)
-            if chosen.ndim != 2 or len(chosen) != self.num_envs or chosen.shape[1] > self.max_opt_len:
+            chosen = whole_numbers("chosen", chosen, self.num_envs, None)
+            if chosen.shape[1] > self.max_opt_len:
                 raise InputError(
                     f"chosen has shape {chosen.shape}; it is the part of an option that is chosen in each of "
                     f"{self.num_envs} environments: (B, t), t from 0 to {self.max_opt_len}"

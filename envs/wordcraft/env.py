@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
@@ -86,10 +87,8 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
         :raises InputError: more tasks than environments, or an index that `tasks` does not have.
         """
-        tasks = np.asarray(task_indices, dtype=np.int64)
-        columns = np.arange(len(tasks)) if envs is None else np.asarray(envs, dtype=np.int64)
-        if len(columns) != len(tasks) or len(tasks) > self.num_envs:
-            raise InputError(f"{len(tasks)} tasks for {min(len(columns), self.num_envs)} environments")
+        tasks = whole_numbers("task_indices", task_indices, None)
+        columns = self._columns(envs, len(tasks))
         if len(tasks) and not 0 <= tasks.min() <= tasks.max() < len(self.tasks):
             raise InputError(f"task indices lie between 0 and {len(self.tasks) - 1}")
         self.start()

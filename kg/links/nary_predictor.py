@@ -22,6 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import (
     Count,
     NonNegative,
@@ -136,6 +137,7 @@ class NaryPredictor(LinkPredictor):
         :raises InputError: as `fit`; folds that do not fit the facts.
         """
         rows, words = _check(rows, vectors, vocabulary)
+        fold_of_row = whole_numbers("fold_of_row", fold_of_row, None)
         if len(fold_of_row) != len(rows):
             raise InputError(f"{len(fold_of_row)} folds for {len(rows)} facts: one for each")
         pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
@@ -294,7 +296,7 @@ def _check(rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary) -> tup
     """(n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
     if len(vocabulary.relations) != 2:
         raise InputError(f"the predictor answers two relations, and the vocabulary has {len(vocabulary.relations)}")
-    rows, size = np.array(rows, dtype=np.int64).reshape(-1, 3), len(vocabulary.entities)
+    rows, size = whole_numbers("rows", rows, None, 3).copy(), len(vocabulary.entities)
     if not len(rows):
         raise InputError("there are no facts of three parties to learn from")
     if not 0 <= rows.min() <= rows.max() < size:
