@@ -114,15 +114,14 @@ def checked(function: C) -> C:
         if not checks:
             checks.update(_arguments(function, parameters))
             by_place[:] = [checks.get(one.name) for one in parameters if one.kind in _BY_PLACE]
-        first = [
-            one if argument is None or type(one) in argument.plain else argument.check(one)
-            for argument, one in zip(by_place, args, strict=False)
-        ]
+        for place, (argument, one) in enumerate(zip(by_place, args)):  # noqa: B905  (it is called at each step)
+            if argument is not None and type(one) not in argument.plain:
+                args = (*args[:place], argument.check(one), *args[place + 1 :])
         for name, one in kwargs.items():
             argument = checks.get(name)
             if argument is not None and type(one) not in argument.plain:
                 kwargs[name] = argument.check(one)
-        return function(*first, *args[len(first) :], **kwargs)
+        return function(*args, **kwargs)
 
     return run  # pyright: ignore[reportReturnType]
 
@@ -214,12 +213,17 @@ def _many(kind: Any, hint: Any, value: Any) -> Any:
         raise ValueError
     is_array = hasattr(value, "tolist")
     enough = isinstance(value, kind) or is_array
-    if any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint)):
+    if _are_rows(hint):
         return value if enough else list(value)
     members = value.tolist() if is_array else list(value)  # pyright: ignore[reportAttributeAccessIssue]
     found = _validator(list[hint])([_plain(one, hint) for one in members] if hint is not str else members)
     again = enough and not is_array and isinstance(value, Collection)
     return value if again and not any(get_origin(part) in MANY for part in _alternatives(hint)) else found
+
+
+def _are_rows(hint: Any) -> bool:
+    """Whether members with this annotation are looked at by who reads them, and not before."""
+    return any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint))
 
 
 def _with_members(protocol: Any, value: Any) -> Any:
@@ -235,20 +239,32 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 class _Argument:
-    """A parameter and what its annotation asks for.
+    """A parameter and what its annotation asks for. Functions are called often, most of them with what is right.
 
-    :ivar plain: types whose values need no further look.
+    :ivar plain: types whose values need no further look; those of instances that were right are added.
     """
 
     def __init__(self, name: str, hint: Any) -> None:
         self.name, self.hint = name, hint
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        looked_at = {float, Path, str} if _is_path(hint) else {float}
-        self.plain = frozenset(part for part in parts if inspect.isclass(part)) - looked_at
+        members = [get_args(part)[0] for part in parts if get_origin(part) in MANY]
+        self.plain = {part for part in parts if inspect.isclass(part)} - {float, Path}
+        if _is_path(hint):
+            self.plain -= {str}
+        if any(map(_are_rows, members)):
+            self.plain |= {list, tuple}
+        self._of_text = str in members
+        self._classes = all((inspect.isclass(part) and part not in _SCALARS) or part is NoneType for part in parts)
 
     def check(self, value: Any) -> Any:
         """:raises InputError: it is something else."""
-        return check(self.name, value, self.hint)
+        kind = type(value)
+        if self._of_text and kind in (list, tuple) and {str}.issuperset(map(type, value)):
+            return value
+        found = check(self.name, value, self.hint)
+        if self._classes:
+            self.plain.add(kind)
+        return found
 
 
 def _arguments(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, _Argument]:

@@ -236,9 +236,9 @@ class Vocabulary:
         """(n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
         rows = checked_triples(triples)
         ids = np.empty((len(rows), 3), dtype=np.int64)
-        ids[:, 0] = self.entity_ids([row[0] for row in rows])
-        ids[:, 1] = self.relation_ids([row[1] for row in rows])
-        ids[:, 2] = self.entity_ids([row[2] for row in rows])
+        ids[:, 0] = _look_up("entity", self._entity_ids, (row[0] for row in rows))
+        ids[:, 1] = _look_up("relation", self._relation_ids, (row[1] for row in rows))
+        ids[:, 2] = _look_up("entity", self._entity_ids, (row[2] for row in rows))
         return ids
 
     def ids_to_triples(self, ids: np.ndarray) -> list[Triple]:

@@ -18,4 +18,3 @@ MeanBranches = Annotated[float, Ge(0), Le(100)]
 OptLen = Annotated[int, Ge(1), Le(100)]
 Shown = Annotated[int, Ge(0), Le(9)]  # a digit of a panel, and 0 for none
 Direction = Annotated[int, Ge(0), Le(3)]  # index of one of DIRECTIONS
-CellIndex = Annotated[int, Ge(0), Le(99)]  # of a cell in the box of its maze

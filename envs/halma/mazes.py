@@ -12,7 +12,7 @@ from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import write_text
 
-from .choices import CellIndex, OptLen
+from .choices import OptLen
 from .maze import SIDE, STEPS, Cell, Maze
 from .oracle import option_capacity, straight_runs
 
@@ -120,12 +120,14 @@ class Mazes:
     def __iter__(self) -> Iterator[Maze]:
         return iter(self.mazes)
 
-    def cell(self, m: int, index: CellIndex) -> Cell:
+    def cell(self, m: int, index: int) -> Cell:
         """The cell of maze m with an index.
 
-        :raises InputError: no such maze.
+        :raises InputError: no such maze, or an index that no cell has.
         """
         self._check(m)
+        if not 0 <= index < CELLS:
+            raise InputError(f"index is {index}; cells have an index from 0 to {CELLS - 1}")
         return int(self.corner[m, 0] + index // SIDE), int(self.corner[m, 1] + index % SIDE)
 
     def index(self, m: int, cell: Cell) -> int:

@@ -99,6 +99,10 @@ def straight_runs(maze: Maze) -> list[tuple[int, int]]:
     return [(direction, len(list(run))) for direction, run in groupby(units)]
 
 
-def option_capacity(max_opt_len: int) -> int:
-    """The longest move of an option."""
+@checked
+def option_capacity(max_opt_len: OptLen) -> int:
+    """The longest move of an option.
+
+    :raises InputError: a max_opt_len out of range.
+    """
     return LONGEST_PRIMITIVE * max_opt_len

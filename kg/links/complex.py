@@ -13,7 +13,6 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, checked_methods
-from gumption.data.wording import shown
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
@@ -137,8 +136,6 @@ class ComplEx(FactorModel):
             rank, epochs, batch_size, learning_rate, n3_beside(n3, regularizer), reciprocal, relation_weight, weighting,
             precision, valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
-        if words is not None and not hasattr(words, "vectors"):
-            raise InputError(f"words is {shown(words)}; it is a WordVectors or None")
         facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
         entities, relations = facts.vocabulary.entities, facts.vocabulary.relations
         vectors = None if words is None else words.vectors(entities)

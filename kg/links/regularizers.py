@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, check, checked_methods
+from gumption.data.settings import NonNegative, checked_methods
 
 from .training_settings import TrainingSettings
 
@@ -65,7 +65,6 @@ def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
 
     :raises InputError: both are given.
     """
-    check("regularizer", regularizer, Regularizer | None)
     if regularizer is None:
         return TrainingSettings.n3 if n3 is None else n3
     if n3:
