@@ -14,7 +14,7 @@ import builtins
 import inspect
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, partial, wraps
@@ -207,14 +207,16 @@ def _instance(kind: type[Any], value: Any) -> Any:
 def _many(kind: Any, hint: Any, value: Any) -> Any:
     """The value, if it has members that are what the annotation says; as a list where it is less than the annotation
     asks for, such as an iterator."""
-    unordered = kind is Sequence and isinstance(value, set | frozenset)
+    is_array = hasattr(value, "tolist")
+    unordered = isinstance(value, set | frozenset) if kind is Sequence else kind is Set and not isinstance(value, Set)
     single = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) == 0
     if unordered or single or not isinstance(value, Iterable):
         raise ValueError
-    is_array = hasattr(value, "tolist")
     enough = isinstance(value, kind) or is_array
     if _are_rows(hint):
         return value if enough else list(value)
+    if is_array and hint not in _SCALARS:
+        raise ValueError
     members = value.tolist() if is_array else list(value)  # pyright: ignore[reportAttributeAccessIssue]
     found = _validator(list[hint])([_plain(one, hint) for one in members] if hint is not str else members)
     again = enough and not is_array and isinstance(value, Collection)
@@ -321,7 +323,7 @@ def _is_path(hint: Any) -> bool:
 def _plain(value: Any, hint: Any) -> Any:
     """The value with NumPy's numbers as Python's, and as a tuple where it is a list of what is to be a tuple."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic):
+    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray) and not value.ndim:
         return value.item()
     if type(value) in (list, tuple) and not any(get_origin(part) in MANY for part in _alternatives(hint)):
         for part in _alternatives(hint):

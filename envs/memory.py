@@ -203,13 +203,21 @@ class TransitionWriter:
         return self._written + self._waiting
 
     def append(self, *fields: np.ndarray) -> None:
-        """Add n transitions: the fields of the layout in its order, (n, ...) each."""
-        done, total = 0, len(fields[0])
+        """Add n transitions: the fields of the layout in its order, (n, ...) each.
+
+        :raises InputError: other fields.
+        """
+        if len(fields) != len(self._fields):
+            raise InputError(f"a record has {len(self._fields)} fields, and {len(fields)} are given")
+        done, total = 0, len(fields[0]) if isinstance(fields[0], np.ndarray) and fields[0].ndim else 0
         while done < total:
             taken = min(total - done, BLOCK - self._waiting)
             place = slice(self._waiting, self._waiting + taken)
-            for into, values in zip(self._fields, fields, strict=True):
-                into[place] = values[done : done + taken]
+            try:
+                for into, values in zip(self._fields, fields, strict=True):
+                    into[place] = values[done : done + taken]
+            except (TypeError, ValueError, IndexError, OverflowError) as error:
+                raise InputError(f"not the fields of {total} records: {error}") from None
             self._waiting += taken
             done += taken
             if self._waiting == BLOCK:

@@ -38,8 +38,13 @@ STATE: dict[str, Callable[[], torch.Tensor]] = {
 
 
 @cache
+def vectors() -> kg.WordVectors:
+    return kg.WordVectors.load()
+
+
+@cache
 def complex_model() -> kg.ComplEx:
-    return kg.ComplEx.fit(FACTS, rank=2, epochs=1)
+    return kg.ComplEx.fit(FACTS, rank=2, epochs=1, words=vectors())
 
 
 @cache
@@ -165,7 +170,6 @@ class Examples:
         scores = known_scores({"near": np.array([[1, 0, 2]])}, ("mud", "rain", "sky"))
         quick = {"recipe_book": book(), "split": "none", "num_distractors": 1}
         calibration = kg.Calibration.fit(complex_model(), FACTS)
-        vectors = cache(kg.WordVectors.load)
         self._count = count()
         self.objects: dict[Any, Callable[[], Any]] = {
             kg.F2: lambda: kg.F2(0.1),
@@ -217,7 +221,7 @@ class Examples:
             "limits": Limits(), "read": bool, "rows": np.array([[0, 1, 2]]), "value": {}, "entities": ["mud", "rain"],
             "env": Asked(), "b": 0, "action": 0, "actions": np.zeros(2, dtype=np.int64), "max_opt_len": 2,
             "rng": np.random.default_rng(0), "cell": PATH[0], "rank": 3, "count": 1, "seed": 0, "generator": None,
-            "vectors": np.eye(3), "start": PATH[0], "edges": list(pairwise(PATH)), "mazes": [maze()], "m": 0,
+            "vectors": np.eye(3), "start": PATH[0], "edges": list(pairwise(PATH)), "mazes": [maze()], "maze": maze(), "m": 0,
             "index": 0, "d1": 3, "d2": 2, "device": "cpu", "side": "object", "relation": 0, "partition": "train",
             "threshold": 1, "episode": np.zeros(2, dtype=np.int64), "layout": halma_memory().layout,
             "knowledge": knowledge(), "training": [maze()],
@@ -255,7 +259,7 @@ class Examples:
             "kg.mine_rules": {"facts": graph},
             "kg.read_rules": {"path": lambda: folder / "rules.json"},
             "kg.import_atomic2020": {"graph": graph},
-            "kg.import_conceptnet": {"graph": graph, "path": lambda: file("c.tsv", "IsA\tmud\tdirt\n")},
+            "kg.import_conceptnet": {"graph": graph, "path": lambda: file("c.tsv", "/r/IsA\t/c/en/mud\t/c/en/dirt\n")},
             "kg.fit_pykeen": {"epochs": lambda: 1, "rank": lambda: 2},
             "kg.ComplEx.fit": {"epochs": lambda: 1, "rank": lambda: 2},
             "kg.DistMult.fit": {"epochs": lambda: 1, "rank": lambda: 2},
@@ -271,7 +275,10 @@ class Examples:
             "kg.ComplEx.tensors": {"entities": lambda: 3, "relations": lambda: 2, "generator": torch.Generator},
             "kg.DistMult.tensors": {"entities": lambda: 3, "relations": lambda: 2, "generator": torch.Generator},
             "kg.FactorModel.tensors": {"entities": lambda: 3, "relations": lambda: 2, "generator": torch.Generator},
-            "kg.FactorModel.kind": {},
+            "kg.DistMult.__init__": {"entity": lambda: torch.zeros(3, 2), "relation": lambda: torch.zeros(4, 2)},
+            "kg.RelationScores.__init__": {"scorers": dict},
+            "kg.KnowledgeGraph.save": {"path": lambda: Path("new.tsv")},
+            "kg.import_wordnet": {"graph": graph},
             "kg.ComplEx.extended": {"labels": lambda: ["fire"], "words": vectors},
             "kg.NaryPredictor.fit": {"settings": lambda: SMALL, "members": lambda: 1},
             "kg.NaryPredictor.fit_folds": {
@@ -288,8 +295,6 @@ class Examples:
             "kg.Vocabulary.ids_to_triples": {"ids": array([0, 0, 1])},
             "kg.Vocabulary.relation_id": {"label": lambda: "near"},
             "kg.Vocabulary.relation_ids": {"labels": lambda: ["near"]},
-            "kg.KnowledgeGraph.drop": {},
-            "kg.why": {},
             "agents.Advice.__init__": {
                 "vocabulary": lambda: ["", "mud"],
                 "relations": lambda: ["near"],
@@ -298,8 +303,8 @@ class Examples:
             "agents.Advice.score": {"facts": asked},
             "agents.evaluate": {
                 "run": lambda: folder / "run",
-                "draws": lambda: 1,
-                "recipe_book": lambda: str(folder / "small.tsv"),
+                "recipe_book": lambda: str(book_file),
+                "partition": lambda: "train",
             },
             "agents.train_impala": {"progress": lambda: False},
             "agents.train_td3": {"config": lambda: HALMA_RUN, "progress": lambda: False},
@@ -307,7 +312,7 @@ class Examples:
             "agents.TrainConfig.from_json": {"value": lambda: agents.TrainConfig().to_json()},
             "agents.SelfAttentionActorCritic.forward": STATE | {"scores": lambda: torch.zeros(1, 2, 1)},
             "agents.SelfAttentionActorCritic.read": STATE,
-            "agents.KGPolicy.forward": {},
+            "agents.KGPolicy.forward": {"state": lambda: (*(make() for make in STATE.values()), torch.zeros(1, 2, 1))},
             "envs.wordcraft.RecipeBook.__init__": {
                 "name": lambda: "small",
                 "entities": lambda: book().entities,
@@ -316,7 +321,15 @@ class Examples:
             "envs.wordcraft.RecipeBook.load": {"source": lambda: "commonsense"},
             "envs.wordcraft.RecipeBook.products": {"a": lambda: 1, "b": lambda: 2},
             "envs.wordcraft.RecipeBook.choose": {"code": array(0, kind=np.int16)},
-            "envs.wordcraft.RecipeBook.entity_id": {},
+            "envs.wordcraft.RecipeBook.makes": {"b": array(1, kind=np.int16)},
+            "envs.wordcraft.RecipeBook.mix": {"b": array(1, kind=np.int16)},
+            "envs.wordcraft.make_split": {"mode": lambda: "none"},
+            "envs.wordcraft.Split.save": {"path": lambda: Path("new.json")},
+            "envs.halma.Mazes.save": {"path": lambda: Path("new.jsonl")},
+            "envs.wordcraft.Memory.read": {
+                "folder": lambda: folder / "lived",
+                "layout": lambda: self.objects[wordcraft.Memory]().layout,
+            },
             "envs.wordcraft.Split.load": {"path": lambda: folder / "split.json"},
             "envs.wordcraft.Memory.load": {"folder": lambda: folder / "lived"},
             "envs.wordcraft.Memory.LAYOUT": {"slots": lambda: 3, "book": lambda: "x"},
@@ -344,12 +357,15 @@ class Examples:
             "envs.halma.Mazes.load": {"path": lambda: folder / "mazes.jsonl"},
             "envs.halma.Memory.load": {"folder": lambda: folder / "writer"},
             "envs.halma.Memory.read": {"folder": lambda: folder / "writer"},
-            "envs.halma.MemoryWriter.append": {},
-            "envs.halma.check_splits": {},
+            "envs.halma.MemoryWriter.append": {
+                "fields": lambda: tuple(halma_memory().records[name] for name in halma_memory().layout.names)
+            },
+            "envs.halma.check_splits": {
+                "splits": lambda: halma.load_splits(folder / "splits"),
+                "knowledge": lambda: halma.read_run(folder / "halma").knowledge,
+            },
             "envs.halma.load_splits": {"folder": lambda: folder / "splits"},
             "envs.halma.read_run": {"run": lambda: folder / "halma"},
-            "envs.halma.facts": {},
-            "envs.halma.panel_digits": {},
             "envs.halma.one_hot": {"rows": lambda: row},
             "envs.halma.rank_of_path": {"path": lambda: PATH},
             "envs.halma.make_splits": {"folder": lambda: Path("splits"), "mazes": lambda: 1, "force": lambda: True},

@@ -5,7 +5,7 @@ import inspect
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +21,19 @@ from tests.examples import Examples
 from tests.wrong_values import WRONG
 
 LONGEST_S = 20
-# What a world implements and gumption alone calls, with arrays that it has checked.
-IMPLEMENTED = {"advance", "make_step", "renew", "memory_fields", "set_up"}
+# What a world implements, if it has it, and gumption alone calls, with arrays that it has checked.
+IMPLEMENTED = {
+    "advance",
+    "make_step",
+    "renew",
+    "memory_fields",
+    "set_up",
+    "episode_begins",
+    "memory_before",
+    "memory_files",
+}
+# Works with data that does not ship, or with an environment of another kind: that the example is refused is right.
+REFUSED = {"kg.import_wordnet", "envs.halma.HALMAVectorEnv.pictures"}
 # What looks up ids at each step reads no array to check it first, nor is one read that may lie on a GPU.
 GATHERS = {"choose", "makes", "mix", "pictures"}
 
@@ -131,7 +142,7 @@ def run(function: Callable[..., Any], given: dict[str, Any]) -> None:
     by_place: list[Any] = []
     for name, one in inspect.signature(function).parameters.items():
         if name in given and one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
-            by_place.append(given[name])
+            by_place += given[name] if isinstance(given[name], tuple) else [given[name]]
             given = {other: value for other, value in given.items() if other != name}
     with at_most(LONGEST_S):
         made = function(*by_place, **given)
@@ -151,10 +162,11 @@ def test_a_call_with_one_wrong_argument_works_or_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     function = call.on(examples)
-    run(function, arguments(call, function, examples))
+    with pytest.raises(InputError) if str(call) in REFUSED else nullcontext():
+        run(function, arguments(call, function, examples))
     faults = []
     for name, one in inspect.signature(function).parameters.items():
-        if one.kind is one.VAR_KEYWORD:
+        if one.kind is one.VAR_KEYWORD or (one.kind is one.VAR_POSITIONAL and "Tensor" in str(one.annotation)):
             continue
         for told, value in WRONG.items():
             if callable(value) and "Callable" in str(one.annotation):
@@ -182,4 +194,4 @@ def test_a_call_with_one_wrong_argument_works_or_is_refused(
 def test_the_public_names_are_found() -> None:
     found = set(map(str, CALLS))
     assert len(found) > 150
-    assert {"kg.mine_rules", "kg.KnowledgeGraph.add", "data.fetch", "envs.halma.HALMAEnv.step"} <= found
+    assert {"kg.mine_rules", "kg.KnowledgeGraph.add", "data.fetch", "envs.halma.Maze.hint"} <= found

@@ -53,7 +53,7 @@ every_class = pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: f"{kind
 
 def satisfies(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation says, by the annotation alone."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
         value = value.item()
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:

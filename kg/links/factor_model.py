@@ -40,6 +40,8 @@ class FactorModel(LinkPredictor):
     def __init__(
         self, vocabulary: Vocabulary, *, origin: dict[str, Any] | None = None, **parameters: torch.Tensor
     ) -> None:
+        if not parameters:
+            raise InputError(f"{type(self).__name__} needs its tensors, each by its name, such as entity=...")
         self.vocabulary = vocabulary
         self.origin = origin or {}
         self._names = tuple(parameters)
