@@ -99,10 +99,15 @@ class Advice:
         A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
         that is not chosen yet: its score is then that of the best third party there is.
 
-        :raises InputError: nothing was asked yet.
+        :raises InputError: nothing was asked yet, or not of such an environment or candidate.
         """
         if self._asked is None:
             raise InputError("ask for scores first: advice(env)")
+        environments, candidates = self._asked.subject.shape[:2]
+        if not (0 <= b < environments and 0 <= a < candidates):
+            raise InputError(
+                f"b is {b} and a is {a}; {environments} environments with {candidates} candidates were asked"
+            )
         asked, found = self._asked, []
         for k, relation in enumerate(self.relations):
             place = asked.relations.index(relation)

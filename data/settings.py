@@ -323,7 +323,7 @@ def _is_path(hint: Any) -> bool:
 def _plain(value: Any, hint: Any) -> Any:
     """The value with NumPy's numbers as Python's, and as a tuple where it is a list of what is to be a tuple."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic | numpy.ndarray) and not value.ndim:
+    if numpy is not None and isinstance(value, numpy.generic):
         return value.item()
     if type(value) in (list, tuple) and not any(get_origin(part) in MANY for part in _alternatives(hint)):
         for part in _alternatives(hint):

@@ -125,24 +125,19 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         raise NotImplementedError
 
     def _check_place(self, i: int) -> None:
-        """:raises InputError: no environment has this index."""
         if not 0 <= i < self.num_envs:
             raise InputError(f"i is {i}; the environments of this batch are 0 to {self.num_envs - 1}")
 
     def _columns(self, envs: Numbers | None, count: int) -> np.ndarray:
-        """(count,) int64: the given environments, or the first so many.
-
-        :raises InputError: other numbers than of different environments, or another number of them.
-        """
+        """(count,) int64: the given environments, or the first so many; InputError where these are not so many."""
         columns = np.arange(min(count, self.num_envs)) if envs is None else whole_numbers("envs", envs, None)
         if len(columns) != count:
             raise InputError(f"{count} episodes for {len(columns)} environments")
-        if len(columns) and not 0 <= columns.min() <= columns.max() < self.num_envs:
-            raise InputError(f"the environments of this batch are 0 to {self.num_envs - 1}")
+        for i in columns.tolist():
+            self._check_place(i)
         return columns
 
     def _check_state(self, state: Mapping[str, Any]) -> None:
-        """:raises InputError: not what a world's `state_dict` gives."""
         if missing := sorted(set(self.state_dict()).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
 

@@ -94,7 +94,11 @@ def calls() -> Iterator[Call]:
 
 
 CALLS = list(calls())
-SLOW = {"kg.fit_pykeen", "agents.train_td3"}  # which take a tenth of a second whenever they work
+SLOW = {
+    "kg.fit_pykeen",
+    "agents.train_td3",
+    "envs.halma.check_splits",
+}  # a tenth of a second for each value
 every_call = pytest.mark.parametrize(
     "call", [pytest.param(one, id=str(one), marks=[pytest.mark.slow] * (str(one) in SLOW)) for one in CALLS]
 )

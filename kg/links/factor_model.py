@@ -3,6 +3,7 @@
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from inspect import isabstract
 from typing import Any, Self
 
 import torch
@@ -125,6 +126,8 @@ class FactorModel(LinkPredictor):
 
         :raises InputError: as there; a `relation_weight` for a model without `queries`.
         """
+        if isabstract(cls):
+            raise InputError(f"{cls.__name__} has no tensors of its own: fit a class that gives them, such as DistMult")
         settings = TrainingSettings(
             rank=rank, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
             n3=n3_beside(n3, regularizer), relation_weight=relation_weight, weighting=weighting,
