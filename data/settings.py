@@ -272,7 +272,7 @@ class _Argument:
 def _arguments(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, _Argument]:
     """What is checked of each parameter with an annotation. A name that is imported for types only stands for a class
     of that name."""
-    names = _Names(getattr(inspect.unwrap(function), "__globals__", {}), vars(builtins))
+    names = _Names(getattr(inspect.unwrap(function), "__globals__", {}), dict(vars(builtins)))
     found = {}
     for one in parameters:
         if (hint := one.annotation) is not one.empty:

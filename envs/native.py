@@ -137,8 +137,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             self._check_place(i)
         return columns
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
-        if missing := sorted(set(self.state_dict()).difference(state)):
+    def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+        if missing := sorted(set(mine).difference(state)):
             raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
 
     # ---- what a world implements whose transitions can be kept

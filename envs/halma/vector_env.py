@@ -382,7 +382,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of other mazes or another number of environments."""
-        self._check_state(state)
+        self._check_state(state, self.state_dict())
         if state["mazes"] != self.mazes.fingerprint:
             raise InputError(
                 f"the saved environment has other mazes ({state['mazes'][:12]}, here {self.mazes.fingerprint[:12]})"

@@ -229,7 +229,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of another book, split or number of environments."""
-        self._check_state(state)
+        self._check_state(state, self.state_dict())
         for name, mine in (("book", self.book.hash), ("split", self.split.hash)):
             if state[name] != mine:
                 raise InputError(f"the saved environment has another {name} ({state[name][:12]}, here {mine[:12]})")
