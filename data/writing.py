@@ -85,10 +85,13 @@ def check_name(path: Path) -> None:
 
     :raises InputError: no name, one that the system does not take, or a parent that is a file.
     """
-    if not can_be_named(path):
-        raise InputError(f"{str(path)!r} holds a character that no name of a file can have; choose another name")
     with write_errors(path), suppress(FileNotFoundError):
-        os.lstat(path)
+        try:
+            os.lstat(path)
+        except ValueError:
+            raise InputError(
+                f"{str(path)!r} holds a character that no name of a file can have; choose another name"
+            ) from None
 
 
 def can_be_named(path: str | os.PathLike[str]) -> bool:
