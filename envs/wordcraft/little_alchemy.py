@@ -161,6 +161,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         selected = int(self.selection[i])
         return {
             "table": self.book.labels(np.flatnonzero(self.discovered[i]) + 1),
@@ -190,6 +191,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries
 
+        self._check_place(i)
         new = self.book.labels(np.flatnonzero(self._new[i]) + 1)
         last = "refused: that is not known" if self.refused[i] else ""
         if self._mixed[i].any() and not last:

@@ -20,14 +20,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.label_words import label_words, tokens, two_parts
-from gumption.data.settings import checked
+from gumption.data.settings import Share, checked
 from gumption.kg.vocabulary import unknown_label
 
 from .weights import add_weighted
@@ -78,7 +77,7 @@ def link(
     *,
     vectors: "WordVectors | None" = None,
     methods: Sequence[str] = METHODS,
-    min_cosine: Annotated[float, Ge(-1), Le(1)] = NEAREST_COSINE,
+    min_cosine: Share = NEAREST_COSINE,
 ) -> list[Link]:
     """The link of each distinct label, in sorted order.
 
@@ -90,8 +89,6 @@ def link(
     for method in methods:
         if method not in METHODS:
             raise InputError(unknown_label("method of linking", method, METHODS))
-    if not 0 <= min_cosine <= 1:
-        raise InputError(f"the least cosine is {min_cosine}: it has to be between 0 and 1")
     open_labels = sorted(set(labels))
     names = sorted(set(targets))
     index = _Index(names)
@@ -110,12 +107,14 @@ def link(
     return [found.get(label, Link(label, None, "none", 0.0)) for label in every]
 
 
+@checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
     """How many labels found a partner by each method, and by none; in the order of METHODS, "none" last."""
     counts = Counter(each.method for each in links)
     return {method: counts[method] for method in (*METHODS, "none")}
 
 
+@checked
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     """Add links to a named graph such as "links/wordcraft/conceptnet"; how many it did not have yet.
 
