@@ -269,12 +269,11 @@ def try_command(work: Path, step: Step, kills: int) -> dict[str, Any]:
     def check(where: str) -> None:
         if gone := lost(base, whole, killed):
             problems.append(f"{where}: {', '.join(gone)} lost")
-        complete = where.endswith(AT_END)
         ended, told, found = call(killed, step, again=True)
-        if not found or (ended and not complete):  # which refuses to begin anew
-            problems.append(f"{where}: the same command ends with {ended}: {told[-400:]}")
-        elif differs := difference(wanted, found):
-            problems.append(f"{where}: not the same: {differs}")
+        # A command may refuse to begin anew where all is complete.
+        if not found or (differs := difference(wanted, found)):
+            what = differs if found else "no answer"
+            problems.append(f"{where}: the same command ends with {ended}, not the same: {what}: {told[-400:]}")
 
     for folder in distinct(copies):
         states += 1
