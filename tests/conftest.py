@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,15 +68,13 @@ def serve() -> Iterator[Callable[..., str]]:
         yield start
 
 
-@pytest.fixture(scope="session")
-def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def running_server(folder: Path, address: str, *options: str) -> Iterator[str]:
     """Address of a running Oxigraph server, from the package `oxigraph` of the dev extra."""
     binary = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
     assert binary, "the tests of the remote graph need the package oxigraph (pip install gumption[dev])"
-    folder = tmp_path_factory.mktemp("oxigraph")
-    address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([binary, "serve", "--location", folder / "db", "--bind", address], stderr=log)
+        process = subprocess.Popen([binary, "serve", *options, "--bind", address], stderr=log)
     try:
         deadline = time.monotonic() + 60
         while True:
@@ -91,6 +89,21 @@ def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactor
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a SPARQL server with its store on disk."""
+    folder = tmp_path_factory.mktemp("oxigraph")
+    with running_server(folder, f"127.0.0.1:{free_port()}", "--location", str(folder / "db")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def memory_server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a SPARQL server with its store in memory."""
+    with running_server(tmp_path_factory.mktemp("oxigraph"), f"127.0.0.1:{free_port()}") as address:
+        yield address
 
 
 @pytest.fixture
