@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -26,6 +27,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("PYSTOW_HOME", str(Path(tempfile.gettempdir()) / "gumption-tests-pystow"))
 # Tests share the processor: on small work torch with more threads than its share is slower by an order of magnitude.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Time limits of examples fail on a busy machine.
+settings.register_profile("gumption", deadline=None)
+settings.load_profile("gumption")
 
 
 @pytest.fixture(scope="session")

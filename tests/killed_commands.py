@@ -133,21 +133,25 @@ def copies_of(folder: Path, into: Path) -> Callable[[int], None]:
 
     def at_write(number: int) -> None:
         nonlocal last
-        for attempt in reversed(range(9)):
-            copy = into / f"{number:06}"
-            try:
-                seen = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
-                now = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in seen]
-                if now != last:
-                    shutil.copytree(folder, copy)
-                last = now
-                return
-            except OSError:  # the threads of a store have removed a file meanwhile
-                shutil.rmtree(copy, ignore_errors=True)
-                if not attempt:
-                    raise
+        copy = into / f"{number:06}"
+        for _ in range(50):  # the threads of a store write and remove files, also while they are copied
+            with suppress(OSError):
+                now = _listed(folder)
+                if now == last:
+                    return
+                shutil.copytree(folder, copy)
+                if _listed(folder) == now:
+                    last = now
+                    return
+            shutil.rmtree(copy, ignore_errors=True)
+        raise AssertionError(f"{folder} does not stand still")
 
     return at_write
+
+
+def _listed(folder: Path) -> list[Any]:
+    seen = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
+    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in seen]
 
 
 def killing(die_at: int) -> Callable[[int], None]:

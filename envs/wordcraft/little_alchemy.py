@@ -1,6 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from typing import Annotated, Any
 
@@ -31,7 +31,7 @@ class LittleAlchemySettings:
     """
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
-    basic: tuple[str, ...] | Set[str] | None = None
+    basic: Collection[str] | None = None
     max_steps: Annotated[int, Ge(2), Le(LARGEST)] = 2_000
 
 

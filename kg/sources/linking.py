@@ -20,13 +20,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.label_words import label_words, tokens, two_parts
-from gumption.data.settings import Share, checked
+from gumption.data.settings import checked
 from gumption.kg.vocabulary import unknown_label
 
 from .weights import add_weighted
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 METHODS = ("exact", "lemma", "compound", "nearest")
 NEAREST_COSINE = 0.6
+Cosine = Annotated[float, Ge(-1), Le(1)]
 # Targets and labels whose cosines are in memory at a time: 64 MB for both together.
 CHUNK, BLOCK = 1 << 14, 1 << 10
 
@@ -77,7 +79,7 @@ def link(
     *,
     vectors: "WordVectors | None" = None,
     methods: Sequence[str] = METHODS,
-    min_cosine: Share = NEAREST_COSINE,
+    min_cosine: Cosine = NEAREST_COSINE,
 ) -> list[Link]:
     """The link of each distinct label, in sorted order.
 
