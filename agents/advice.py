@@ -14,8 +14,11 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
+from gumption.data.settings import checked, checked_methods
+from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts, Fact
 from gumption.kg import KnowledgeGraph, NaryRelation
+from gumption.kg.checkpoint import pick_device
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.nary import relation_name
@@ -26,6 +29,7 @@ from .stated_facts import StatedFacts
 Source = KnowledgeGraph | LinkPredictor | RelationScores
 
 
+@checked_methods
 class Advice:
     """Scores of K relations for the choices of a world.
 
@@ -52,7 +56,7 @@ class Advice:
         :param graph: the named graph of a KnowledgeGraph that is looked up; None for all.
         :raises InputError: a source that has none of the relations or none of the entities, with near matches.
         """
-        self.vocabulary = tuple(vocabulary)
+        self.vocabulary, device = tuple(vocabulary), pick_device(device)
         self.report = ""
         if isinstance(source, KnowledgeGraph):
             stated = StatedFacts.of(source, graph, vocabulary[1:], relations)
@@ -76,8 +80,12 @@ class Advice:
         :param env: a Gymnasium environment, single or vector, of the world, or a batch; its `action_facts` is asked.
         :param chosen: (B, t) the part of an action chosen so far, for worlds that choose in steps.
         :returns: (B, A, K) float32; 0 where a fact has no subject or no object.
+        :raises InputError: something else than an environment of a world.
         """
-        return self.score(getattr(env, "unwrapped", env).action_facts(chosen))
+        world = getattr(env, "unwrapped", env)
+        if not hasattr(world, "action_facts"):
+            raise InputError(f"env is {shown(env)}; it is an environment with `action_facts`")
+        return self.score(world.action_facts(chosen))
 
     def score(self, facts: ActionFacts) -> torch.Tensor:
         """(B, A, K) float32 of the facts that speak for each candidate."""
@@ -91,10 +99,15 @@ class Advice:
         A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
         that is not chosen yet: its score is then that of the best third party there is.
 
-        :raises InputError: nothing was asked yet.
+        :raises InputError: nothing was asked yet, or not of such an environment or candidate.
         """
         if self._asked is None:
             raise InputError("ask for scores first: advice(env)")
+        environments, candidates = self._asked.subject.shape[:2]
+        if not (0 <= b < environments and 0 <= a < candidates):
+            raise InputError(
+                f"b is {b} and a is {a}; {environments} environments with {candidates} candidates were asked"
+            )
         asked, found = self._asked, []
         for k, relation in enumerate(self.relations):
             place = asked.relations.index(relation)
@@ -105,6 +118,7 @@ class Advice:
         return sorted(found, key=lambda pair: -pair[1])
 
 
+@checked
 def predictor_scores(
     predictor: LinkPredictor,
     entities: Sequence[str],

@@ -24,6 +24,7 @@ from torch import nn
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
+from gumption.data.settings import checked
 from gumption.envs import worlds
 
 from .advice import Advice
@@ -162,6 +163,7 @@ class Progress:
     won: int = 0
 
 
+@checked
 def train_impala(
     config: Config,
     run_dir: str | Path | None = None,

@@ -8,9 +8,10 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.settings import Size, checked_methods
 
 from .readout import MASKED, Readout
-from .settings import MIXINGS
+from .settings import Mixing
 
 
 class Reader(Protocol):
@@ -26,6 +27,7 @@ class Reader(Protocol):
         ...
 
 
+@checked_methods
 class KGPolicy(nn.Module):
     """beta_i = lambda_alpha alpha_i + sum_k lambda_k s_ki over K relation scores (equations 3 to 5).
 
@@ -41,8 +43,8 @@ class KGPolicy(nn.Module):
         channels: Sequence[str],
         *,
         kg_only: bool = False,
-        mixing: str = "linear",
-        hidden_size: int = 64,
+        mixing: Mixing = "linear",
+        hidden_size: Size = 64,
     ) -> None:
         """
         :param attention: the network that knowledge is mixed into; see `Reader`.
@@ -50,8 +52,6 @@ class KGPolicy(nn.Module):
         :param mixing: "linear", lambda unconstrained as in equation 5, or "softmax", non-negative with sum 1.
         """
         super().__init__()
-        if mixing not in MIXINGS:
-            raise InputError(f"mixing is {mixing!r}; it can be {', '.join(MIXINGS)}")
         if kg_only and not channels:
             raise InputError("an agent that follows knowledge only needs at least one score")
         self.attention = attention

@@ -6,6 +6,7 @@ line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSO
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from gumption.data import InputError
 from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
+from gumption.data.settings import check
 from gumption.data.writing import check_name, check_writable, is_part, write_errors, write_text
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
@@ -198,8 +200,8 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
     :param settings: those of the world's own function, such as `gumption.agents.wordcraft.runs.evaluate`.
     :raises InputError: no run there, or settings that do not fit it.
     """
-    where = getattr(run, "run_dir", run)
-    world = worlds.find(run.config.world) if hasattr(run, "config") else world_of(where)
+    made = hasattr(run, "config")
+    world = worlds.find(run.config.world) if made else world_of(check("run", run, str | os.PathLike[str]))
     measure = world.get("evaluate")
     if measure is None:
         raise InputError(f"the world {world.name!r} offers no evaluation of its runs")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .errors import InputError
 from .manifest import Fetchable, fetchable, file_sha256, near, shipped
+from .settings import checked
 
 
 def cache_folder() -> Path:
@@ -15,6 +16,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("GUMPTION_DATA_DIR") or pooch.os_cache("gumption"))
 
 
+@checked
 def fetch(name: str, offline: bool | None = None) -> Path:
     """Path of a fetched file; downloads it first when the cache folder does not have it.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InputError
+from .settings import checked
 
 ROOT = Path(__file__).parent
 MANIFEST = ROOT / "manifest.json"
@@ -55,6 +56,7 @@ def fetchable() -> dict[str, Fetchable]:
     return {entry["name"]: Fetchable(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries}
 
 
+@checked
 def path(name: str) -> Path:
     """Where a shipped file lies, e.g. `path("commonsense")`.
 

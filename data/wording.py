@@ -1,6 +1,6 @@
 """What a setting can be, in words, from its annotation, and a wrong value in a few words."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 LARGEST = 2**63 - 1  # of whole numbers, which end up in arrays of int64
+MANY = (Iterable, Iterator, Collection, Sequence, Set)  # of which a list is one
 
 _PLAIN = {
     int: "a whole number",
@@ -60,9 +61,12 @@ def _kind(hint: Any, value: Any) -> str:
         kind, *marks = get_args(hint)
         return _kind(kind, value) + _bounds(marks, value)
     if get_origin(hint) is tuple:
-        return "a tuple" + _each(get_args(hint)[0], value) * (get_args(hint)[-1] is ...)
-    if get_origin(hint) in (list, Sequence):
+        first, *rest = get_args(hint)
+        return "a tuple" + (_each(first, value) if rest == [...] else f" of {', '.join(_kinds((first, *rest), value))}")
+    if get_origin(hint) in (list, *MANY):
         return "a list" + _each(get_args(hint)[0], value)
+    if get_origin(hint) is Mapping:
+        return f"a dict of {' to '.join(_kinds(get_args(hint), value))}"
     if get_origin(hint) is PathLike:
         return "a path"
     if get_origin(hint) is Callable:
@@ -71,14 +75,20 @@ def _kind(hint: Any, value: Any) -> str:
         return "a finite number"
     kind = get_origin(hint) or hint
     name = getattr(kind, "__name__", str(kind))
+    if name == "ndarray":  # of NumPy, which is not imported for a message
+        return "an array"
     return _PLAIN.get(kind) or f"a{'n' * (name[0] in 'AEIO')} {name}"
 
 
 def _each(hint: Any, value: Any) -> str:
     """What is said of the members of a tuple or list."""
-    if get_origin(hint) is tuple and len(get_args(hint)) == 2:
-        return " of pairs"
-    return " of text" if hint is str else f", each {_kind(hint, value)}"
+    if get_origin(hint) is tuple and get_args(hint)[-1] is not ...:
+        return {2: " of pairs", 3: " of triples"}.get(len(get_args(hint)), " of tuples")
+    return " of text" if hint is str else f", each {' or '.join(_kinds(_alternatives(hint), value))}"
+
+
+def _kinds(hints: Iterable[Any], value: Any) -> list[str]:
+    return [_kind(hint, value) for hint in hints]
 
 
 def _bounds(marks: list[Any], value: Any) -> str:

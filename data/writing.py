@@ -85,14 +85,24 @@ def check_name(path: Path) -> None:
 
     :raises InputError: no name, one that the system does not take, or a parent that is a file.
     """
-    try:
-        unusable = b"\0" in os.fsencode(path)
-    except UnicodeEncodeError:
-        unusable = True
-    if unusable:
-        raise InputError(f"{str(path)!r} holds a character that no name of a file can have; choose another name")
     with write_errors(path), suppress(FileNotFoundError):
+        try:
+            os.lstat(path)
+        except ValueError:
+            raise InputError(
+                f"{str(path)!r} holds a character that no name of a file can have; choose another name"
+            ) from None
+
+
+def can_be_named(path: str | os.PathLike[str]) -> bool:
+    """Whether the system takes it as a path: not without characters, with too many, or with some that no name has."""
+    try:
         os.lstat(path)
+    except (ValueError, TypeError):  # a character that no name has, or an object that gives no text
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG and os.fspath(path) != ""
+    return True
 
 
 def present_folder(path: Path) -> Path:

@@ -18,6 +18,8 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, write_sealed
+from gumption.data.settings import Whole, checked_methods
+from gumption.data.wording import shown
 
 try:
     import fcntl
@@ -66,11 +68,16 @@ class Layout:
         """So many records with the given fields, (count, ...) or one for all; zero where none is given."""
         records = np.zeros(count, dtype=self.record_type)
         for name, values in fields.items():
-            records[name] = values
+            try:
+                records[name] = values
+            except (TypeError, ValueError, OverflowError):
+                kind, shape = records[name].dtype, records[name].shape
+                raise InputError(f"{name} is {shown(values)}; it is an array {shape} of {kind}, or one value") from None
         records[CHECKSUM] = _checksums(records)
         return records
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class TransitionMemory:
     """The transitions in a folder, or some in no file. A world's own memory derives from this and says what its
@@ -150,6 +157,7 @@ class TransitionMemory:
         )
 
 
+@checked_methods
 class TransitionWriter:
     """Appends transitions to a memory. What was appended is safe from a crash of the program once the next
     `flush` is over (records go to the file in blocks, also before), and from one of the machine too.
@@ -162,7 +170,7 @@ class TransitionWriter:
         layout; a memory that another writer has open.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: int | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: Whole | None = None) -> None:
         folder = Path(folder)
         kind = layout.record_type
         path = folder / RECORDS
@@ -195,13 +203,21 @@ class TransitionWriter:
         return self._written + self._waiting
 
     def append(self, *fields: np.ndarray) -> None:
-        """Add n transitions: the fields of the layout in its order, (n, ...) each."""
-        done, total = 0, len(fields[0])
+        """Add n transitions: the fields of the layout in its order, (n, ...) each.
+
+        :raises InputError: other fields.
+        """
+        if len(fields) != len(self._fields):
+            raise InputError(f"a record has {len(self._fields)} fields, and {len(fields)} are given")
+        done, total = 0, len(fields[0]) if isinstance(fields[0], np.ndarray) and fields[0].ndim else 0
         while done < total:
             taken = min(total - done, BLOCK - self._waiting)
             place = slice(self._waiting, self._waiting + taken)
-            for into, values in zip(self._fields, fields, strict=True):
-                into[place] = values[done : done + taken]
+            try:
+                for into, values in zip(self._fields, fields, strict=True):
+                    into[place] = values[done : done + taken]
+            except (TypeError, ValueError, IndexError, OverflowError) as error:
+                raise InputError(f"not the fields of {total} records: {error}") from None
             self._waiting += taken
             done += taken
             if self._waiting == BLOCK:

@@ -10,7 +10,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, Size, check
+from gumption.data.arrays import whole_numbers
+from gumption.data.settings import Seed, Size, check, checked_methods
 from gumption.data.wording import shown
 from gumption.kg import NaryRelation
 
@@ -19,7 +20,10 @@ from .memory import Layout
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
+#: Methods of a world that are not `checked`: they do it themselves, or gumption alone calls them, at each step.
+UNCHECKED = ("__init__", "set_up", "advance", "renew", "memory_fields")
 Arrays = dict[str, np.ndarray]
+Numbers = np.ndarray | Sequence[int]
 Observation = Arrays | np.ndarray
 
 
@@ -35,6 +39,10 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
     NotImplementedError here; actions are integers, or vectors of integers, one per environment.
     """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        checked_methods(cls, UNCHECKED)
 
     def __init__(
         self,
@@ -115,6 +123,23 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def draw_frame(self, i: int, mode: str) -> Any:
         """A picture of environment i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
+
+    def _check_place(self, i: int) -> None:
+        if not 0 <= i < self.num_envs:
+            raise InputError(f"i is {i}; the environments of this batch are 0 to {self.num_envs - 1}")
+
+    def _columns(self, envs: Numbers | None, count: int) -> np.ndarray:
+        """(count,) int64: the given environments, or the first so many; InputError where these are not so many."""
+        columns = np.arange(min(count, self.num_envs)) if envs is None else whole_numbers("envs", envs, None)
+        if len(columns) != count:
+            raise InputError(f"{count} episodes for {len(columns)} environments")
+        for i in columns.tolist():
+            self._check_place(i)
+        return columns
+
+    def _check_state(self, state: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+        if missing := sorted(set(mine).difference(state)):
+            raise InputError(f"not the state of such an environment: {', '.join(missing)} missing")
 
     # ---- what a world implements whose transitions can be kept
 

@@ -102,7 +102,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def pick_device(device: str) -> torch.device:
+def pick_device(device: str | torch.device) -> torch.device:
     """ "auto" is the GPU where there is one, else the CPU.
 
     :raises InputError: a device that torch does not know or cannot use.

@@ -207,7 +207,7 @@ class KnowledgeGraph:
             if self._transaction is not None:
                 return self._transaction.add(facts)
             if facts:
-                self._adopt([label_to_iri(graph, GRAPH)])
+                self._selection.adopt([label_to_iri(graph, GRAPH)])
             return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
@@ -220,7 +220,7 @@ class KnowledgeGraph:
         facts = [quad for name in sorted(names) for quad in checked_quads(rows, self._writable_name(name))]
         if self._transaction is not None:
             return self._transaction.remove(facts)
-        self._adopt([])
+        self._selection.adopt([])
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
@@ -232,7 +232,7 @@ class KnowledgeGraph:
         if self._transaction is not None:
             raise InputError("a graph cannot be dropped within a transaction")
         iri = label_to_iri(self._writable_name(graph), GRAPH)
-        self._adopt([iri])
+        self._selection.adopt([iri])
         if not (number := self._selection.count(graph)):
             raise InputError(unknown_graph(graph, self.graphs()))
         self._store.drop(iri)
@@ -255,15 +255,17 @@ class KnowledgeGraph:
         finally:
             self._transaction = None
         if changes.changed:
-            self._adopt(changes.graphs)
+            self._selection.adopt(changes.graphs)
         changes.commit()
 
     def refresh(self) -> None:
         """Make anew what is kept beside the facts: their union in the default graph, and the labels of names.
 
-        Needed where other programs have written to this graph: until then what they put into its named graphs is not
-        in the union, and what they put into the default graph is there only and not in the graph "default". What they
-        remove they have to remove from the default graph, too. After writing through `dataset` it happens by itself.
+        Needed where other programs have written to a named graph that this class has written to, or to the default
+        graph once anything was written by this class. Until then what they put into that named graph is not in the
+        union; what they put into the default graph is in the union only, in no graph's file and not in the graph
+        "default", and counts twice where the base (a first graph of more than 100,000 facts) has it. What they remove
+        they have to remove from the default graph, too. After writing through `dataset` it happens by itself.
         """
         self._writable()
         self._store.stale = False
@@ -306,6 +308,10 @@ class KnowledgeGraph:
 
         Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
         of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
+
+        Where graphs of other programs share facts, with each other or with this class's, that does not hold for
+        DESCRIBE, CONSTRUCT WHERE and paths with *, +, ? or !: an endpoint that has facts in the default graph, too,
+        refuses these, and other rows than those of such a path may be repeated. `refresh` mends both.
 
         `timeout`, in seconds, and `memory_limit`, in megabytes beyond the graph's own (2,048 where only the time is
         limited), go before those of the graph. In memory and on disk such a query runs in a process of its own, which
@@ -366,15 +372,6 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _adopt(self, iris: Iterable[str]) -> None:
-        """Before anything is written: take over the default graph, and other programs' graphs among these."""
-        graphs = self._selection.graphs()
-        if graphs.old_union:
-            self.refresh()
-            graphs = self._selection.graphs()
-        if (foreign := sorted(set(graphs.foreign).intersection(iris))) or graphs.unnamed:
-            self._store.adopt(foreign, graphs.unnamed, graphs.merged)
-
     def _sorted(self, graph: str | None) -> list[Triple]:
         vocabulary, ids = self.arrays(graph)
         return vocabulary.ids_to_triples(ids)
@@ -382,7 +379,7 @@ class KnowledgeGraph:
     def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
         complete = Completion()
         for batch in batches:
-            self._adopt({str(quad.graph_name)[1:-1] for quad in batch})
+            self._selection.adopt({str(quad.graph_name)[1:-1] for quad in batch})
             yield complete(batch)
 
     def _writable(self) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 
 from .links.nary_predictor import NaryPredictor
 from .links.predictor import LinkPredictor
@@ -37,6 +38,7 @@ class FactIds(Protocol):
     def partners(self) -> np.ndarray | None: ...
 
 
+@checked_methods
 class RelationScores(nn.Module):
     """One scorer for each of K relations, asked for the facts that speak for a choice.
 

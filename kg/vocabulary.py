@@ -25,6 +25,8 @@ import pyoxigraph as ox
 from rapidfuzz import fuzz, process
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
+from gumption.data.settings import checked_methods
 from gumption.data.wording import shown
 
 Triple = tuple[str, str, str]
@@ -150,7 +152,8 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
 
     :raises InputError: something else than rows, or the first of them that is not three labels.
     """
-    if isinstance(triples, str | bytes | Mapping) or not isinstance(triples, Iterable):
+    single = isinstance(triples, str | bytes | Mapping) or getattr(triples, "ndim", 1) == 0  # of an array
+    if single or not isinstance(triples, Iterable):
         raise InputError(f"expected triples of labels (subject, relation, object), got {shown(triples)}")
     rows = list(triples)
     for number, row in enumerate(rows):
@@ -167,6 +170,7 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
     return rows
 
 
+@checked_methods
 @dataclass(frozen=True, init=False)
 class Vocabulary:
     """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
@@ -233,14 +237,14 @@ class Vocabulary:
         """(n, 3) int64 ids of label triples, in their order; InputError for an unknown label."""
         rows = checked_triples(triples)
         ids = np.empty((len(rows), 3), dtype=np.int64)
-        ids[:, 0] = self.entity_ids([row[0] for row in rows])
-        ids[:, 1] = self.relation_ids([row[1] for row in rows])
-        ids[:, 2] = self.entity_ids([row[2] for row in rows])
+        ids[:, 0] = _look_up("entity", self._entity_ids, (row[0] for row in rows))
+        ids[:, 1] = _look_up("relation", self._relation_ids, (row[1] for row in rows))
+        ids[:, 2] = _look_up("entity", self._entity_ids, (row[2] for row in rows))
         return ids
 
     def ids_to_triples(self, ids: np.ndarray) -> list[Triple]:
         """The label triples of (n, 3) ids; InputError for an id that this vocabulary does not have."""
-        rows = np.asarray(ids, dtype=np.int64).reshape(-1, 3)
+        rows = whole_numbers("ids", ids, None, 3)
         sizes = np.array([len(self.entities), len(self.relations), len(self.entities)])
         if ((rows < 0) | (rows >= sizes)).any():
             bad = rows[((rows < 0) | (rows >= sizes)).any(axis=1)][0].tolist()

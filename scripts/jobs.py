@@ -22,7 +22,7 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
-from gumption.data.writing import write_json
+from gumption.data.writing import is_part, write_json
 
 from .experiments import FINAL, Experiment, Job
 from .notes import print_notes
@@ -98,7 +98,7 @@ def write_plan(
                 f"{out} holds runs that differ in {differs}: "
                 "give another folder with --out, or the same settings to go on there"
             )
-    elif out.is_dir() and any(out.iterdir()):
+    elif out.is_dir() and not all(map(is_part, out.iterdir())):
         raise InputError(f"{out} is not empty and holds no experiment: give another folder with --out")
     now = {key: plan[key] for key in HEADER}
     write_json(out / PLAN, {**plan, "made": {**made, **dict.fromkeys(asked, now)}})

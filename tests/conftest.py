@@ -11,12 +11,13 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -26,6 +27,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("PYSTOW_HOME", str(Path(tempfile.gettempdir()) / "gumption-tests-pystow"))
 # Tests share the processor: on small work torch with more threads than its share is slower by an order of magnitude.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Time limits of examples fail on a busy machine.
+settings.register_profile("gumption", deadline=None)
+settings.load_profile("gumption")
 
 
 @pytest.fixture(scope="session")
@@ -68,15 +72,13 @@ def serve() -> Iterator[Callable[..., str]]:
         yield start
 
 
-@pytest.fixture(scope="session")
-def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def running_server(folder: Path, address: str, *options: str) -> Iterator[str]:
     """Address of a running Oxigraph server, from the package `oxigraph` of the dev extra."""
     binary = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
     assert binary, "the tests of the remote graph need the package oxigraph (pip install gumption[dev])"
-    folder = tmp_path_factory.mktemp("oxigraph")
-    address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([binary, "serve", "--location", folder / "db", "--bind", address], stderr=log)
+        process = subprocess.Popen([binary, "serve", *options, "--bind", address], stderr=log)
     try:
         deadline = time.monotonic() + 60
         while True:
@@ -91,6 +93,21 @@ def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactor
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a SPARQL server with its store on disk."""
+    folder = tmp_path_factory.mktemp("oxigraph")
+    with running_server(folder, f"127.0.0.1:{free_port()}", "--location", str(folder / "db")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def memory_server(free_port: Callable[[], int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a SPARQL server with its store in memory."""
+    with running_server(tmp_path_factory.mktemp("oxigraph"), f"127.0.0.1:{free_port()}") as address:
+        yield address
 
 
 @pytest.fixture

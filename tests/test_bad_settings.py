@@ -19,13 +19,14 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 from gumption.data import InputError
+from tests.wrong_values import WRONG
 
 NAMES = r"(Config|Settings|Options|Limits|Parameters|Learner|Learning)$"
 VALUES: list[Any] = [
-    None, True, False, 0, 1, 3, -1, 2**31, 2**63, 2**64, 10**9, 10**400, 0.5, 1.0, -0.5, 1e-300, 1e300, nan, inf, -inf,
-    "", "x", "3", "nan", "a\nb", "\udc80", "x" * 10_000, b"x", [], [1], ["x"], [["x", 1]], (), ("x", "x"),
-    (("x", nan),), (("x",),), {}, {"x": 1}, {"x"}, object(), print, int, Path("nowhere"), 1j, np.int64(3), np.int64(-3),
-    np.float32(0.5), np.float64(nan), np.bool_(True), np.array([1]), np.array("x"), range(3),
+    *WRONG.values(), False, 0, 1, 2**31, 2**63, 2**64, 10**9, 1.0, -0.5, 1e-300, 1e300, -inf, "x", "3", "nan", "a\nb",
+    "\udc80", "x" * 10_000, ["x"], [["x", 1]], (), ("x", "x"), (("x", nan),), (("x",),), {}, {"x": 1}, print,
+    Path("nowhere"), 1j, np.int64(3), np.int64(-3), np.float32(0.5), np.float64(nan), np.bool_(True), np.array([1]),
+    np.array("x"), range(3),
 ]  # fmt: skip
 
 
@@ -52,7 +53,7 @@ every_class = pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: f"{kind
 
 def satisfies(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation says, by the annotation alone."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic | np.ndarray) and not value.ndim:
         value = value.item()
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:

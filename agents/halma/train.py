@@ -6,12 +6,14 @@ from tempfile import TemporaryDirectory
 
 from gumption.agents.run_folder import RunFolder
 from gumption.data.progress import Bar
+from gumption.data.settings import checked
 
 from .config import NO_GRAPH, HALMAConfig
 from .runs import MEMORY, HALMARun, begin, finish, graph_advice, load_state, run_folder, save_state, training_env
 from .td3 import Training
 
 
+@checked
 def train_td3(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> HALMARun:

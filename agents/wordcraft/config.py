@@ -8,16 +8,7 @@ from annotated_types import Ge, Le
 
 from gumption.agents.settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
 from gumption.data import InputError
-from gumption.data.settings import (
-    Count,
-    NonNegative,
-    Seed,
-    Share,
-    Size,
-    SmallShare,
-    Whole,
-    settings,
-)
+from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
 from gumption.envs.wordcraft.features import Features
 from gumption.envs.wordcraft.settings import Mixes, Reward
@@ -191,6 +182,7 @@ class TrainConfig:
         """The preset with the overrides."""
         return replace(PRESETS[self.preset], **dict(self.overrides))
 
+    @checked
     def env_settings(self, partition: str) -> dict[str, Any]:
         """Keyword arguments of the environment that plays a partition."""
         return {

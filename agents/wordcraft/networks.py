@@ -9,9 +9,9 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.agents.readout import MASKED, Readout
-from gumption.data import InputError
+from gumption.data.settings import Size, checked_methods
 
-from .config import WEIGHTS
+from .config import Weights
 
 
 class EntityEncoder(nn.Module):
@@ -52,6 +52,7 @@ class EntityEncoder(nn.Module):
         return torch.cat([torch.zeros_like(encoded[:1]), encoded[1:]])
 
 
+@checked_methods
 class SelfAttentionActorCritic(nn.Module):
     """alpha_i = Q([x_g; x_s1; x_s2]) . K(x_i) / sqrt(d_k) are the logits; V = MLP(alpha^T W(x_table)).
 
@@ -63,9 +64,9 @@ class SelfAttentionActorCritic(nn.Module):
     def __init__(
         self,
         encoder: EntityEncoder,
-        key_size: int = 300,
-        value_size: int = 300,
-        weights: str = "softmax",
+        key_size: Size = 300,
+        value_size: Size = 300,
+        weights: Weights = "softmax",
         gated: bool = False,
     ) -> None:
         """
@@ -74,8 +75,6 @@ class SelfAttentionActorCritic(nn.Module):
             and selection together and not only on their sum.
         """
         super().__init__()
-        if weights not in WEIGHTS:
-            raise InputError(f"weights is {weights!r}; it can be {', '.join(WEIGHTS)}")
         self.encoder = encoder
         self.size = encoder.size
         self.weights = weights

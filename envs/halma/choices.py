@@ -16,3 +16,5 @@ TestMazes = Annotated[int, Ge(1), Le(10_000)]  # of one test: their optimal path
 MeanDepth = Annotated[float, Ge(1), Le(100)]  # in a box of so few cells more is the same
 MeanBranches = Annotated[float, Ge(0), Le(100)]
 OptLen = Annotated[int, Ge(1), Le(100)]
+Shown = Annotated[int, Ge(0), Le(9)]  # a digit of a panel, and 0 for none
+Direction = Annotated[int, Ge(0), Le(3)]  # index of one of DIRECTIONS

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gumption.data.settings import checked
+
 from .maze import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Diagnosis:
         return [Pair(int(d1), int(d2), DIRECTIONS[t]) for d1, d2, t in np.argwhere(self.queries[test])]
 
 
+@checked
 def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
     """Choose what each test asks for (paper, 3.4 and D; the table in section 2 of the specification)."""
     met = definitions(knowledge)

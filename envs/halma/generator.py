@@ -33,6 +33,7 @@ def count_optimal_paths() -> int:
     return _offsets()[1][-1]
 
 
+@checked
 def path_of_rank(rank: int) -> list[Cell]:
     """The optimal path with a number from 0 to `count_optimal_paths()` - 1, as cells from (0, 0) to the goal.
 
@@ -65,6 +66,7 @@ def path_of_rank(rank: int) -> list[Cell]:
     return path
 
 
+@checked
 def rank_of_path(path: list[Cell]) -> int:
     """The number of an optimal path; the inverse of `path_of_rank`, wherever the path starts.
 
@@ -88,6 +90,7 @@ def rank_of_path(path: list[Cell]) -> int:
     return rank
 
 
+@checked
 def sample_path(rng: np.random.Generator) -> list[Cell]:
     """One of all optimal paths, each as likely as the others, from (0, 0)."""
     return path_of_rank(int(rng.integers(count_optimal_paths())))

@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, checked_methods
 
+from .choices import Direction, Shown
 from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
 from .maze import DIRECTIONS
 from .memory import Memory
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 SCHEMA = "gumption/halma-knowledge/1"
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class KnowledgeBases:
     """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty.
@@ -76,7 +78,6 @@ class KnowledgeBases:
     _panels: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    @checked
     def of(cls, memory: Memory, threshold: Count = THRESHOLD) -> "KnowledgeBases":
         """The knowledge bases of a memory; an empty memory gives empty ones.
 
@@ -136,15 +137,15 @@ class KnowledgeBases:
         greater = np.arange(10)[:, None, None, None] > np.arange(10)[:, None]
         return self.understood[:, :, None, None] & self.understood & greater
 
-    def in_s(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_s(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_S, with this type or with any."""
         return bool(self.s[d1, d2].any() if direction is None else self.s[d1, d2, direction])
 
-    def in_c(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_c(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_C, with this type or with any."""
         return bool(self.c[d1, d2].any() if direction is None else self.c[d1, d2, direction])
 
-    def in_a(self, d1: int, d2: int, direction: int | None = None) -> bool:
+    def in_a(self, d1: Shown, d2: Shown, direction: Direction | None = None) -> bool:
         """Whether d1 > d2 is in KB_A, with both digits understood in this type, or in any two."""
         return bool(self.a[d1, :, d2].any() if direction is None else self.a[d1, direction, d2, direction])
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked
+from gumption.data.wording import shown
 
 Cell = tuple[int, int]
 Edge = tuple[Cell, Cell]
@@ -56,7 +58,7 @@ class Maze:
         """
         self.start = _cell(start)
         self.goal = _cell(goal)
-        self.edges: tuple[Edge, ...] = tuple(sorted(_edge(pair) for pair in edges))
+        self.edges: tuple[Edge, ...] = tuple(sorted(map(_edge, _members(edges))))
         self._next: dict[Cell, list[Cell]] = {self.start: []}
         for a, b in self.edges:
             self._next.setdefault(a, []).append(b)
@@ -122,6 +124,7 @@ class Maze:
         """Cells where three or four corridors meet."""
         return frozenset(cell for cell in self.cells if self.degree(cell) >= 3)
 
+    @checked
     def neighbours(self, cell: Cell) -> list[Cell]:
         """The cells that an edge leads to.
 
@@ -131,10 +134,12 @@ class Maze:
             raise InputError(f"the maze has no cell {cell}")
         return sorted(self._next[cell])
 
+    @checked
     def degree(self, cell: Cell) -> int:
-        """How many edges meet there."""
-        return len(self._next[cell])
+        """How many edges meet there; 0 where the maze has no such cell."""
+        return len(self._next.get(cell, ()))
 
+    @checked
     def hint(self, cell: Cell) -> int | None:
         """Index of the direction of the next cell towards the goal; None where no hint is shown.
 
@@ -164,6 +169,7 @@ class Maze:
         }
 
     @classmethod
+    @checked
     def from_json(cls, value: Any, where: str = "") -> "Maze":
         """The maze of such a dict.
 
@@ -204,6 +210,7 @@ class Maze:
         return f"Maze(start={self.start}, goal={self.goal}, cells={len(self.cells)})"
 
 
+@checked
 def panel_row(maze: Maze, cell: Cell) -> np.ndarray:
     """What the panel of a cell shows, (11,) int8: distance to the nearest crossing in each direction (0-3), to the wall
     (4-7), offset of the goal dx, dy (8, 9; signed), and the hint (10; 1 + its direction). 0 is not shown.
@@ -241,23 +248,34 @@ def row_digits(row: np.ndarray) -> list[Digit]:
     return digits
 
 
-def panel_digits(maze: Maze, cell: Iterable[int]) -> list[Digit]:
+@checked
+def panel_digits(maze: Maze, cell: Cell) -> list[Digit]:
     """The digits that are shown at a cell: at most four crossings, four walls and two of the goal (paper, 3.1, B.2).
 
     :raises InputError: the maze has no such cell.
     """
-    return row_digits(panel_row(maze, _cell(cell)))
+    return row_digits(panel_row(maze, cell))
 
 
 def _cell(value: Iterable[int]) -> Cell:
-    parts = tuple(value)
+    parts = _members(value)
     if len(parts) != 2 or not all(isinstance(part, int | np.integer) for part in parts):
-        raise InputError(f"{parts} is no cell: a cell is two whole numbers")
+        raise InputError(f"{shown(parts)} is no cell: a cell is two whole numbers")
     return int(parts[0]), int(parts[1])
 
 
+def _members(value: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(value)
+    except TypeError:  # one thing, and no members
+        return (value,)
+
+
 def _edge(pair: Iterable[Iterable[int]]) -> Edge:
-    a, b = sorted(_cell(cell) for cell in pair)
+    ends = sorted(map(_cell, _members(pair)))
+    if len(ends) != 2:
+        raise InputError(f"{shown(pair)} is no edge: an edge is two cells")
+    a, b = ends
     if abs(a[0] - b[0]) + abs(a[1] - b[1]) != 1:
         raise InputError(f"the edge {a} to {b} does not join neighbours")
     return a, b

@@ -9,8 +9,10 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines
+from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import write_text
 
+from .choices import OptLen
 from .maze import SIDE, STEPS, Cell, Maze
 from .oracle import option_capacity, straight_runs
 
@@ -21,6 +23,7 @@ OFFSETS = np.array([dx * SIDE + dy for dx, dy in STEPS])  # of the neighbour's i
 COLUMNS, ZERO = 19, 9  # of a symbolic observation: values from -9 to 9
 
 
+@checked_methods
 class Mazes:
     """M mazes and the panels of all their cells.
 
@@ -104,6 +107,10 @@ class Mazes:
             front = (np.concatenate(maze), np.concatenate(cell))
         return towards
 
+    def _check(self, m: int) -> None:
+        if not 0 <= m < len(self.mazes):
+            raise InputError(f"m is {m}; there are {len(self.mazes)} mazes, from 0 on")
+
     def __len__(self) -> int:
         return len(self.mazes)
 
@@ -114,14 +121,21 @@ class Mazes:
         return iter(self.mazes)
 
     def cell(self, m: int, index: int) -> Cell:
-        """The cell of maze m with an index."""
+        """The cell of maze m with an index.
+
+        :raises InputError: no such maze, or an index that no cell has.
+        """
+        self._check(m)
+        if not 0 <= index < CELLS:
+            raise InputError(f"index is {index}; cells have an index from 0 to {CELLS - 1}")
         return int(self.corner[m, 0] + index // SIDE), int(self.corner[m, 1] + index % SIDE)
 
     def index(self, m: int, cell: Cell) -> int:
         """The index of a cell of maze m.
 
-        :raises InputError: the maze has no such cell.
+        :raises InputError: no such maze, or it has no such cell.
         """
+        self._check(m)
         x, y = cell[0] - int(self.corner[m, 0]), cell[1] - int(self.corner[m, 1])
         if not (0 <= x < SIDE and 0 <= y < SIDE and self.inside[m, x * SIDE + y]):
             raise InputError(f"maze {m} has no cell {tuple(cell)}")
@@ -145,12 +159,12 @@ class Mazes:
             stretches.append(lengths)
         return stretches
 
-    def exploring(self, max_opt_len: int) -> np.ndarray:
+    def exploring(self, max_opt_len: OptLen) -> np.ndarray:
         """(M,) int64: moves of the oracle's first trial, in closed form."""
         capacity = option_capacity(max_opt_len)
         return np.array([sum(-(-length // capacity) for length in lengths) for lengths in self._stops])
 
-    def planned(self, max_opt_len: int) -> np.ndarray:
+    def planned(self, max_opt_len: OptLen) -> np.ndarray:
         """(M,) int64: moves of each later trial of the oracle, in closed form."""
         capacity = option_capacity(max_opt_len)
         return np.array([sum(-(-length // capacity) for _, length in straight_runs(maze)) for maze in self.mazes])
@@ -186,11 +200,16 @@ class Mazes:
         return cls(mazes)
 
 
+@checked
 def one_hot(rows: np.ndarray) -> np.ndarray:
     """Symbolic observations (..., 11, 19) uint8 of panel rows (..., 11): column value + 9, the hint in columns 0 to 3.
 
     A value that is not shown is a zero, in column 9; without a hint row 10 is all zeros (paper, F.1).
+
+    :raises InputError: something else than panel rows.
     """
+    if rows.shape[-1:] != (11,) or rows.dtype.kind not in "iu":
+        raise InputError(f"rows have shape {rows.shape} and are {rows.dtype}; they are (..., 11) whole numbers")
     codes = rows.astype(np.intp)
     codes[..., :10] += ZERO
     codes[..., 10] += COLUMNS

@@ -1,27 +1,29 @@
 """MEM: the transitions (s, option, s') of HALMA's agents, in the files that `gumption.envs.memory` describes."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gumption.data import InputError
+from gumption.data.settings import Whole, checked, checked_methods
 from gumption.envs.memory import FOLDER, HEADER, RECORDS, Layout, TransitionMemory, TransitionWriter
 
 __all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
+
+from .choices import OptLen
 
 SCHEMA = "gumption/halma-memory/1"
 VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
 
 
-def layout(max_opt_len: int) -> Layout:
+@checked
+def layout(max_opt_len: OptLen) -> Layout:
     """The record of a transition: 38 + max_opt_len bytes.
 
-    :raises InputError: a max_opt_len below 1.
+    :raises InputError: a max_opt_len out of range.
     """
-    if max_opt_len < 1:
-        raise InputError(f"max_opt_len is {max_opt_len}; an option has at least one primitive")
     fields = [
         ("before", "i1", (11,)),
         ("option", "i1", (1 + max_opt_len,)),
@@ -39,6 +41,7 @@ def flags(valid: np.ndarray, reached: np.ndarray, trial_over: np.ndarray) -> np.
     return (VALID * valid + REACHED * reached + TRIAL_OVER * trial_over).astype(np.uint8)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
     """The transitions of a run. Those of one environment stand in the order in which they happened; `episode` numbers
@@ -53,8 +56,8 @@ class Memory(TransitionMemory):
     @classmethod
     def of(
         cls,
-        max_opt_len: int,
-        before: Any,
+        max_opt_len: OptLen,
+        before: Sequence[Any],
         option: Any,
         after: Any,
         maze: Any = 0,
@@ -133,9 +136,10 @@ class Memory(TransitionMemory):
         return self.option[:, 1:].sum(1, dtype=np.int64)
 
 
+@checked_methods
 class MemoryWriter(TransitionWriter):
     """Appends transitions to the memory of a run: `append(before, option, after, maze, trial, episode, flags)`."""
 
-    def __init__(self, folder: str | os.PathLike[str], max_opt_len: int, *, keep: int | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], max_opt_len: OptLen, *, keep: Whole | None = None) -> None:
         """As `TransitionWriter`, for options of so many primitives."""
         super().__init__(folder, layout(max_opt_len), keep=keep)

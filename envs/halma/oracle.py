@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 
+from .choices import OptLen
 from .maze import DIRECTIONS, STEPS, Cell, Maze, panel_row
 
 LONGEST_PRIMITIVE = 3
@@ -44,7 +46,8 @@ def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
     return moves
 
 
-def oracle_trials(maze: Maze, max_opt_len: int) -> OracleTrials:
+@checked
+def oracle_trials(maze: Maze, max_opt_len: OptLen) -> OracleTrials:
     """The oracle's trials in a maze: exploring from panel to panel, then the known way in as few moves as options of
     so many primitives allow.
 
@@ -73,6 +76,7 @@ def _justified(maze: Maze, cell: Cell) -> tuple[int, int]:
     return moves[0]
 
 
+@checked
 def check_unambiguous(maze: Maze) -> None:
     """Follow the oracle's first trial, along the optimal path.
 
@@ -95,11 +99,10 @@ def straight_runs(maze: Maze) -> list[tuple[int, int]]:
     return [(direction, len(list(run))) for direction, run in groupby(units)]
 
 
-def option_capacity(max_opt_len: int) -> int:
+@checked
+def option_capacity(max_opt_len: OptLen) -> int:
     """The longest move of an option.
 
-    :raises InputError: max_opt_len below 1.
+    :raises InputError: a max_opt_len out of range.
     """
-    if max_opt_len < 1:
-        raise InputError(f"max_opt_len is {max_opt_len}; an option has at least one primitive")
     return LONGEST_PRIMITIVE * max_opt_len

@@ -13,6 +13,8 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+from gumption.data.settings import checked
+
 from .maze import DIRECTIONS, STEPS, Cell, Maze
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ class Facts:
         }[test]
 
 
+@checked
 def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[Maze]) -> list[str]:
     """Every fault of the splits, each with its test and line; none where all is as claimed.
 

@@ -164,6 +164,7 @@ def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bo
     return write_folder(Path(folder), contents, {MANIFEST, *(file_name(test) for test in SPLITS)}, force=force)
 
 
+@checked
 def load_splits(folder: str | Path) -> Splits:
     """Read a folder of splits.
 

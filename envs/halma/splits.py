@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gumption.data.settings import checked_methods
+
 from .mazes import Mazes
 from .segment_mazes import Record
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Splits(Mapping[str, Mazes]):
     """The mazes of a folder of splits by test, in the order of SPLITS; tests without mazes are left out.

@@ -10,10 +10,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.data.settings import unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeVectorEnv, as_integers, check_batch
+from gumption.envs.native import Arrays, NativeVectorEnv, Numbers, as_integers, check_batch
 
 from .action_facts import RELATIONS, HALMAFacts
 from .maze import DIRECTIONS, SHAPES, Maze, panel_items, row_digits
@@ -121,15 +122,13 @@ class HALMAVectorEnv(NativeVectorEnv):
         """(B, 1 + T) int64: options drawn uniformly."""
         return self.np_random.integers(4, size=(self.num_envs, 1 + self.max_opt_len))
 
-    def set_mazes(self, indices: np.ndarray, envs: np.ndarray | None = None) -> None:
+    def set_mazes(self, indices: Numbers, envs: Numbers | None = None) -> None:
         """Begin episodes in the given mazes, in the first len(indices) environments or in `envs`.
 
         :raises InputError: more mazes than environments, or an index that `mazes` does not have.
         """
-        chosen = np.asarray(indices, dtype=np.int64)
-        columns = self._each[: len(chosen)] if envs is None else np.asarray(envs, dtype=np.int64)
-        if len(columns) != len(chosen):
-            raise InputError(f"{len(chosen)} mazes for {len(columns)} environments")
+        chosen = whole_numbers("indices", indices, None)
+        columns = self._columns(envs, len(chosen))
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.mazes):
             raise InputError(f"maze indices lie between 0 and {len(self.mazes) - 1}")
         self.start()
@@ -303,6 +302,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return told if self.painter is None else told | {"boxes": self._boxes.copy()}
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         maze, row = int(self.maze_index[i]), self.rows[i]
         told: dict[str, Any] = {
             "maze": maze,
@@ -343,8 +343,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         :raises InputError: a part of another shape, or out of range.
         """
         if chosen is not None:
-            chosen = np.asarray(chosen, dtype=np.int64)
-            if chosen.ndim != 2 or len(chosen) != self.num_envs or chosen.shape[1] > self.max_opt_len:
+            chosen = whole_numbers("chosen", chosen, self.num_envs, None)
+            if chosen.shape[1] > self.max_opt_len:
                 raise InputError(
                     f"chosen has shape {chosen.shape}; it is the part of an option that is chosen in each of "
                     f"{self.num_envs} environments: (B, t), t from 0 to {self.max_opt_len}"
@@ -356,6 +356,7 @@ class HALMAVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import draw
 
+        self._check_place(i)
         maze = int(self.maze_index[i])
         cells = [self.mazes.cell(maze, index) for index in self._trail[i]]
         ended = bool(self._terminated[i] | self._truncated[i])
@@ -381,6 +382,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of other mazes or another number of environments."""
+        self._check_state(state, self.state_dict())
         if state["mazes"] != self.mazes.fingerprint:
             raise InputError(
                 f"the saved environment has other mazes ({state['mazes'][:12]}, here {self.mazes.fingerprint[:12]})"

@@ -10,9 +10,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
 from gumption.kg import NaryRelation
 
 from .facts import RELATION_NAMES, RELATIONS
@@ -81,18 +82,18 @@ class WordCraftVectorEnv(NativeVectorEnv):
         """(B,) int64: in each environment a random occupied slot."""
         return self.engine.random_actions(self.np_random)
 
-    def set_tasks(self, task_indices: np.ndarray, envs: np.ndarray | None = None) -> None:
+    def set_tasks(self, task_indices: Numbers, envs: Numbers | None = None) -> None:
         """Start the given tasks, with fresh distractors, in the first len(task_indices) environments or in `envs`.
 
         :raises InputError: more tasks than environments, or an index that `tasks` does not have.
         """
-        tasks = np.asarray(task_indices, dtype=np.int64)
-        columns = np.arange(len(tasks)) if envs is None else np.asarray(envs, dtype=np.int64)
-        if len(columns) != len(tasks) or len(tasks) > self.num_envs:
-            raise InputError(f"{len(tasks)} tasks for {min(len(columns), self.num_envs)} environments")
+        tasks = whole_numbers("task_indices", task_indices, None)
+        columns = self._columns(envs, len(tasks))
         if len(tasks) and not 0 <= tasks.min() <= tasks.max() < len(self.tasks):
             raise InputError(f"task indices lie between 0 and {len(self.tasks) - 1}")
         self.start()
+        if not len(tasks):
+            return
         self.engine.set_tasks(self.np_random, tasks, columns)
         self._over[columns] = False
 
@@ -166,6 +167,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         engine, names = self.engine, self.world.names
         column = engine.table[:, i]
         selected = int(engine.selection[i])
@@ -205,6 +207,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return render(self.describe(i), mode, self.last_mix(i))
 
     def last_mix(self, i: int) -> str:
+        self._check_place(i)
         engine, name = self.engine, self.book.label
         if engine.refused[i]:
             return "refused: that slot holds nothing"
@@ -226,6 +229,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises InputError: a state of another book, split or number of environments."""
+        self._check_state(state, self.state_dict())
         for name, mine in (("book", self.book.hash), ("split", self.split.hash)):
             if state[name] != mine:
                 raise InputError(f"the saved environment has another {name} ({state[name][:12]}, here {mine[:12]})")

@@ -1,6 +1,6 @@
 """The open-ended game of Little Alchemy: from a few basic entities make as many others as you can."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from typing import Annotated, Any
 
@@ -31,7 +31,7 @@ class LittleAlchemySettings:
     """
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
-    basic: tuple[str, ...] | Set[str] | None = None
+    basic: Collection[str] | None = None
     max_steps: Annotated[int, Ge(2), Le(LARGEST)] = 2_000
 
 
@@ -161,6 +161,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
         selected = int(self.selection[i])
         return {
             "table": self.book.labels(np.flatnonzero(self.discovered[i]) + 1),
@@ -190,6 +191,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         from .render import discoveries
 
+        self._check_place(i)
         new = self.book.labels(np.flatnonzero(self._new[i]) + 1)
         last = "refused: that is not known" if self.refused[i] else ""
         if self._mixed[i].any() and not last:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed
+from gumption.data.settings import checked, checked_methods
 from gumption.envs.memory import Layout, TransitionMemory
 
 from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
@@ -49,6 +50,7 @@ def layout(slots: int, book: str) -> Layout:
     return Layout(SCHEMA, fields, {"slots": slots, "book": book})
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
     """The steps of an agent; `records` has the fields of `layout`: `table` and `selection` before the step, `action`
@@ -96,11 +98,13 @@ def entity_file(book: RecipeBook) -> dict[str, str]:
     return {ENTITIES: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
 
 
+@checked
 def memory_facts(memory: Memory) -> list[Triple]:
     """The binary facts of the recipes that an agent saw, sorted: combinesWith and componentOf, as `facts` has them."""
     return sorted(binary_facts(memory, memory.recipes[:, :3]))
 
 
+@checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
     """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that the graphs of several
     agents can be asked together:
@@ -120,6 +124,7 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
     return sorted(triples)
 
 
+@checked
 def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
     """Put what an agent saw into a graph, in place of what was there: wordcraft/RUN, wordcraft/RUN/recipes (the nodes)
     and wordcraft/RUN/evidence.

@@ -13,6 +13,7 @@ import numpy as np
 from gumption import data
 from gumption.data import InputError
 from gumption.data.reading import parse_json
+from gumption.data.settings import check, checked
 
 PAD = 0  # "nothing" in every array of env ids; entity i of a book has the env id i + 1
 MAX_ENTITIES = 32_000  # env ids are int16
@@ -32,10 +33,12 @@ class RecipeBook:
     :ivar hash: sha256 hex of the content: labels, recipes, and the order of products where a pair has several.
     """
 
+    @checked
     def __init__(self, name: str, entities: Sequence[str], rows: Iterable[Row]) -> None:
         """`rows` are (product, a, b) in book order; one that needs its own product is dropped, repeats count once.
 
-        :raises InputError: no recipe is left, or there are more entities than env ids.
+        :raises InputError: a row of something else than entities, no recipe is left, or there are more entities than
+            env ids.
         """
         self.name = name
         self.entities: tuple[str, ...] = tuple(sorted(entities))
@@ -44,7 +47,9 @@ class RecipeBook:
         self._ids = {label: index for index, label in enumerate(self.entities)}
         self.file_order = np.array([self._ids[label] for label in entities], dtype=np.int64)
         kept: dict[tuple[int, int, int], int] = {}
-        for product, first, second in rows:
+        for product, first, second in check("rows", list(rows), list[Row]):
+            if unknown := {product, first, second}.difference(self._ids):
+                raise InputError(f"recipe book {name}: a recipe names {min(unknown)!r}, which is none of the entities")
             if product not in (first, second):
                 a, b = sorted((self._ids[first], self._ids[second]))
                 kept.setdefault((a, b, self._ids[product]), len(kept))
@@ -57,6 +62,7 @@ class RecipeBook:
         self.pair_of_recipe = inverse.reshape(-1).astype(np.int64)
 
     @classmethod
+    @checked
     def load(cls, source: "str | PathLike[str] | RecipeBook") -> "RecipeBook":
         """A book by name ("commonsense", "alchemy2"), or from a file: .tsv, .csv, or .json in the form of the 2020
         release. Its page describes them.
@@ -116,13 +122,24 @@ class RecipeBook:
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise InputError(f"recipe book {self.name} has no entity {label!r}{hint}") from None
 
+    @checked
     def label(self, env_id: int) -> str:
-        """The label of an env id; PAD is ""."""
-        return self.entities[env_id - 1] if env_id else ""
+        """The label of an env id; PAD is "".
 
+        :raises InputError: no such id.
+        """
+        return "".join(self.labels([env_id]))
+
+    @checked
     def labels(self, env_ids: Iterable[int]) -> list[str]:
-        """Labels of env ids, PAD left out."""
-        return [self.entities[i - 1] for i in env_ids if i]
+        """Labels of env ids, PAD left out.
+
+        :raises InputError: no such id.
+        """
+        try:
+            return [self.entities[i - 1] for i in env_ids if i]
+        except IndexError:
+            raise InputError(f"recipe book {self.name}: env ids lie between 0 and {len(self.entities)}") from None
 
     # ---- recipes
 
@@ -134,6 +151,7 @@ class RecipeBook:
             made.setdefault((a, b), []).append(product)
         return {pair: tuple(products) for pair, products in made.items()}
 
+    @checked
     def products(self, a: int, b: int) -> tuple[int, ...]:
         """Entity ids of what the pair makes, in book order; empty when it makes nothing."""
         return self._products.get((a, b) if a <= b else (b, a), ())
@@ -202,6 +220,7 @@ class RecipeBook:
         table[0] = False
         return table.reshape(-1)
 
+    @checked
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Whether the pair (a, b) can make the target: env ids of shapes that broadcast -> bool. PAD makes nothing."""
         target = np.where(target > PAD, target, np.int16(-(2**15)))  # a code that no pair has
@@ -213,6 +232,7 @@ class RecipeBook:
             found[many] = (products == np.broadcast_to(target, found.shape)[many][:, None]).any(axis=1)
         return found
 
+    @checked
     def mix(self, a: np.ndarray, b: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """What one mix makes: the goal if the pair can make it, else the first product (book order) that is wanted,
         else the first product.
@@ -227,6 +247,7 @@ class RecipeBook:
             made[many] = self.choose(made[many], goal[many], wanted[many])
         return made
 
+    @checked
     def choose(self, code: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """`mix` for (n,) negative codes of `single`: (n,) int16 env ids."""
         products = self.several[-code.astype(np.int64)]

@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from gumption.data import InputError
-from gumption.data.settings import Seed, check, checked
+from gumption.data.settings import Seed, check, checked, checked_methods
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
@@ -25,6 +25,7 @@ SCHEMA = "gumption/wordcraft-split/1"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Split:
     """What belongs to training and what to testing.

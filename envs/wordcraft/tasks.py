@@ -9,13 +9,14 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import check
+from gumption.data.settings import check, checked, checked_methods
 
 from .recipe_book import RecipeBook
 
 Depth = Annotated[int, Ge(1), Le(3)]
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Task:
     """One task in labels; `recipes` are (ingredient, ingredient, product)."""
@@ -26,6 +27,7 @@ class Task:
     recipes: tuple[tuple[str, str, str], ...]
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class TaskList:
     """All tasks of one depth, as arrays of env ids; distinct by (goal, set of recipes) and sorted by it.
@@ -59,6 +61,7 @@ class TaskList:
         )
 
 
+@checked
 @lru_cache(maxsize=8)
 def enumerate_tasks(book: RecipeBook, depth: int = 1, shortcuts: bool = False) -> TaskList:
     """Every distinct task of the depth: the goal and depth - 1 intermediates each get one recipe, without a cycle.

@@ -17,10 +17,10 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, Whole, checked, checked_methods
 
 from .fact_ids import Facts
-from .predictor import LinkPredictor
+from .predictor import LinkPredictor, Side
 from .ranking import SIDES, asked_and_true, filtered_scores
 
 FILE = "calibration.json"
@@ -49,6 +49,7 @@ class Reliability:
     likelihood: float
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Calibration:
     """Temperatures of a predictor.
@@ -65,7 +66,6 @@ class Calibration:
     after: Reliability
 
     @classmethod
-    @checked
     def fit(
         cls, predictor: LinkPredictor, held_out: Facts, known: Sequence[Facts] = (), *, memory: Count | None = None
     ) -> "Calibration":
@@ -104,12 +104,14 @@ class Calibration:
         before, after = (_reliability(predictor, facts, true, temperatures, memory) for temperatures in (plain, found))
         return cls(vocabulary.hash, found["object"], found["subject"], before, after)
 
-    def temperature(self, predictor: LinkPredictor, side: str, relation: int) -> float:
+    def temperature(self, predictor: LinkPredictor, side: Side, relation: Whole) -> float:
         """That of a relation (by id) where "object" or "subject" is asked for.
 
-        :raises InputError: a predictor with another vocabulary.
+        :raises InputError: a predictor with another vocabulary, or a relation that it does not have.
         """
         self._check(predictor)
+        if relation >= len(self.object):
+            raise InputError(f"relation is {relation}; the predictor has relations from 0 to {len(self.object) - 1}")
         return float({"object": self.object, "subject": self.subject}[side][relation])
 
     def save(self, directory: str | os.PathLike[str], predictor: LinkPredictor) -> None:

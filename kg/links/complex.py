@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked
-from gumption.data.wording import shown
+from gumption.data.settings import Count, NonNegative, checked_methods
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 STATE = "gumption/complex-training/1"
 
 
+@checked_methods
 class ComplEx(FactorModel):
     """phi(s, p, o) = Re <e_s, e_p, conj(e_o)> with complex embeddings of a given rank (equation 1).
 
@@ -71,7 +71,6 @@ class ComplEx(FactorModel):
         return self.entity.shape[1] // 2
 
     @classmethod
-    @checked
     def fit(  # type: ignore[override]  # it takes by place, too, what others take by name
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
@@ -137,8 +136,6 @@ class ComplEx(FactorModel):
             rank, epochs, batch_size, learning_rate, n3_beside(n3, regularizer), reciprocal, relation_weight, weighting,
             precision, valid_every, patience, word_mode, word_dropout, seed,
         )  # fmt: skip
-        if words is not None and not hasattr(words, "vectors"):
-            raise InputError(f"words is {shown(words)}; it is a WordVectors or None")
         facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
         entities, relations = facts.vocabulary.entities, facts.vocabulary.relations
         vectors = None if words is None else words.vectors(entities)
@@ -155,7 +152,7 @@ class ComplEx(FactorModel):
         return torch.cat([self.relation, torch.cat([real, -imaginary], dim=1)])[kind]
 
     @staticmethod
-    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
         """As `fit` begins without words.
 
         :param relations: 2R, or R without reciprocal relations.

@@ -2,9 +2,12 @@
 
 import torch
 
+from gumption.data.settings import Count, checked_methods
+
 from .factor_model import FactorModel
 
 
+@checked_methods
 class DistMult(FactorModel):
     """phi(s, p, o) = sum of e_s * w_p * e_o with real embeddings (Yang et al., 2015), here with reciprocal relations.
 
@@ -16,7 +19,7 @@ class DistMult(FactorModel):
     relation: torch.Tensor
 
     @staticmethod
-    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
         sizes = {"entity": entities, "relation": relations}
         return {name: 1e-3 * torch.randn(size, rank, generator=generator) for name, size in sizes.items()}
 

@@ -6,6 +6,7 @@ from typing import TypeAlias, TypeGuard, cast
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
 from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
 #: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
@@ -19,12 +20,13 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
     :raises InputError: a label that it does not know, ids of another vocabulary.
     """
     if is_pair(facts):
-        theirs, ids = facts[0], np.asarray(facts[1], dtype=np.int64).reshape(-1, 3)
+        theirs = facts[0]
         if theirs is not vocabulary and theirs.hash != vocabulary.hash:
             raise InputError(
                 f"the facts are ids of {theirs!r}, the predictor has {vocabulary!r}: give the facts as label "
                 "triples, or fit the predictor on this graph"
             )
+        ids = whole_numbers("ids of facts", facts[1], None, 3)
         sizes = [len(vocabulary.entities), len(vocabulary.relations), len(vocabulary.entities)]
         if ((ids < 0) | (ids >= sizes)).any():
             raise InputError(f"the facts hold ids outside their vocabulary, {vocabulary!r}")

@@ -3,12 +3,13 @@
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
+from inspect import isabstract
 from typing import Any, Self
 
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, checked
+from gumption.data.settings import Count, NonNegative, checked_methods
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
@@ -24,6 +25,7 @@ from .training_settings import TrainingSettings, Weighting
 OWN = "model/"  # kinds of classes that this package does not have begin so
 
 
+@checked_methods
 class FactorModel(LinkPredictor):
     """A link predictor made of tensors: a subclass gives `tensors`, `factors` and either `queries` or `scores`.
 
@@ -39,6 +41,8 @@ class FactorModel(LinkPredictor):
     def __init__(
         self, vocabulary: Vocabulary, *, origin: dict[str, Any] | None = None, **parameters: torch.Tensor
     ) -> None:
+        if not parameters:
+            raise InputError(f"{type(self).__name__} needs its tensors, each by its name, such as entity=...")
         self.vocabulary = vocabulary
         self.origin = origin or {}
         self._names = tuple(parameters)
@@ -53,7 +57,7 @@ class FactorModel(LinkPredictor):
 
     @staticmethod
     @abstractmethod
-    def tensors(entities: int, relations: int, rank: int, generator: torch.Generator) -> dict[str, torch.Tensor]:
+    def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
         """The parameters before training, float32 on the CPU.
 
         :param relations: 2R, each relation in both directions.
@@ -92,7 +96,6 @@ class FactorModel(LinkPredictor):
         return self.scores(objects, relations + len(self.vocabulary.relations))
 
     @classmethod
-    @checked
     def fit(
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
@@ -123,6 +126,8 @@ class FactorModel(LinkPredictor):
 
         :raises InputError: as there; a `relation_weight` for a model without `queries`.
         """
+        if isabstract(cls):
+            raise InputError(f"{cls.__name__} has no tensors of its own: fit a class that gives them, such as DistMult")
         settings = TrainingSettings(
             rank=rank, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
             n3=n3_beside(n3, regularizer), relation_weight=relation_weight, weighting=weighting,

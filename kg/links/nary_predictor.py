@@ -22,7 +22,18 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, SmallShare, checked, settings
+from gumption.data.arrays import whole_numbers
+from gumption.data.settings import (
+    Count,
+    NonNegative,
+    Positive,
+    Seed,
+    Share,
+    Size,
+    SmallShare,
+    checked_methods,
+    settings,
+)
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
@@ -56,6 +67,7 @@ class NarySettings:
     self_pairs: Share = 0.2
 
 
+@checked_methods
 class NaryPredictor(LinkPredictor):
     """An ensemble of M networks over N entities; its probability of a product is the mean over the networks.
 
@@ -79,10 +91,9 @@ class NaryPredictor(LinkPredictor):
 
     def to(self, device: torch.device | str) -> "NaryPredictor":
         """The predictor on another device."""
-        return NaryPredictor(self.vocabulary, self.networks, torch.device(device))
+        return NaryPredictor(self.vocabulary, self.networks, pick_device(device))
 
     @classmethod
-    @checked
     def fit(
         cls,
         rows: np.ndarray,
@@ -108,7 +119,6 @@ class NaryPredictor(LinkPredictor):
         return cls(vocabulary, networks, pick_device(device))
 
     @classmethod
-    @checked
     def fit_folds(
         cls,
         rows: np.ndarray,
@@ -127,6 +137,7 @@ class NaryPredictor(LinkPredictor):
         :raises InputError: as `fit`; folds that do not fit the facts.
         """
         rows, words = _check(rows, vectors, vocabulary)
+        fold_of_row = whole_numbers("fold_of_row", fold_of_row, None)
         if len(fold_of_row) != len(rows):
             raise InputError(f"{len(fold_of_row)} folds for {len(rows)} facts: one for each")
         pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
@@ -285,7 +296,7 @@ def _check(rows: np.ndarray, vectors: np.ndarray, vocabulary: Vocabulary) -> tup
     """(n, 3) ids with the pair in ascending order, and standardised (N, F) word vectors."""
     if len(vocabulary.relations) != 2:
         raise InputError(f"the predictor answers two relations, and the vocabulary has {len(vocabulary.relations)}")
-    rows, size = np.array(rows, dtype=np.int64).reshape(-1, 3), len(vocabulary.entities)
+    rows, size = whole_numbers("rows", rows, None, 3).copy(), len(vocabulary.entities)
     if not len(rows):
         raise InputError("there are no facts of three parties to learn from")
     if not 0 <= rows.min() <= rows.max() < size:

@@ -2,28 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
+from gumption.data.settings import Count, checked_methods
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts, to_ids
 
 Answer = tuple[str, float, float]
+Side = Literal["object", "subject"]
 
 
 class Temperatures(Protocol):
     """What makes scores probabilities; see `Calibration`."""
 
-    def temperature(self, predictor: "LinkPredictor", side: str, relation: int) -> float:
+    def temperature(self, predictor: "LinkPredictor", side: Side, relation: int) -> float:
         """What the scores of a question are divided by: the answers' side, "subject" or "object", and a relation."""
         ...
 
 
+@checked_methods
 class LinkPredictor(ABC):
     """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
 
@@ -56,7 +58,6 @@ class LinkPredictor(ABC):
         return torch.cat(parts).cpu().numpy() if parts else np.empty(0, dtype=np.float32)
 
     @torch.no_grad()
-    @checked
     def predict(
         self,
         *,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
+from gumption.data.settings import checked
 from gumption.data.writing import present_folder
 from gumption.kg.checkpoint import META
 
@@ -21,6 +22,7 @@ KINDS = {
 }
 
 
+@checked
 def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> LinkPredictor:
     """The link predictor that some class's `save` has written.
 

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gumption.data import InputError
 from gumption.data.packed import open_packed
+from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
@@ -34,6 +35,7 @@ KIND = "gumption/pykeen/1"
 MODEL, TRIPLES, STATE, CONFIG = "trained_model.pkl", "training_triples", "model_state.pt", "config.json"
 
 
+@checked_methods
 class PyKEENPredictor(LinkPredictor):
     """A model of PyKEEN's (TransE, RotatE, ConvE, ...) with the labels of its ids.
 
@@ -63,7 +65,7 @@ class PyKEENPredictor(LinkPredictor):
         self.vocabulary = vocabulary
         self.origin = origin or {}
         if device is not None:
-            model = model.to(device)
+            model = model.to(pick_device(device))
         self.model = model.eval()
         self.device = next((each.device for each in (*model.parameters(), *model.buffers())), torch.device("cpu"))
 
@@ -133,6 +135,7 @@ class PyKEENPredictor(LinkPredictor):
         return cls(model, vocabulary, pick_device(device), meta.get("origin"))
 
 
+@checked
 def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENPredictor:
     """The model in a folder of PyKEEN's `PipelineResult.save_to_directory` or of `export_pykeen`.
 
@@ -159,6 +162,7 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
     return PyKEENPredictor(_build(structure, tensors, folder), Vocabulary(*labels), pick_device(device))
 
 
+@checked
 def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts = ()) -> None:
     """Write a folder that PyKEEN opens: a pykeen.models.ComplEx with the same scores.
 

@@ -25,6 +25,7 @@ from pykeen.triples import TriplesFactory
 from gumption.data import InputError
 from gumption.data.manifest import near
 from gumption.data.provenance import versions
+from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.vocabulary import Triple, Vocabulary
 
@@ -43,6 +44,7 @@ def trainable_models() -> list[str]:
     return sorted(name for name in model_resolver.lookup_dict if _refusal(name) is None)
 
 
+@checked
 def fit_pykeen(
     facts: Facts,
     model: str,

@@ -2,16 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf
 
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import check
+from gumption.data.settings import NonNegative, checked_methods
 
 from .training_settings import TrainingSettings
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Regularizer(ABC):
     """A penalty that training adds to the loss of each fact, for each of the fact's factors.
@@ -20,11 +20,7 @@ class Regularizer(ABC):
     :raises InputError: a weight that is no number of at least 0.
     """
 
-    weight: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight < inf:
-            raise InputError(f"the weight of {type(self).__name__} is {self.weight}; it is a number of at least 0")
+    weight: NonNegative
 
     @abstractmethod
     def penalty(self, factor: torch.Tensor) -> torch.Tensor:
@@ -41,6 +37,7 @@ class Regularizer(ABC):
             return 1.0, torch.autograd.grad(self.penalty(leaf).sum(), leaf)[0].contiguous()
 
 
+@checked_methods
 class N3(Regularizer):
     """The nuclear 3-norm, weight * sum of |z|^3 (Lacroix et al., 2018)."""
 
@@ -52,6 +49,7 @@ class N3(Regularizer):
         return 3 * self.weight, factor * (factor * factor.conj()).real.sqrt()
 
 
+@checked_methods
 class F2(Regularizer):
     """The squared Frobenius norm, weight * sum of |z|^2, which Lacroix et al. (2018) compare with N3."""
 
@@ -67,7 +65,6 @@ def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
 
     :raises InputError: both are given.
     """
-    check("regularizer", regularizer, Regularizer | None)
     if regularizer is None:
         return TrainingSettings.n3 if n3 is None else n3
     if n3:

@@ -25,6 +25,7 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
+from gumption.data.settings import checked
 from gumption.data.writing import write_json
 from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
 
@@ -141,6 +142,7 @@ _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
 }
 
 
+@checked
 def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
     """The rules of a JSON file; InputError with the file and the line or the rule that is wrong."""
     try:
@@ -160,6 +162,7 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
         raise InputError(f"{path}: {error}") from None
 
 
+@checked
 def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
     """Write rules to a JSON file that `read_rules` gives back; it appears when it is complete."""
     write_json(Path(path), rules_to_json(rules))

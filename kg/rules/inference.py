@@ -23,6 +23,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
+from gumption.data.settings import checked
 from gumption.kg.graph import KnowledgeGraph
 
 from .fact_arrays import PROVENANCE, FactArrays, default_into, sources_of
@@ -78,6 +79,7 @@ class _State:
         return json.dumps({"settings": self.settings, "entailed": self.entailed, "processed": processed})
 
 
+@checked
 def infer(
     graph: KnowledgeGraph,
     rules: Sequence[Rule],

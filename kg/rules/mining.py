@@ -19,8 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from gumption.data import InputError
+from gumption.data.settings import Count, Share, checked
 from gumption.data.writing import write_json
 from gumption.kg.graph import KnowledgeGraph
+from gumption.kg.links.fact_ids import to_ids
 from gumption.kg.vocabulary import Vocabulary
 
 from .horn import Atom, Rule, rule_to_json
@@ -70,19 +72,21 @@ class MinedRule:
         return {**rule_to_json(self.rule), "figures": self.figures()}
 
 
+@checked
 def write_mined(path: str | PathLike[str], mined: Sequence[MinedRule]) -> None:
     """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete."""
     write_json(Path(path), {"rules": [each.to_json() for each in mined]})
 
 
+@checked
 def mine_rules(
     facts: KnowledgeGraph | tuple[Vocabulary, np.ndarray],
     graph: str | None = None,
     *,
-    min_support: int = 10,
-    min_head_coverage: float = 0.01,
-    min_confidence: float = 0.1,
-    min_pca_confidence: float = 0.0,
+    min_support: Count = 10,
+    min_head_coverage: Share = 0.01,
+    min_confidence: Share = 0.1,
+    min_pca_confidence: Share = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MinedRule]:
     """The rules that reach all four thresholds, by falling confidence, then support, then text.
@@ -94,16 +98,7 @@ def mine_rules(
     :param progress: called with how many steps are done, and of how many.
     :raises InputError: no facts; a threshold out of its range; an unknown graph.
     """
-    if min_support < 1:
-        raise InputError(f"min_support is {min_support}: a rule is supported by one fact at least")
-    for name, value in (
-        ("min_head_coverage", min_head_coverage),
-        ("min_confidence", min_confidence),
-        ("min_pca_confidence", min_pca_confidence),
-    ):
-        if not 0 <= value <= 1:
-            raise InputError(f"{name} is {value}: it is a share between 0 and 1")
-    vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else facts
+    vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else (facts[0], to_ids(facts[0], facts))
     if not len(ids):
         raise InputError("there are no facts to mine rules from")
     thresholds = _Thresholds(min_support, min_head_coverage, min_confidence, min_pca_confidence)

@@ -7,6 +7,7 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES, RELATION, Triple, label_to_iri
 
@@ -42,6 +43,7 @@ class Explanation:
         return "\n".join(lines)
 
 
+@checked
 def explain(
     graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None
 ) -> Explanation:

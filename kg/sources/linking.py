@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 METHODS = ("exact", "lemma", "compound", "nearest")
 NEAREST_COSINE = 0.6
+Cosine = Annotated[float, Ge(-1), Le(1)]
 # Targets and labels whose cosines are in memory at a time: 64 MB for both together.
 CHUNK, BLOCK = 1 << 14, 1 << 10
 
@@ -78,7 +79,7 @@ def link(
     *,
     vectors: "WordVectors | None" = None,
     methods: Sequence[str] = METHODS,
-    min_cosine: Annotated[float, Ge(-1), Le(1)] = NEAREST_COSINE,
+    min_cosine: Cosine = NEAREST_COSINE,
 ) -> list[Link]:
     """The link of each distinct label, in sorted order.
 
@@ -90,8 +91,6 @@ def link(
     for method in methods:
         if method not in METHODS:
             raise InputError(unknown_label("method of linking", method, METHODS))
-    if not 0 <= min_cosine <= 1:
-        raise InputError(f"the least cosine is {min_cosine}: it has to be between 0 and 1")
     open_labels = sorted(set(labels))
     names = sorted(set(targets))
     index = _Index(names)
@@ -110,12 +109,14 @@ def link(
     return [found.get(label, Link(label, None, "none", 0.0)) for label in every]
 
 
+@checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
     """How many labels found a partner by each method, and by none; in the order of METHODS, "none" last."""
     counts = Counter(each.method for each in links)
     return {method: counts[method] for method in (*METHODS, "none")}
 
 
+@checked
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
     """Add links to a named graph such as "links/wordcraft/conceptnet"; how many it did not have yet.
 

@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 from gumption.kg.vocabulary import PREFIXES, RELATION, Triple, label_to_iri
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def describe_relation(weighted: str) -> list[Triple]:
     ]
 
 
+@checked
 def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Sequence[float], name: str) -> int:
     """Add facts with their weights to a named graph; how many facts it did not have yet.
 
@@ -79,6 +81,7 @@ def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Se
     return new
 
 
+@checked
 def fact_weights(graph: "KnowledgeGraph", name: str) -> np.ndarray:
     """(n,) float32, the weight of each row of `graph.arrays(name)`: 1 where none was stated, else the largest stated.
 

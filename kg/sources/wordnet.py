@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.extras import extra
+from gumption.data.settings import checked
 
 from .external import Imported, Tally, WeightedFact, store
 
@@ -59,6 +60,7 @@ _FILLED_IN = {
 }
 
 
+@checked
 def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name: str = "wordnet") -> Imported:
     """Add WordNet's database files (data.noun, index.noun, ...) to a named graph, with Princeton's notice.
 

@@ -16,6 +16,7 @@ from gensim.models import KeyedVectors
 
 from gumption.data import InputError, Note, path
 from gumption.data.label_words import label_words, tokens
+from gumption.data.settings import checked_methods
 
 SHIPPED = "glove-100d"
 SHORTEST_MISSPELT = 4  # letters; of a shorter word almost any other is one letter away
@@ -59,6 +60,7 @@ class VectorReport:
             warnings.warn(text, GuessedVectors, stacklevel=1)
 
 
+@checked_methods
 class WordVectors:
     """Vectors of words, and of labels made of words.
 

@@ -1,6 +1,6 @@
 """Which facts of a store match, and which graphs they are read from."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias, TypeVar
@@ -28,8 +28,9 @@ from .answers import Answer, Rows, to_arrays
 from .files import DEFAULT_GRAPH
 from .limits import Limits
 from .quads import uncollected
-from .sparql import keywords, mentions_labels
+from .sparql import keywords, mentions_labels, refuse_bomb, syntax_error
 from .stores import Store
+from .union_query import Sources, over
 from .updates import BASE
 
 T = TypeVar("T")
@@ -95,34 +96,67 @@ class Selection:
         some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
         return not self._store.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
 
-    def dataset(self, labels: bool) -> tuple[list[str], list[str]]:
-        """The graphs that a query sees: without GRAPH, and with it.
-
-        Raises InputError where an endpoint cannot be asked for all of its facts at once.
-        """
-        graphs = self.graphs()
-        also = [LABELS] if labels else []
-        if graphs.old_union:
-            return [UNION, *graphs.foreign, *also], graphs.named + also
-        if self._store.near or not (graphs.named and (graphs.beside or graphs.merged or labels)):
-            return ["", *graphs.beside, *also], graphs.named + also
-        if graphs.unnamed and not graphs.merged:
-            raise InputError(
-                "the endpoint has facts in its default graph and in named graphs, and cannot be asked for both at "
-                "once: call refresh() on a KnowledgeGraph opened with update=..., or name graphs with GRAPH or FROM"
-            )
-        return graphs.named + also, graphs.named + also
-
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset) -> T:
         """What `read` makes of the answer to somebody's query; the dataset is the union where nobody names another."""
+        asked = sparql
         if dataset == (None, None) and "FROM" not in keywords(sparql):
-            dataset = self.dataset(mentions_labels(sparql))
+            asked, dataset = self._united(sparql)
         try:
             # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
             # to end in the thread that asked.
-            return read(self._store.query(sparql, *dataset, limits=limits))
+            return read(self._store.query(asked, *dataset, limits=limits))
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
+        except InputError:
+            if asked != sparql and (reason := syntax_error(sparql)):
+                raise InputError(reason) from None
+            raise
+
+    def _united(self, sparql: str) -> tuple[str, Dataset]:
+        """A query over the union of all graphs, in which each fact counts once, and the dataset that it needs.
+
+        Raises InputError where an endpoint cannot be asked for all of its facts at once.
+        """
+        graphs, labels = self.graphs(), mentions_labels(sparql)
+        also = [LABELS] if labels else []
+        named = graphs.named + also
+        if graphs.old_union:
+            return sparql, ([UNION, *graphs.foreign, *also], named)
+        default = graphs.ours or graphs.unnamed
+        sources = Sources(default, graphs.beside + also, labels=labels and not graphs.beside)
+        if self._store.near:
+            # FROM serves as well as long as no two places of facts can share one.
+            apart = default + len(graphs.foreign) < 2 and not (labels and self._has_labels(graphs))
+            whole = ["", *graphs.beside, *also]
+        else:
+            apart = graphs.merged or default + len(sources.named) < 2
+            whole = named if graphs.named and (graphs.merged or sources.named) else [""]
+        if not apart and (asked := over(sparql, sources)) is not None:
+            refuse_bomb(asked)
+            return asked, ([""], named)
+        if whole == named and graphs.unnamed and not graphs.merged:
+            raise InputError(
+                "the endpoint has facts in its default graph and in named graphs, and cannot be asked for both at once "
+                "by DESCRIBE, CONSTRUCT WHERE or a path with *, +, ? or !: call refresh() on a KnowledgeGraph opened "
+                "with update=..., or name graphs with GRAPH or FROM"
+            )
+        return sparql, (whole, named)
+
+    def _has_labels(self, graphs: Graphs) -> bool:
+        """Whether an rdfs:label is among the facts of a local store."""
+        return bool(self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], []))
+
+    def adopt(self, iris: Iterable[str]) -> None:
+        """Before anything is written: take over the default graph, and other programs' graphs among these."""
+        graphs = self.graphs()
+        if graphs.old_union:
+            self._refresh()
+            graphs = self.graphs()
+        left = set(graphs.foreign).intersection(iris)
+        if not self._store.near:  # a folder that a server serves: an endpoint keeps no base
+            left.update(set(graphs.beside).difference(graphs.foreign))
+        if left or graphs.unnamed:
+            self._store.adopt(sorted(left), graphs.unnamed, graphs.merged)
 
     def select(self, sparql: str) -> ox.QuerySolutions | Rows:
         answer = self._store.query(sparql)
@@ -159,7 +193,7 @@ class Selection:
         others = f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))"
         if len(beside) == 1:
             others = f"GRAPH <{beside[0]}> {{ {pattern} }}"
-        return f"{{ {first} }} UNION {{ {others} }}", bool(graphs.foreign)
+        return f"{{ {first} }} UNION {{ {others} }}", bool(graphs.foreign) or not self._store.near
 
     def counts(self) -> dict[str, int]:
         """The name of each graph that has facts -> how many, sorted by name."""

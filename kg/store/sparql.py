@@ -13,6 +13,7 @@ from gumption.kg.vocabulary import (
     GRAPH,
     LABELS,
     PREFIXES,
+    RDFS_LABEL,
     RELATION,
     is_text,
     label_to_iri,
@@ -34,6 +35,7 @@ _TOKEN = re.compile(
     |(?P<operator>\|\||&&|[-+*/|!^])""",
     re.VERBOSE | re.DOTALL,
 )
+_PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^<>\s]*)>", re.IGNORECASE)
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
@@ -97,9 +99,17 @@ def form_and_columns(sparql: str) -> tuple[str, list[str]]:
     return form, columns
 
 
+def label_names(sparql: str) -> set[str]:
+    """How a query can name rdfs:label, by the prefixes that it declares: clients declare some that they do not use."""
+    declared = {"rdfs:": PREFIXES["rdfs"], **dict(_PREFIX.findall(sparql))}
+    names = {name + RDFS_LABEL.removeprefix(iri) for name, iri in declared.items() if RDFS_LABEL.startswith(iri)}
+    return {f"<{RDFS_LABEL}>", *names}
+
+
 def mentions_labels(sparql: str) -> bool:
     """Whether a query asks for rdfs:label, by that name, by its IRI or by a prefix declared for its namespace."""
-    return "rdfs:label" in sparql or PREFIXES["rdfs"] in sparql or LABELS in sparql
+    body = _PREFIX.sub("", sparql)
+    return any(name in body for name in (*label_names(sparql), PREFIXES["rdfs"], LABELS))
 
 
 def bind(sparql: str, terms: Mapping[str, str]) -> str:

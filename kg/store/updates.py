@@ -44,8 +44,8 @@ def withdrawal(facts: Iterable[ox.Quad]) -> str:
 
 
 def adoption(graph: str, copied: bool = True) -> str:
-    """Labels a graph that another program wrote, and copies it into the default graph."""
-    label = insertion([label_quad(ox.NamedNode(graph), GRAPH)])
+    """Labels a graph that another program wrote, and copies it into the default graph; it is no base any more."""
+    label = f"{insertion([label_quad(ox.NamedNode(graph), GRAPH)])} ;\n{_no_base(f'<{graph}>')}"
     return f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }} ;\n{label}" if copied else label
 
 
@@ -67,8 +67,12 @@ def renewal(copied: bool = True) -> str:
     copies = f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN ({_RESERVED})) }}"
     return f"""DROP SILENT GRAPH <{UNION}> ;
         {naming()} ;
-        DELETE WHERE {{ GRAPH <{LABELS}> {{ ?g <{BASE}> ?true }} }} ;
+        {_no_base("?g")} ;
         {copies if copied else ""}"""
+
+
+def _no_base(graph: str) -> str:
+    return f"DELETE WHERE {{ GRAPH <{LABELS}> {{ {graph} <{BASE}> ?true }} }}"
 
 
 def thinning(graph: str) -> str:

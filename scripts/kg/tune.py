@@ -121,6 +121,7 @@ def tune(
         done = _complete(study)
         print(f"trial {len(done)} of {trials}: {told}", flush=True)
         _write(search, done, out)
+    _remove_training(out)
     _show(done, out)
 
 
@@ -160,8 +161,7 @@ def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, dev
     from gumption.kg import ComplEx
 
     state = out / f"{TRAINING}-{number}"
-    for other in set(out.glob(f"{TRAINING}-*")).difference([state]):  # a kill left it after its trial was complete
-        shutil.rmtree(other)
+    _remove_training(out, state)
     study.sampler = TPESampler(seed=search.seed * _SEEDS + number)
     trial = study.ask(search.space())
     started = perf_counter()
@@ -178,6 +178,13 @@ def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, dev
         f"{_words(trial.params)}: valid MRR {looks[epoch]:.4f} at epoch {epoch}, best {study.best_value:.4f}; "
         f"{perf_counter() - started:.1f} s"
     )
+
+
+def _remove_training(out: Path, kept: Path | None = None) -> None:
+    """Remove what a kill has left of trials that are complete."""
+    for state in out.glob(f"{TRAINING}-*"):
+        if state != kept:
+            shutil.rmtree(state)
 
 
 def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:

@@ -3,18 +3,18 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, Positive, Share, checked, settings
+from gumption.data.settings import Count, InnerShare, Positive, Share, checked, checked_methods, settings
 
 NAN, INF = float("nan"), float("inf")
 
@@ -179,7 +179,7 @@ def dig(
     times: "Count | None" = None,
     where: str | Shed = "",
     beds: Sequence[int] = (),
-    later: "Nowhere" = None,  # noqa: F821  # pyright: ignore
+    later: "Nowhere | None" = None,  # noqa: F821  # pyright: ignore
     wide: Annotated[float, Gt(0), Le(2)] = 1,
     deep: Annotated[float, Lt(2)] = 1,
 ) -> tuple[Any, ...]:
@@ -189,12 +189,18 @@ def dig(
 
 def test_arguments_are_checked_by_their_annotations() -> None:
     shed = Shed()
-    assert dig(np.float64(0.5), times=np.int8(2), where=shed, beds=3, later=4) == (0.5, "spade", 2, shed, 3, 4, 1, 1)  # pyright: ignore
+    later = type("Nowhere", (), {})()
+    given = dig(np.float64(0.5), times=np.int8(2), where=shed, beds=[3], later=later)
+    assert given == (0.5, "spade", 2, shed, [3], later, 1, 1)
     for arguments, named, message in (
         ((1,), {}, "depth is 1; it is a number between 0 and 1"),
         ((0.5, "hand"), {}, "tool is 'hand'; it can be spade, fork"),
         ((0.5,), {"times": 0}, "times is 0; it is a whole number, at least 1 or None"),
         ((0.5,), {"where": 3}, "where is 3; it is text or a Shed"),
+        ((0.5,), {"later": 4}, "later is 4; it is a Nowhere or None"),
+        ((0.5,), {"beds": 3}, "beds is 3; it is a list, each a whole number"),
+        ((0.5,), {"beds": "3"}, "beds is '3'; it is a list, each a whole number"),
+        ((0.5,), {"beds": [3, "4"]}, "beds is [3, '4']; it is a list, each a whole number"),
         ((0.5,), {"wide": 0}, "wide is 0; it is a number above 0 and at most 2"),
         ((0.5,), {"deep": 2}, "deep is 2; it is a number, below 2"),
     ):
@@ -204,6 +210,75 @@ def test_arguments_are_checked_by_their_annotations() -> None:
     assert dig.__name__ == "dig"
     with pytest.raises(TypeError, match="depth"):
         dig()  # pyright: ignore[reportCallIssue]
+
+
+class Watered(Protocol):
+    litres: int
+
+    def pour(self) -> None: ...
+
+
+class Can:
+    litres = 3
+
+    def pour(self) -> None: ...
+
+
+@checked_methods
+class Row:
+    def __init__(self, plants: Iterable[str], bed: Bed | None = None) -> None:
+        self.plants = plants
+
+    def __call__(self, path: str | PathLike[str]) -> Any:
+        return path
+
+    def pairs(self, given: Iterable[tuple[str, str]]) -> Any:
+        return given
+
+    def rows(self, given: Iterable[Iterable[int]]) -> Any:
+        return given
+
+    def water(self, can: Watered) -> Any:
+        return can
+
+    @staticmethod
+    def ask(tell: Callable[[str], None], table: np.ndarray) -> Any:
+        return tell, table
+
+    @classmethod
+    def many(cls, *beds: Bed, **more: int) -> Any:
+        return beds, more
+
+
+def test_methods_are_checked_and_members_too() -> None:
+    row, table, pairs = Row(["leek"]), np.zeros(2), iter([("leek", "dill")])
+    assert Row(each for each in ("leek", "dill")).plants == ["leek", "dill"]
+    assert list(Row(np.array(["leek", "dill"])).plants) == ["leek", "dill"]
+    assert row.pairs(pairs) is pairs, "rows are read by who takes them"
+    assert row.rows(iter([(1, 2), iter([np.int64(3)])])) == [(1, 2), [3]]
+    assert row.ask(print, table) == (print, table)
+    can = Can()
+    assert row.water(can) is can
+    assert row.many(3, plants="x") == ((3,), {"plants": "x"})
+    assert row("plan.svg") == "plan.svg"
+    for call, arguments, message in (
+        (Row, ("leek",), "plants is 'leek'; it is a list of text"),
+        (Row, ([3],), "plants is [3]; it is a list of text"),
+        (Row, ({"leek": 1},), "plants is {'leek': 1}; it is a list of text"),
+        (Row, ((), 3), "bed is 3; it is a Bed or None"),
+        (row, (3,), "path is 3; it is text or a path"),
+        (row, ("",), "path is ''; no file can have that name"),
+        (row, ("a\0b",), "path is 'a\\x00b'; no file can have that name"),
+        (row, ("\ud800",), "path is '\\ud800'; no file can have that name"),
+        (row.pairs, ("leek",), "given is 'leek'; it is a list of pairs"),
+        (row.rows, ([1],), "given is [1]; it is a list, each a list, each a whole number"),
+        (row.water, (3,), "can is 3; it is a Watered"),
+        (row.ask, (3, table), "tell is 3; it is a function"),
+        (row.ask, (print, [0.0]), "table is [0.0]; it is an array"),
+    ):
+        with pytest.raises(InputError) as told:
+            call(*arguments)
+        assert str(told.value) == message
 
 
 def test_nothing_is_imported_for_a_class_that_checks_nothing() -> None:

@@ -225,7 +225,7 @@ def test_going_on_before_a_torn_end(three):
         ({"max_opt_len": 5}, "holds a memory already; go on with it"),
         ({"max_opt_len": 5, "keep": 4}, "the checkpoint goes on from record 4, and the memory has 3 whole ones"),
         ({"max_opt_len": 3, "keep": 2}, "a memory of max_opt_len 5, not max_opt_len 3; choose another folder"),
-        ({"max_opt_len": 0}, "max_opt_len is 0; an option has at least one primitive"),
+        ({"max_opt_len": 0}, "max_opt_len is 0; it is a whole number from 1 to 100"),
     ],
 )
 def test_a_writer_that_does_not_fit_changes_nothing(three, settings, message):

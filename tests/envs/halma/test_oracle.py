@@ -124,5 +124,5 @@ def test_mazes_that_are_ambiguous(golden):
 
 def test_options_have_a_primitive_at_least(golden):
     for ask in (lambda: oracle_trials(golden, 0), lambda: Mazes([golden]).planned(0), lambda: option_capacity(-1)):
-        with pytest.raises(InputError, match=r"max_opt_len is .*; an option has at least one primitive"):
+        with pytest.raises(InputError, match=r"max_opt_len is .*; it is a whole number from 1 to 100"):
             ask()

@@ -125,7 +125,7 @@ def test_set_mazes():
     assert envs.maze_index[:3].tolist() == [4, 2, 0]
     envs.set_mazes([1], envs=[3])
     assert envs.maze_index.tolist() == [4, 2, 0, 1]
-    with pytest.raises(InputError, match="5 mazes for 4 environments"):
+    with pytest.raises(InputError, match="5 episodes for 4 environments"):
         envs.set_mazes([0] * 5)
     with pytest.raises(InputError, match="maze indices lie between 0 and 4"):
         envs.set_mazes([5])

@@ -141,7 +141,7 @@ def test_set_tasks(book):
     env.set_tasks(np.array([20, 21]), envs=np.array([7, 0]))
     assert env.task_index[[7, 0, 1]].tolist() == [20, 21, 1]
     assert env.goal[7] == env.tasks.goal[20]
-    with pytest.raises(InputError, match="9 tasks for 8 environments"):
+    with pytest.raises(InputError, match="9 episodes for 8 environments"):
         env.set_tasks(np.arange(9))
     with pytest.raises(InputError, match="between 0 and 34"):
         env.set_tasks(np.array([35]))

@@ -309,7 +309,7 @@ def test_save_and_load(tmp_path: Path, reciprocal: bool) -> None:
         ({"word_dropout": 1.0}, r"word_dropout is 1\.0"),
         ({"device": "nonsense"}, "device 'nonsense' cannot be used"),
         ({"graph": "small"}, "named graph 'small' is asked for, but triples were given"),
-        ({"vocabulary": Vocabulary("abcd", "qr")}, "unknown entity 'e'"),
+        ({"vocabulary": Vocabulary([*"abcd"], [*"qr"])}, "unknown entity 'e'"),
         ({"valid": [("a", "r", "nobody")]}, "unknown entity 'nobody'"),
         ({"valid": []}, "no test facts"),
     ],

@@ -11,7 +11,7 @@ import torch
 from gumption.data import InputError
 from gumption.kg import ComplEx, DistMult, FactorModel, evaluate_ranking, load_predictor, why
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
-from gumption.kg.vocabulary import Triple
+from gumption.kg.vocabulary import Triple, Vocabulary
 
 Tensors = dict[str, torch.Tensor]
 SIZE = 20
@@ -200,6 +200,10 @@ def test_bad_models_and_states(tmp_path: Path) -> None:
 
     with pytest.raises(NotImplementedError, match="Silent has neither `queries` nor `scores`"):
         Silent.fit(train, **QUICK)
+    with pytest.raises(InputError, match="FactorModel has no tensors of its own: fit a class that gives them"):
+        FactorModel.fit(train, **QUICK)
+    with pytest.raises(InputError, match="DistMult needs its tensors, each by its name"):
+        DistMult(Vocabulary.from_triples(train))
     with pytest.raises(InputError, match="n3 is -1"):
         CP.fit(train, n3=-1.0, **QUICK)
 

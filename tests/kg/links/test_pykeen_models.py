@@ -231,11 +231,11 @@ def test_other_bad_input(results, tmp_path: Path) -> None:
 
 
 def test_a_result_without_labels_is_refused() -> None:
-    class Result:
+    class PipelineResult:
         training = object()
 
     with pytest.raises(InputError, match="train PyKEEN on a TriplesFactory with labels"):
-        PyKEENPredictor.from_result(Result())  # type: ignore[arg-type]
+        PyKEENPredictor.from_result(PipelineResult())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("reciprocal", [True, False])

@@ -224,7 +224,7 @@ def test_bad_input() -> None:
         evaluate_ranking(table, [("e000", "r0", "e001")], known=(table.vocabulary, np.zeros((1, 3), dtype=np.int64)))  # type: ignore[arg-type]
     other = Vocabulary(["e000", "e001", "e003"], ["r0"])
     for kind in ("test", "known"):
-        facts = {"test": (table.vocabulary, np.zeros((1, 3))), "known": []}
+        facts = {"test": (table.vocabulary, np.zeros((1, 3), dtype=np.int64)), "known": []}
         bad = (other, np.zeros((1, 3), dtype=np.int64))
         facts[kind] = bad if kind == "test" else [bad]
         with pytest.raises(
