@@ -31,8 +31,8 @@ class RemoteSettings(SessionSettings):
     """What is played, and where the agent is.
 
     :ivar max_steps, max_seconds: end the run; the challenge gave 24 hours.
-    :ivar transport: zeromq for a PAIR socket as in the challenge; tcp for two bytes to the agent and one back; pipe for
-        the same on standard input and output of --command.
+    :ivar transport: how the agent is reached: zeromq (a PAIR socket, as in the challenge), tcp (two bytes to the agent,
+        one back) or pipe (the same on standard input and output of --command).
     :ivar address: where agents connect; 127.0.0.1 is for those of this machine only, "*" for all.
     :ivar port: where agents connect; 0 for any that is free.
     :ivar command: starts the agent, without a shell; the number of the port is appended, except for pipe.
