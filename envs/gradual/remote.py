@@ -110,7 +110,7 @@ class Host:
 
     def _connected(self, process: "subprocess.Popen[bytes] | None", tell: Callable[[str], None]) -> Wire:
         """The wire to the next agent that connects and is ready."""
-        seconds, deadline = self._settings.timeout, monotonic() + self._settings.timeout
+        seconds, deadline, told = self._settings.timeout, monotonic() + self._settings.timeout, ""
         while True:
             connection = self._accepted(process, deadline)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -120,7 +120,9 @@ class Host:
                 return shake_hands(connection, seconds, process)
             except Silent as problem:
                 connection.close()
-                tell(str(problem))
+                if str(problem) != told:  # one that comes again and again is told of once
+                    told = str(problem)
+                    tell(told)
             except BaseException:
                 connection.close()
                 raise

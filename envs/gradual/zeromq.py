@@ -49,14 +49,12 @@ class ZeroMQWire(Wire):
         """As `Wire.unusual`: reads on where a message came in pieces."""
         reader = FrameReader(self.connection, self.timeout, received)
         try:
-            message = reader.message()
+            message = reader.only_message()
             self.connection.settimeout(self.timeout)
         except TimeoutError:
             raise InputError(f"the agent gave no whole answer within {self.timeout:g} s") from None
         except (OSError, EOFError):
             raise InputError(gone(self.process)) from None
-        if reader.left:
-            raise InputError("the agent answered a byte with more than one message")
         try:
             text = message.decode()
         except UnicodeDecodeError:
@@ -78,14 +76,14 @@ def shake_hands(connection: socket.socket, timeout: float, process: "Popen[bytes
     try:
         reader = FrameReader(connection, HELLO_SECONDS)
         _greet(reader)
-        message = reader.message()
+        message = reader.only_message()
     except TimeoutError:
         raise Silent(f"an agent connected and said no hello within {HELLO_SECONDS:g} s") from None
     except (OSError, EOFError):
         raise Silent("an agent connected and left before it said hello") from None
-    if message != HELLO or reader.left:
-        told = shown(message.decode(errors="replace")) if message != HELLO else "more than one message"
-        raise InputError(f"the agent began with {told}; its first and only message before it is asked is 'hello'")
+    if message != HELLO:
+        told = shown(message.decode(errors="replace"))
+        raise InputError(f"the agent began with {told}; the first message that it sends is 'hello'")
     return ZeroMQWire(connection, timeout, process)
 
 
@@ -120,26 +118,31 @@ class Frame(NamedTuple):
 class FrameReader:
     """Reads frames until a deadline, which frames that are no answer do not put off.
 
-    :ivar left: bytes that have come and were not read.
+    :ivar left: bytes that have come and are not read yet.
     """
 
     def __init__(self, connection: socket.socket, seconds: float, left: bytes = b"") -> None:
         self.connection, self.left = connection, left
         self._deadline = monotonic() + seconds
 
-    def message(self) -> bytes:
-        """The next message of one part; an agent that asks whether we are there gets its answer.
+    def only_message(self) -> bytes:
+        """The next message, which has one part and nothing behind it.
 
-        :raises InputError: a message of several parts. :raises EOFError: the connection ends.
+        :raises InputError: it has not. :raises EOFError: the connection ends.
         """
-        while True:
+        message = None
+        while message is None or self.left:
             flags, content = self.frame()
-            if not flags & _COMMAND:
-                if flags & _MORE:
-                    raise InputError("the agent sent a message of several parts; each of its messages has one")
-                return content
-            if content.startswith(b"\x04PING"):  # then two bytes of time, then what is to be sent back
-                self.connection.sendall(frame(b"\x04PONG" + content[7:], _COMMAND))
+            if flags & _COMMAND:
+                if content.startswith(b"\x04PING"):  # then two bytes of time, then what is to be sent back
+                    self.connection.sendall(frame(b"\x04PONG" + content[7:], _COMMAND))
+                continue
+            if flags & _MORE:
+                raise InputError("the agent sent a message of several parts; each of its messages has one")
+            if message is not None:
+                raise InputError("the agent sent more than one message before it was asked for the second")
+            message = content
+        return message
 
     def frame(self) -> Frame:
         """The next frame.
