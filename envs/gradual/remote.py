@@ -131,15 +131,13 @@ class Host:
         assert self._listening is not None
         self._listening.settimeout(None if process is None else _TICK)
         while True:
-            try:
+            if process is not None and monotonic() > deadline:
+                seconds = f"within {self._settings.timeout:g} s"
+                raise InputError(f"the agent did not connect to port {self._port} and begin {seconds}")
+            with suppress(TimeoutError):
                 return self._listening.accept()[0]
-            except TimeoutError:
-                assert process is not None
-                if process.poll() is not None:
-                    raise InputError(f"{gone(process)} before it connected to port {self._port}") from None
-                if monotonic() > deadline:
-                    told = f"the agent did not connect to port {self._port} within {self._settings.timeout:g} s"
-                    raise InputError(told) from None
+            if process is not None and process.poll() is not None:
+                raise InputError(f"{gone(process)} before it connected to port {self._port}")
 
     @property
     def _port(self) -> int:

@@ -4,6 +4,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -170,6 +171,19 @@ def test_what_cannot_begin_is_told(monkeypatch, settings: dict[str, Any], told: 
     with pytest.raises(InputError) as problem:
         run(**settings)
     assert told in str(problem.value)
+
+
+def test_a_started_agent_that_connects_and_never_begins(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "GRACE", 0.1)
+    monkeypatch.setattr("gumption.envs.gradual.zeromq.HELLO_SECONDS", 0.1)
+    silent = """
+        import sys, time, zmq
+        pair = zmq.Context().socket(zmq.PAIR)
+        pair.connect("tcp://127.0.0.1:" + sys.argv[1])
+        time.sleep(60)
+    """
+    with pytest.raises(InputError, match=r"the agent did not connect to port \d+ and begin within 1.5 s"):
+        run(command=program(tmp_path, dedent(silent)), timeout=1.5)
 
 
 def test_a_port_in_use_and_two_ways_that_do_not_go_together() -> None:
