@@ -4,6 +4,7 @@ The environment sends the reward as a signed byte, -1, 0 or 1, and then its own 
 framing serves plain TCP and the standard input and output of a child process; zeromq.py has the challenge's own.
 """
 
+import os
 import socket
 from contextlib import suppress
 from subprocess import Popen, TimeoutExpired
@@ -13,6 +14,8 @@ from gumption.data import InputError
 from gumption.data.wording import shown
 
 _MOST = 64  # bytes that are read at once; a reply is shorter
+_LOOKS = 60  # at the socket before this process sleeps: on an idle machine waking up takes longer than the agent does
+_LONGEST = 2_000_000.0  # seconds, 23 days, that a socket can wait
 _DYING = 1.0  # seconds between the end of a child's output and its own
 
 
@@ -33,8 +36,8 @@ class Wire:
         """
         :param timeout: seconds that a reply may take. :param process: the agent's, where we started it.
         """  # fmt: skip
-        connection.settimeout(timeout)
-        self.connection, self.timeout, self.process = connection, timeout, process
+        connection.settimeout(0)
+        self.connection, self.timeout, self.process = connection, min(timeout, _LONGEST), process
 
     def ask(self, reward: int, byte: int) -> int:
         """Send the reward and the byte; the agent's byte.
@@ -44,7 +47,7 @@ class Wire:
         send = (self.words if type(reward) is bool else self.messages)[reward][byte]
         try:
             self.connection.sendall(send)
-            received = self.connection.recv(_MOST)
+            received = self._received()
         except TimeoutError:
             raise InputError(f"the agent gave no answer within {self.timeout:g} s") from None
         except OSError:
@@ -53,6 +56,20 @@ class Wire:
             raise InputError(gone(self.process))
         said = self.replies.get(received)
         return self.unusual(received) if said is None else said
+
+    def _received(self) -> bytes:
+        """What comes, b"" at the end of the connection; TimeoutError where nothing does."""
+        receive = self.connection.recv
+        for _ in range(_LOOKS):
+            try:
+                return receive(_MOST)
+            except BlockingIOError:
+                os.sched_yield()
+        self.connection.settimeout(self.timeout)
+        try:
+            return receive(_MOST)
+        finally:
+            self.connection.settimeout(0)
 
     def unusual(self, received: bytes) -> int:
         """The agent's byte, where the bytes that have come are no whole reply, or not only a reply.

@@ -50,7 +50,7 @@ class ZeroMQWire(Wire):
         reader = FrameReader(self.connection, self.timeout, received)
         try:
             message = reader.only_message()
-            self.connection.settimeout(self.timeout)
+            self.connection.settimeout(0)
         except TimeoutError:
             raise InputError(f"the agent gave no whole answer within {self.timeout:g} s") from None
         except (OSError, EOFError):

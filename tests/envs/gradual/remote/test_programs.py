@@ -85,6 +85,15 @@ def test_nobody_is_let_in_while_an_agent_plays(environment) -> None:
     assert running.ended().results[0].error == "the agent disconnected"
 
 
+def test_an_agent_may_be_given_months(environment) -> None:
+    running = environment(transport="tcp", timeout=10_000_000.0, max_steps=2)
+    with socket.create_connection(("127.0.0.1", running.port)) as raw:
+        raw.recv(2)
+        time.sleep(0.1)
+        raw.sendall(b"a")
+        assert running.ended().results[0].ended == "steps"
+
+
 def test_two_bytes_for_one_end_the_run(environment) -> None:
     running = environment(transport="tcp")
     with socket.create_connection(("127.0.0.1", running.port)) as raw:
