@@ -16,7 +16,7 @@ from gumption.envs.gradual.remote import RemoteSettings
 from gumption.envs.gradual.session import Result
 from gumption.scripts.kg.output import print_table
 
-SCHEMA = "gumption/gradual-run/1"
+SCHEMA = "gumption/gradual-serve/1"
 _BETWEEN = 5.0  # seconds between two writings of a record
 
 
@@ -29,7 +29,7 @@ class Record:
     def __init__(self, path: Path, settings: RemoteSettings) -> None:
         self.path = _free(path)
         self._began, self._written = monotonic(), 0.0
-        used: dict[str, Any] = asdict(settings)
+        used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
         if settings.command is not None:
             used["command"] = without_folders(shlex.split(settings.command))
         self._about = {
