@@ -43,13 +43,18 @@ def usable_cores() -> int:
 
 def command_line(arguments: Sequence[str]) -> str:
     """The command as typed after the program's name, every path shortened to its last part."""
-    return shlex.join(["gumption", *(_without_folders(argument) for argument in arguments)])
+    return without_folders(["gumption", *arguments])
 
 
-def _without_folders(argument: str) -> str:
+def without_folders(words: Sequence[str]) -> str:
+    """A command, every path shortened to its last part."""
+    return shlex.join(map(_without_folder, words))
+
+
+def _without_folder(argument: str) -> str:
     option, equals, value = argument.partition("=")
     if equals and option.startswith("-"):
-        return f"{option}={_without_folders(value)}"
+        return f"{option}={_without_folder(value)}"
     if "/" in argument or os.sep in argument:
         return Path(argument).name or argument[:1]
     return argument

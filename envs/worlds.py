@@ -31,6 +31,7 @@ OFFERS = {
     "splits": "the command `gumption splits WORLD`",
     "evaluate_policy": "the command `gumption evaluate --policy MODULE:NAME`, for agents that are not ours",
     "play": "the command `gumption play WORLD`",
+    "serve": "the command `gumption serve WORLD`, for agents that are programs of their own",
     "watch": "what `gumption watch RUN` takes: an app whose command gives a gumption.agents.watching.Player",
     "experiments": "experiments as data: name -> experiment",
     "bench": "cases of `gumption bench WORLD`",
@@ -218,6 +219,8 @@ WORLDS: dict[str, World] = {
                 "tools": "gumption.scripts.gradual:app",
                 "experiments": "gumption.scripts.gradual.experiments:EXPERIMENTS",
                 "bench": "gumption.scripts.gradual.bench:CASES",
+                "play": "gumption.scripts.gradual.play:app",
+                "serve": "gumption.scripts.gradual.serve:app",
             },
         ),
     )

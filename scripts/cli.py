@@ -29,6 +29,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
+    "serve": ("serve", "Let an agent that is a program of its own play a world."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
 }

@@ -23,9 +23,9 @@ _IVAR = re.compile(r"^ *:ivar ([\w, ]+): (.*(?:\n(?! *:ivar| *$).*)*)", re.MULTI
 
 
 def field_help(kind: type[Any]) -> dict[str, str]:
-    """What the docstring of a config says of each field, as one sentence."""
+    """What the docstrings of a config, and of the classes that it extends, say of each field, as one sentence."""
     told = {}
-    for match in _IVAR.finditer(kind.__doc__ or ""):
+    for match in _IVAR.finditer("\n\n".join(each.__doc__ or "" for each in reversed(kind.__mro__))):
         text = " ".join(match[2].split())
         for name in match[1].split(","):
             told[name.strip()] = text[:1].upper() + text[1:]

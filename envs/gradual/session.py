@@ -25,7 +25,8 @@ class Result:
 
     :ivar steps: bytes of the environment, by which entrants are ranked. :ivar reward: their sum.
     :ivar tasks: what became of each task that began, in order.
-    :ivar ended: "solved", "steps", "seconds" or "agent": why it ended. :ivar error: what the agent did wrong.
+    :ivar ended: "solved", "steps", "seconds" or "agent": why it ended; or how far it is, see `Session.so_far`.
+    :ivar error: what the agent did wrong.
     """
 
     steps: int
@@ -100,6 +101,11 @@ class Session:
         except InputError as problem:
             error, ended = str(problem), "agent"
         return self._result(steps, ended, error)
+
+    def so_far(self, ended: str = "running") -> Result:
+        """What the session has come to while it runs, or after an exception has broken it off."""
+        self.stream.settle()
+        return self._result(sum(record.steps for record in self.stream.life.records), ended, None)
 
     def _result(self, steps: int, ended: str, error: str | None) -> Result:
         stream = self.stream

@@ -4,7 +4,6 @@ Queries of others are what it gets: they are answered within limits, one after t
 """
 
 import asyncio
-import ipaddress
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pyoxigraph as ox
 
 from gumption.data import InputError
 from gumption.data.extras import extra
+from gumption.data.listening import is_loopback
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES
 
@@ -105,14 +105,6 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
         routes=[Route("/", page), Route("/query", query, methods=["GET", "POST"])],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach what listens there."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def _question(request: Request) -> Question:

@@ -30,8 +30,13 @@ class Settings(BenchSettings):
 
 
 def gradual_case(settings: Settings) -> Iterator[Measurement]:
-    """A silent agent in one stream of several tasks, and a table agent in many streams."""
+    """A silent agent in one stream of several tasks, a table agent in many streams, and agents of their own processes.
+
+    :raises InputError: the extra `remote` is not installed.
+    """
     from gumption.envs.gradual import all_tasks
+
+    from .bench_remote import remote_measurements
 
     pole = CartPoleRandom()
     pole(0.2)
@@ -49,6 +54,7 @@ def gradual_case(settings: Settings) -> Iterator[Measurement]:
             settings.repeats,
             MANY,
         )
+    yield from remote_measurements(settings)
 
 
 CASES = {"gradual": Case(gradual_case, Settings, "Gradual")}

@@ -1,6 +1,5 @@
 """`gumption kg serve`: a graph as a SPARQL 1.1 endpoint that other programs can ask, and not change."""
 
-import socket
 from typing import Annotated
 
 import typer
@@ -36,9 +35,10 @@ def serve(
 
     from gumption.data import InputError, Note
     from gumption.data.extras import extra
+    from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.kg.places import open_graph, split_source
     from gumption.kg.store.limits import Limits
-    from gumption.kg.store.serving import is_loopback, sparql_app
+    from gumption.kg.store.serving import sparql_app
 
     with extra("serve", "a SPARQL server"):
         import uvicorn
@@ -47,12 +47,11 @@ def serve(
     place, name = split_source(source)
     if name is not None:
         raise InputError(f"a server shows all graphs: leave out #{name}, and ask for GRAPH or FROM in a query")
-    listening = _listen(host, port)
+    listening = listen(host, port, "--host")
     with listening, open_graph(place, timeout=timeout)[0] as graph:
         if not is_loopback(host):
             warnings.warn(f"everybody who reaches {host} can ask this graph: there is no password", Note, stacklevel=1)
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listening.getsockname()[1]}"
+        address = f"http://{shown_address(listening)}"
         print(f"{place} is served at {address}/query, a page at {address}/; Ctrl-C ends it", flush=True)
         config = uvicorn.Config(
             sparql_app(graph, limits, host),
@@ -63,16 +62,3 @@ def serve(
             server_header=False,
         )
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    from gumption.data import InputError
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError, ValueError) as error:
-        raise InputError(
-            f"cannot listen at {host}, port {port} ({error}): choose another --port, or an address of this machine "
-            "as --host"
-        ) from None

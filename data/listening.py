@@ -1,0 +1,37 @@
+"""Sockets that servers listen at: this machine alone unless they are told otherwise."""
+
+import ipaddress
+import socket
+
+from .errors import InputError
+
+
+def listen(host: str, port: int, flag: str) -> socket.socket:
+    """A TCP socket that listens.
+
+    :param host: an address of this machine, IPv4 or IPv6; "" for all that it has. :param port: 0 for any that is free.
+    :param flag: the option that `host` comes from, for the message.
+    :raises InputError: the port is in use, or the address is none of this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError, ValueError) as error:
+        raise InputError(
+            f"cannot listen at {host or 'any address'}, port {port} ({error}): choose another --port, or an address of "
+            f"this machine as {flag}"
+        ) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine reach what listens there."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def shown_address(listening: socket.socket) -> str:
+    """HOST:PORT of a socket that listens, the host in brackets where it is IPv6."""
+    host, port = listening.getsockname()[:2]
+    return f"{f'[{host}]' if ':' in host else host}:{port}"

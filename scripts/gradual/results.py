@@ -1,0 +1,80 @@
+"""What a session of Gradual came to, as a table and as a file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from gumption.data.provenance import command_line, hardware, versions, without_folders
+from gumption.data.sealed import write_sealed
+from gumption.envs.gradual.remote import RemoteSettings
+from gumption.envs.gradual.session import Result
+from gumption.scripts.kg.output import print_table
+
+SCHEMA = "gumption/gradual-serve/1"
+_BETWEEN = 5.0  # seconds between two writings of a record
+
+
+class Record:
+    """The file of one run, which is kept up to date while it plays.
+
+    :ivar path: the name that was asked for, or with a number where there is such a file already.
+    """
+
+    def __init__(self, path: Path, settings: RemoteSettings) -> None:
+        self.path = _free(path)
+        self._began, self._written = monotonic(), 0.0
+        used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
+        if settings.command is not None:
+            used["command"] = without_folders(shlex.split(settings.command))
+        self._about = {
+            "schema": SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
+            "versions": versions(), "hardware": hardware(), "began": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
+
+    def update(self, result: Result) -> None:
+        """Write what the run has come to, every few seconds while it plays."""
+        now = monotonic()
+        if result.ended != "running" or now - self._written > _BETWEEN:
+            wall = now - self._began
+            speed = {"wall_s": round(wall, 3), "steps_per_s": round(result.steps / wall, 1) if wall else 0.0}
+            write_sealed(self.path, {**self._about, **speed, **result.figures()})
+            self._written = now
+
+
+def print_result(result: Result, caption: str) -> None:
+    """A line for each task that began."""
+    rows = [
+        (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
+         f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
+        for one in result.tasks
+    ]  # fmt: skip
+    print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows, caption)
+
+
+def told(result: Result) -> str:
+    """How the run ended, in a few words."""
+    return f"{_ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}"
+
+
+_ENDS = {
+    "solved": "all tasks passed",
+    "steps": "no steps are left",
+    "seconds": "the time is up",
+    "agent": "the agent failed",
+    "stopped": "stopped",
+}
+
+
+def _free(path: Path) -> Path:
+    """The name, or the first of NAME-2, NAME-3, ... that is free: a run's record is never replaced."""
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_stem(f"{path.stem}-{number}")
+    return found
