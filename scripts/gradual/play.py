@@ -12,7 +12,7 @@ from gumption.envs.gradual.stream import SPACE
 from gumption.scripts.apps import App
 from gumption.scripts.options import from_config
 
-from .results import print_result, told
+from .results import print_result
 
 app = App(add_completion=False)
 
@@ -48,7 +48,7 @@ def play(config: SessionSettings) -> None:
     except EOFError:
         steps = session.so_far().steps
         raise InputError(f"the input ended after {steps:,} steps, before the last task was passed") from None
-    print_result(result, told(result))
+    print_result(result)
 
 
 class Player:

@@ -47,19 +47,18 @@ class Record:
             self._written = now
 
 
-def print_result(result: Result, caption: str) -> None:
-    """A line for each task that began."""
+def print_result(result: Result, more: str = "") -> None:
+    """A line for each task that began, and how the run ended.
+
+    :param more: what is said behind that.
+    """
     rows = [
         (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
          f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
         for one in result.tasks
     ]  # fmt: skip
-    print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows, caption)
-
-
-def told(result: Result) -> str:
-    """How the run ended, in a few words."""
-    return f"{_ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}"
+    print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
+    print(f"{_ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
 
 
 _ENDS = {

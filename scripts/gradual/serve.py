@@ -60,7 +60,7 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote_run import play
 
-    from .results import Record, print_result, told
+    from .results import Record, print_result
 
     record, count = Record(out, config), len(config.curriculum().tasks)
     with Bar(count, "tasks") as bar:
@@ -70,7 +70,7 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
             record.update(result)
 
         result = play(config, wire, report)
-    print_result(result, f"{told(result)}; the record is {record.path}")
+    print_result(result, f"; the record is {record.path}")
     if result.error is not None:
         where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
         raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
