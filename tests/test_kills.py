@@ -75,7 +75,15 @@ train halma --agent mlp --mazes 2 --episodes 2 --log-interval 1 --checkpoint-int
  [--resume]
 splits halma --run halma --out tests
 """
-CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA)
+GRADUAL = """
+kg build gradual --out gradual.nq
+train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run run [--resume]
+gradual run --agent echo --tasks micro4 --out ran
+gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 --out found.json
+gradual pretrain --tasks micro4 --total-steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
+ --device cpu --run lstm [--resume]
+"""
+CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL)
 
 # Commands that write nothing, and those that are not killed here.
 READ = """
@@ -85,6 +93,7 @@ APART = {
     "data fetch": "needs the network",
     "demo": "trains and saves by what `train`, `kg fit` and `experiment` are killed in",
     "bench": "gives times, which are never the same, and writes them in one piece at its end",
+    "serve gradual": "each run has a record of its own, under a new name",
     "kg build halma": "reads a run; it is written as the facts of any world are",
     "watch": "plays for seconds, and writes its file in one piece at its end",
     "evaluate halma": "plays for minutes, and writes its plot in one piece at its end",
@@ -142,8 +151,8 @@ def test_graphs_and_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "chain",
-    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA],
-    ids=["tasks", "pictures", "predictors", "wordcraft", "halma"],
+    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL],
+    ids=["tasks", "pictures", "predictors", "wordcraft", "halma", "gradual"],
 )
 def test_other_commands(tmp_path: Path, chain: str) -> None:
     killed(tmp_path, chain, kills=2)
@@ -162,7 +171,8 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 
     for name, (module, _) in cli.COMMANDS.items():
         yield from within(typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app), [name])
-    yield from within(typer.main.get_command(cli._tools_of("halma")), ["halma"])
+    for name in ("halma", "gradual"):
+        yield from within(typer.main.get_command(cli._tools_of(name)), [name])
 
 
 def _resolved(command: Any, context: Any, group: str, name: str) -> Any:

@@ -65,10 +65,17 @@ class Knower:
     stream: Stream
 
     def __call__(self, reward: int, byte: int) -> int:
-        stream = self.stream
-        if not stream.listening:
-            return SPACE
-        return ord(stream.life.solution.answer[len(stream.heard.lstrip(b" "))])
+        return known_byte(self.stream)
+
+
+def known_byte(stream: Stream) -> int:
+    """The next byte of the right answer when the agent may speak, else silence."""
+    if not stream.listening:
+        return SPACE
+    life = stream.life
+    before = len(life.question) - 1 if life.task.cycle == "mini" else 0  # heard while the question was sent
+    answer = life.solution.answer
+    return ord(answer[min(len(stream.heard) - before, len(answer) - 1)])
 
 
 def play_knower(curriculum: Curriculum, seed: int = 0, success_threshold: int | None = None) -> Result:

@@ -11,7 +11,8 @@ from .settings import GradualSettings
 class SessionSettings(Rules):
     """What is played.
 
-    :ivar tasks: names of tasks of the challenge with commas between them, or "challenge" for all of them.
+    :ivar tasks: names of tasks with commas between them, or a curriculum: "challenge", "extended", "hexadecimal",
+        "small_world", or the path of a .toml or .json file.
     :ivar success_threshold: successes in a row that end a task; the challenge's is 5.
     :ivar seed: fixes all that is drawn.
     """

@@ -12,12 +12,23 @@ from typing import Any
 
 from gumption.data.provenance import command_line, hardware, versions, without_folders
 from gumption.data.sealed import write_sealed
-from gumption.envs.gradual.remote import RemoteSettings
 from gumption.envs.gradual.session import Result
+from gumption.envs.gradual.session_settings import SessionSettings
 from gumption.scripts.kg.output import print_table
 
-SCHEMA = "gumption/gradual-serve/1"
+SCHEMA = "gumption/gradual-run/1"
 _BETWEEN = 5.0  # seconds between two writings of a record
+
+
+def described(settings: SessionSettings) -> dict[str, Any]:
+    """What a file keeps of a run beside its figures; no path of this machine."""
+    used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
+    if used.get("command") is not None:  # which starts the agent
+        used["command"] = without_folders(shlex.split(used["command"]))
+    return {
+        "schema": SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
+        "versions": versions(), "hardware": hardware(),
+    }  # fmt: skip
 
 
 class Record:
@@ -26,16 +37,10 @@ class Record:
     :ivar path: the name that was asked for, or with a number where there is such a file already.
     """
 
-    def __init__(self, path: Path, settings: RemoteSettings) -> None:
+    def __init__(self, path: Path, settings: SessionSettings) -> None:
         self.path = _free(path)
         self._began, self._written = monotonic(), 0.0
-        used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
-        if settings.command is not None:
-            used["command"] = without_folders(shlex.split(settings.command))
-        self._about = {
-            "schema": SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
-            "versions": versions(), "hardware": hardware(), "began": datetime.now(UTC).isoformat(timespec="seconds"),
-        }  # fmt: skip
+        self._about = {**described(settings), "began": datetime.now(UTC).isoformat(timespec="seconds")}
 
     def update(self, result: Result) -> None:
         """Write what the run has come to, every few seconds while it plays."""

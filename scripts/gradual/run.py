@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gumption.data.settings import Count, Seconds, Seed
+from gumption.data import InputError
+from gumption.data.settings import Count, Seconds, settings
+from gumption.envs.gradual.session_settings import SessionSettings
 from gumption.scripts.apps import App
+from gumption.scripts.options import from_config
 
 from .agent_names import AgentName, find_agent
 
@@ -22,78 +24,82 @@ if TYPE_CHECKING:
 
 app = App(add_completion=False)
 
-SCHEMA = "gumption/gradual-run/1"
-Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this task; may be given again.")]
-Quirks = Annotated[bool, typer.Option("--upstream-quirks", help="Behave as the program of 2017, faults included.")]
+RESULT, PLOT = "result.json", "steps"
+_ENDS = {
+    "solved": "all were passed",
+    "steps": "no steps are left",
+    "seconds": "the time is up",
+    "agent": "the agent failed",
+}
 _SHOWN = 24  # tasks that a terminal has room for
+_WIDEST = 30  # characters of a bar
 
 
-@app.command("run", epilog="Example: gumption gradual run --agent table --task micro1 --task micro2 --out run")
+@settings
+class RunSettings(SessionSettings):
+    """What is played.
+
+    :ivar max_steps: end after so many bytes.
+    :ivar max_seconds: end after so long; the challenge gave 24 hours.
+    """
+
+    max_steps: Count | None = 1_000_000
+    max_seconds: Seconds | None = None
+
+
+@app.command("run", epilog="Example: gumption gradual run --agent table --tasks micro1,micro2 --out run")
+@from_config(RunSettings, flags={"success_threshold": "threshold"})
 def run(
-    agent: AgentName = "table",
-    task: Tasks = None,
-    threshold: Annotated[Count, typer.Option(help="Solved instances in a row that end a task.")] = 5,
-    seed: Annotated[Seed, typer.Option(help="Draws the instances, and what the agent draws.")] = 0,
-    max_steps: Annotated[Count | None, typer.Option(help="End after so many bytes.")] = 1_000_000,
-    max_seconds: Annotated[Seconds | None, typer.Option(help="End after so long; the challenge gave 24 hours.")] = None,
-    upstream_quirks: Quirks = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for result.json and steps.png, steps.svg.")] = None,
+    config: RunSettings,
+    agent: AgentName = "learner",
+    out: Annotated[Path | None, typer.Option(help="Folder for result.json, steps.png and steps.svg.")] = None,
 ) -> None:
-    """Run an agent through the curriculum: steps of each task, beside those of a perfect knower.
+    """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
     Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1).
     """
     from rich.console import Console
 
     from gumption.agents.gradual.baselines import play_knower
-    from gumption.data.provenance import command_line, hardware, versions
-    from gumption.data.writing import check_writable, write_json
-    from gumption.envs.gradual import Rules, Session, challenge, of_names
+    from gumption.agents.gradual.plots import plot_steps
+    from gumption.data.sealed import write_sealed
+    from gumption.data.writing import check_writable
+    from gumption.envs.gradual import Session
+
+    from .results import described
 
     if out is not None:
-        check_writable(out / "result.json")
-    rules = Rules(upstream_quirks=upstream_quirks)
-    curriculum = challenge(rules) if task is None else of_names(task, rules)
+        check_writable(out / RESULT)
+    curriculum, threshold = config.curriculum(), config.success_threshold
+    threshold = curriculum.success_threshold if threshold is None else threshold
     make = find_agent(agent)
-    knower = {one.task: one.steps for one in play_knower(curriculum, seed, threshold).tasks}
-    progress = Progress([one.name for one in curriculum.tasks], knower)
-    started = perf_counter()
-    with progress:
+    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
+    with Progress(knower) as progress:
         result = Session(
-            curriculum.tasks, make(seed), success_threshold=threshold, seed=seed, max_steps=max_steps,
-            max_seconds=max_seconds, watch=progress.show,
+            curriculum.tasks, make(config.seed), success_threshold=threshold, seed=config.seed,
+            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show,
         ).run()  # fmt: skip
-    seconds = perf_counter() - started
     console = Console()
     console.print(progress.table(result.tasks))
     passed = sum(one.passed for one in result.tasks)
-    ended = {"solved": "all tasks were passed", "steps": "the limit of steps", "seconds": "the limit of time"}
-    console.print(
-        f"{result.steps:,} steps (a perfect knower: {sum(knower.values()):,}), {passed} of {len(knower)} tasks passed; "
-        f"ended by {ended.get(result.ended, result.error)}; {seconds:.1f} s"
-    )
+    ended = f"{_ENDS[result.ended]} after {result.steps:,} steps"
+    console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        write_json(out / "result.json", {
-            "schema": SCHEMA, "agent": agent, "seed": seed, "success_threshold": threshold, "max_steps": max_steps,
-            "upstream_quirks": upstream_quirks, "curriculum": curriculum.name, "knower": knower,
-            **result.figures(), "wall_s": round(seconds, 2), "command": command_line(sys.argv[1:]),
-            "hardware": hardware(), "versions": versions(),
-        })  # fmt: skip
-        from gumption.agents.gradual.plots import plot_steps
-
-        plot_steps({agent: {one.task: one.steps for one in result.tasks if one.passed}}, knower, out / "steps")
+        write_sealed(out / RESULT, {**described(config), "agent": agent, "knower": knower, **result.figures()})
+        plot_steps({agent: {one.task: one.steps for one in result.tasks if one.passed}}, knower, out / PLOT)
     if result.error is not None:
-        raise typer.Exit(2)
+        raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
 
 
 class Progress:
     """The tasks so far, drawn anew while an agent plays: in place on a terminal, else a line now and then."""
 
-    def __init__(self, names: Sequence[str], knower: dict[str, int]) -> None:
+    def __init__(self, knower: dict[str, int]) -> None:
+        """:param knower: task -> steps of a perfect knower."""
         from gumption.data.progress import Bar
 
-        self._names, self._knower = names, knower
+        self._knower = knower
         self._live: Any = None
         self._bar: Bar | None = None
         if sys.stderr.isatty():
@@ -102,7 +108,7 @@ class Progress:
 
             self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=8)
         else:
-            self._bar = Bar(len(names), "tasks")
+            self._bar = Bar(len(knower), "tasks")
 
     def __enter__(self) -> Progress:
         if self._live is not None:
@@ -128,7 +134,7 @@ class Progress:
         for one in records:
             knower = self._knower[one.task]
             times = one.steps / knower
-            bar = "█" * min(30, round(times)) + ("…" if times > 30 else "")
+            bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
             right = f"{one.right / one.questions:.0%}" if one.questions else "-"
             state = "" if one.passed else " (not passed)"
             table.add_row(

@@ -5,24 +5,15 @@ from typing import Any
 
 import pytest
 
+from gumption.agents.gradual.baselines import known_byte
 from gumption.envs.gradual.engine import Life
-from gumption.envs.gradual.stream import SPACE, Stream
+from gumption.envs.gradual.stream import Stream
 from gumption.envs.gradual.task import Task
 
 #: question, answer, feedback, and the rewards of the answer's bytes, or of the last.
 Exchange = tuple[str, str, str, str]
 
 _SIGNS = {1: "+", -1: "-", 0: " "}
-
-
-def known_byte(stream: Stream) -> int:
-    """The next byte of the right answer when the agent may speak, else silence."""
-    if not stream.listening:
-        return SPACE
-    life = stream.life
-    before = len(life.question) - 1 if life.task.cycle == "mini" else 0  # heard while the question was sent
-    answer = life.solution.answer
-    return ord(answer[min(len(stream.heard) - before, len(answer) - 1)])
 
 
 @pytest.fixture(scope="session")
