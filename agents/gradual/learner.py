@@ -1,0 +1,60 @@
+"""The gradual learner: rewards and bytes in, bytes out."""
+
+from .feedback import Reader
+from .guesses import Guesser
+from .memory import Memory
+from .texts import SILENCE
+from .turns import Episode, Turns
+
+
+class GradualLearner:
+    """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.reader = Reader()
+        self.guesser = Guesser()
+        self.memory = Memory()
+        self._plan = ""
+
+    def __call__(self, reward: int, byte: int) -> int:
+        """Hear a reward and a byte, and say one."""
+        turns = self.turns
+        for episode in turns.hear(reward, chr(byte)):
+            self._learn(episode)
+        if not turns.open:
+            return ord(SILENCE)
+        place = len(turns.said)
+        if not place:
+            self._plan = self._answer()
+        if turns.waiting:
+            said = turns.sign()
+        else:
+            said = self._plan[place] if place < len(self._plan) else SILENCE
+        turns.said += said
+        return ord(said)
+
+    def _answer(self) -> str:
+        turns = self.turns
+        if turns.missed or turns.question is None:
+            return ""
+        question = turns.question
+        if turns.silent:
+            return self.guesser.answer(question)
+        question = question.strip(SILENCE)
+        fact = self.memory.known(question)
+        answer = fact.answer if fact else self.memory.recalled(question)
+        return answer or (turns.stop if turns.stopped else "")
+
+    def _learn(self, episode: Episode) -> None:
+        if self.turns.silent:
+            if not episode.feedback:
+                self.guesser.learn(episode.question, episode.said, episode.reward)
+            return
+        question, shown = episode.question.strip(SILENCE), ""
+        if episode.reward > 0:
+            self.reader.confirm(episode.said, episode.feedback)
+        else:
+            stop = self.turns.stop if not episode.length else ""
+            shown = self.reader.shown(episode.feedback, episode.length, stop)
+        self.memory.learn(question, episode.said, episode.reward, shown)

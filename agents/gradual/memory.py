@@ -1,0 +1,93 @@
+"""Questions and their answers: what holds for good, and what holds until the instance changes."""
+
+from dataclasses import dataclass, field
+
+from .texts import context
+
+_SNAPSHOTS = 40  # earlier instances that are remembered in a context
+
+
+@dataclass
+class Fact:
+    """What is known of a question.
+
+    :ivar answer: the best known. :ivar right: how often it was said and right, in this instance.
+    :ivar shown: all that feedback showed. :ivar wrong: all that was wrong.
+    """
+
+    answer: str = ""
+    right: int = 0
+    shown: set[str] = field(default_factory=set)
+    wrong: set[str] = field(default_factory=set)
+
+
+class Memory:
+    """Facts by context.
+
+    :ivar facts: context -> question -> fact. :ivar changing: contexts in which what was right became wrong, and how
+        often. :ivar earlier: context -> the mappings of earlier instances.
+    """
+
+    def __init__(self) -> None:
+        self.facts: dict[str, dict[str, Fact]] = {}
+        self.changing: dict[str, int] = {}
+        self.earlier: dict[str, list[dict[str, str]]] = {}
+
+    def known(self, question: str) -> Fact | None:
+        """What is known of a question, where an answer is."""
+        fact = self.facts.get(context(question), {}).get(question)
+        return fact if fact is not None and fact.answer else None
+
+    def changes(self, question: str) -> bool:
+        """Whether facts of this kind hold for an instance only."""
+        return context(question) in self.changing
+
+    def learn(self, question: str, said: str, reward: int, shown: str) -> None:
+        """Take in an answer's verdict, and the answer that feedback showed."""
+        where = context(question)
+        facts = self.facts.setdefault(where, {})
+        fact = facts.setdefault(question, Fact())
+        if reward > 0:
+            fact.answer, fact.right = said, fact.right + 1
+            return
+        if fact.answer == said and (fact.right or shown != said) and said:
+            self._change(where)
+            facts = self.facts[where]
+            fact = facts.setdefault(question, Fact())
+        fact.wrong.add(said)
+        if shown and shown not in fact.wrong:
+            fact.shown.add(shown)
+            if not fact.right:
+                fact.answer = shown
+
+    def recalled(self, question: str) -> str:
+        """The answer in an earlier instance that agrees with all that is known of this one, "" where there is none."""
+        where = context(question)
+        now = {asked: fact for asked, fact in self.facts.get(where, {}).items() if fact.answer or fact.wrong}
+        best, most = "", -1
+        for earlier in reversed(self.earlier.get(where, [])):
+            if question not in earlier or earlier[question] in now.get(question, Fact()).wrong:
+                continue
+            agree = sum(earlier.get(asked) == fact.answer for asked, fact in now.items() if fact.answer)
+            refuted = any(
+                (fact.answer and earlier.get(asked, fact.answer) != fact.answer) or earlier.get(asked) in fact.wrong
+                for asked, fact in now.items()
+            )
+            if not refuted and agree > most:
+                best, most = earlier[question], agree
+        return best
+
+    def _change(self, where: str) -> None:
+        """Another instance has begun: what was learned in this one is kept aside."""
+        self.changing[where] = self.changing.get(where, 0) + 1
+        mapping = {asked: fact.answer for asked, fact in self.facts[where].items() if fact.answer}
+        earlier = self.earlier.setdefault(where, [])
+        for other in earlier:
+            shared = other.keys() & mapping.keys()
+            if len(shared) > 1 and all(other[asked] == mapping[asked] for asked in shared):
+                other.update(mapping)
+                break
+        else:
+            earlier.append(mapping)
+            del earlier[:-_SNAPSHOTS]
+        self.facts[where] = {}
