@@ -2,9 +2,13 @@
 
 from .feedback import Reader
 from .guesses import Guesser
+from .induction import Inducer
 from .memory import Memory
+from .skills import Skills
 from .texts import SILENCE
 from .turns import Episode, Turns
+
+_LEAST_TRUST = 0.2  # in a word that may stand for another
 
 
 class GradualLearner:
@@ -15,6 +19,8 @@ class GradualLearner:
         self.reader = Reader()
         self.guesser = Guesser()
         self.memory = Memory()
+        self.skills = Skills(self.memory.lasting)
+        self.inducer = Inducer(self.skills)
         self._plan = ""
 
     def __call__(self, reward: int, byte: int) -> int:
@@ -43,7 +49,8 @@ class GradualLearner:
             return self.guesser.answer(question)
         question = question.strip(SILENCE)
         fact = self.memory.known(question)
-        answer = fact.answer if fact else self.memory.recalled(question)
+        answer = fact.answer if fact else self.skills.best(question)
+        answer = answer or self.memory.recalled(question) or self.skills.renamed(question, _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
     def _learn(self, episode: Episode) -> None:
@@ -58,3 +65,8 @@ class GradualLearner:
             stop = self.turns.stop if not episode.length else ""
             shown = self.reader.shown(episode.feedback, episode.length, stop)
         self.memory.learn(question, episode.said, episode.reward, shown)
+        self.skills.stop = self.turns.stop if self.turns.stopped else ""
+        if self.memory.changes(question):
+            self.inducer.examples.drop([question])
+        else:
+            self.inducer.learn(question, episode.said, episode.reward, shown)

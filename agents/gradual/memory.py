@@ -38,6 +38,11 @@ class Memory:
         fact = self.facts.get(context(question), {}).get(question)
         return fact if fact is not None and fact.answer else None
 
+    def lasting(self, question: str) -> str | None:
+        """The answer to a question that holds for good."""
+        fact = None if self.changes(question) else self.known(question)
+        return fact.answer if fact is not None else None
+
     def changes(self, question: str) -> bool:
         """Whether facts of this kind hold for an instance only."""
         return context(question) in self.changing

@@ -1,0 +1,170 @@
+"""Makes skills from examples: groups examples that share words, and finds a program that fits a group."""
+
+from .examples import Example, Examples
+from .frames import frame
+from .operations import Program, parts
+from .search import Search, Setting, run
+from .skills import RECALL, Skill, Skills
+from .texts import is_word, shape
+
+_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is searched for
+_SHOWN = 5  # examples that a search works on
+_BUDGET = 3_000  # programs for each example up to that number
+_PARTLY = 5  # examples, from which on a program need not give what was shown
+_LOOKED_UP = 4  # examples, from which on a look-up is a skill
+
+
+class Inducer:
+    """Learns skills from verdicts."""
+
+    def __init__(self, skills: Skills) -> None:
+        self.skills = skills
+        self.examples = Examples()
+        self._searched: set[tuple[str, frozenset[str], int]] = set()
+
+    def learn(self, question: str, said: str, reward: int, shown: str) -> None:
+        """Take in a verdict and the answer that was shown."""
+        example = self.examples.learn(question, said, reward, shown)
+        if not example.known:
+            for _, skill, answer in self.skills.ranked(question):
+                if answer in example.wrong:
+                    skill.note(question, -1)
+            return
+        self._judge(example)
+        if self._explained(example):
+            return
+        if not self._renamed(example) and not self._widened(example):
+            self._induce(example)
+
+    def _judge(self, example: Example) -> None:
+        skills, question = self.skills, example.question
+        for skill in list(skills.skills):
+            if not skill.matches(question):
+                continue
+            if skill.program == RECALL:
+                skill.relation[skill.key(question)] = next(iter(sorted(example.right or example.shown)))
+            answer = skills.output(skill, question)
+            if answer is not None:
+                skill.note(question, example.verdict(answer))
+
+    def _explained(self, example: Example) -> bool:
+        return example.verdict(self.skills.best(example.question)) > 0
+
+    def _renamed(self, example: Example) -> bool:
+        """Learn which words stand for others; whether that explains the answer."""
+        skills, explained = self.skills, False
+        for meaning in skills.aliases.meanings(example.question, skills.skills):
+            verdict = example.verdict(skills.best(meaning.question))
+            if verdict:
+                skills.aliases.judge(meaning, verdict > 0)
+            explained |= verdict > 0
+        return explained
+
+    # Programs.
+
+    def _widened(self, example: Example) -> bool:
+        """Whether a skill explains the example, too, once its guard has nothing that the example lacks."""
+        for skill in self.skills.skills:
+            guard = skill.guard & frozenset(example.tokens)
+            if not any(map(is_word, guard)) or guard == skill.guard or skill.program == RECALL:
+                continue
+            alike = [other for other in self.examples.alike(example.question) if guard <= set(other.tokens)]
+            if self._fits(skill.program, guard, skill.domain, [*alike, example]):
+                skill.guard = guard
+                self._judge(example)
+                return True
+        return False
+
+    def _fits(self, program: Program, guard: frozenset[str], domain: str, examples: list[Example]) -> bool:
+        setting = Setting(self.skills.solve, domain)
+        for example in examples:
+            value = run(program, frame(example.question, guard), setting)
+            if not isinstance(value, str) or example.verdict(self.skills.finished(value)) <= 0:
+                return False
+        return True
+
+    def _groups(self, example: Example) -> list[tuple[frozenset[str], list[Example]]]:
+        """Groups of unexplained examples like this one, with what all questions of a group have in common."""
+        alike = [other for other in self.examples.alike(example.question) if not self._explained(other)]
+        groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
+        for word in [None, *dict.fromkeys(filter(is_word, example.tokens))]:
+            members = [other for other in alike if word is None or word in other.tokens]
+            if len(members) > 1:
+                guard = frozenset.intersection(*(frozenset(member.tokens) for member in members))
+                groups.setdefault(tuple(member.question for member in members), (guard, members))
+        return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+    def _induce(self, example: Example) -> None:
+        groups = self._groups(example)
+        known = list(dict.fromkeys(skill.program for skill in reversed(self.skills.skills) if skill.program != RECALL))
+        for guard, members in groups:
+            domain = _domain(guard, members)
+            for program in known:
+                if self._fits(program, guard, domain, members):
+                    return self._add(guard, program, domain, members)
+        for guard, members in groups:
+            size = max((size for size in _SIZES if size <= len(members)), default=0)
+            key = shape(example.question), guard, size
+            if key not in self._searched:
+                self._searched.add(key)
+                domain = _domain(guard, members)
+                program = self._search(guard, members, domain)
+                if program is not None:
+                    return self._add(guard, program, domain, members)
+        for guard, members in groups:
+            if self._relates(guard, members):
+                return self._add(guard, RECALL, "", members)
+        return None
+
+    def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> Program | None:
+        chosen = members[-_SHOWN:]
+        setting = Setting(self.skills.solve, domain)
+        search = Search([frame(member.question, guard) for member in chosen], setting, self.skills.used)
+        best, most = None, 0.0
+        for program, values in search.programs(_BUDGET * len(chosen)):
+            verdicts = [
+                member.verdict(self.skills.finished(value)) for member, value in zip(chosen, values, strict=True)
+            ]
+            if min(verdicts) > 0:
+                if self._fits(program, guard, domain, members):
+                    return program
+            elif len(members) >= _PARTLY and min(verdicts) > -1 and sum(verdicts) > -0.5 * len(chosen):
+                score = self._partly(program, guard, domain, members)
+                if score > most:
+                    best, most = program, score
+        return best
+
+    def _partly(self, program: Program, guard: frozenset[str], domain: str, members: list[Example]) -> float:
+        """How many examples a program agrees with; 0 where one refutes it."""
+        setting, agreed = Setting(self.skills.solve, domain), 0
+        for member in members:
+            value = run(program, frame(member.question, guard), setting)
+            verdict = member.verdict(self.skills.finished(value)) if isinstance(value, str) and value else -1
+            if verdict == -1:
+                return 0
+            agreed += verdict > 0
+        return agreed
+
+    def _relates(self, guard: frozenset[str], members: list[Example]) -> bool:
+        """Whether a group's answers depend on a single token, so that they can be looked up by it."""
+        content = {frame(member.question, guard).content for member in members}
+        return (
+            len(content) == len(members) >= _LOOKED_UP
+            and all(len(tokens) == 1 for tokens in content)
+            and any(map(is_word, guard))
+        )
+
+    def _add(self, guard: frozenset[str], program: Program, domain: str, members: list[Example]) -> None:
+        skill = Skill(guard, program, domain)
+        self.skills.add(skill)
+        self.skills.used.update(parts(program))
+        for member in members:
+            if program == RECALL:
+                skill.relation[skill.key(member.question)] = next(iter(sorted(member.right or member.shown)))
+            skill.note(member.question, member.verdict(self.skills.output(skill, member.question)))
+
+
+def _domain(guard: frozenset[str], members: list[Example]) -> str:
+    """The single characters that questions have as content."""
+    content = [token for member in members for token in frame(member.question, guard).content]
+    return "".join(sorted({token for token in content if len(token) == 1}))

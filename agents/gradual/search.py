@@ -1,0 +1,109 @@
+"""Finds programs for examples: all programs by rising cost, those of equal values once."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import log2
+
+from .frames import LEAVES, Frame
+from .operations import OPERATIONS, PIECE, TEXT, Operation, Program, Value
+
+_LONGEST = 200
+_DEEPEST = 14  # the highest cost
+#: What answers a question as far as it is known.
+Solver = Callable[[str], "str | None"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What programs are run with.
+
+    :ivar solve: answers questions that a program makes. :ivar domain: see `Frame.leaf`.
+    """
+
+    solve: Solver
+    domain: str = ""
+
+
+def run(program: Program, frame: Frame, setting: Setting) -> Value:
+    """The value of a program."""
+    if program in LEAVES:
+        return frame.leaf(program, setting.domain)
+    values = [run(part, frame, setting) for part in program[1:]]
+    return _apply(program[0], values, setting)
+
+
+def _apply(name: str, values: Sequence[Value], setting: Setting) -> Value:
+    if None in values:
+        return None
+    if name == "solved":
+        return setting.solve(values[0])  # pyright: ignore[reportArgumentType]
+    return OPERATIONS[name].apply(*values)
+
+
+class Search:
+    """One search.
+
+    :ivar found: programs by the examples that they fit, with their values, in order of cost.
+    """
+
+    def __init__(self, frames: Sequence[Frame], setting: Setting, used: Counter[str]) -> None:
+        """:param used: how often operations and leaves were of use, which makes them cheaper."""
+        self._frames, self._setting = frames, setting
+        self._operations: dict[str, Operation] = {
+            **OPERATIONS, "solved": Operation(lambda text: None, (TEXT,), PIECE),
+        }  # fmt: skip
+        self._cost = {name: max(1, 3 - int(log2(1 + used[name]))) for name in self._operations}
+        self._leaf_cost = {leaf: 1 if used[leaf[0]] or leaf[0] != "domain" else 2 for leaf in LEAVES}
+        self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
+        self._seen: set[tuple[str, tuple[Value, ...]]] = set()
+
+    def programs(self, budget: int) -> Iterator[tuple[Program, tuple[str, ...]]]:
+        """Programs that give a text for each frame, with these texts.
+
+        :param budget: so many programs are tried.
+        """
+        tried = 0
+        for cost in range(1, _DEEPEST + 1):
+            self._by_cost[cost] = {}
+            for program, values, kind in self._of_cost(cost):
+                tried += 1
+                if tried > budget:
+                    return
+                if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
+                    continue
+                self._seen.add((kind, values))
+                self._by_cost[cost].setdefault(kind, []).append((program, values))
+                if kind in (TEXT, PIECE):
+                    yield program, values  # pyright: ignore[reportReturnType]
+
+    def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:
+        for leaf, kind in LEAVES.items():
+            if self._leaf_cost[leaf] == cost:
+                yield leaf, tuple(frame.leaf(leaf, self._setting.domain) for frame in self._frames), kind
+        for name, operation in self._operations.items():
+            left = cost - self._cost[name]
+            for costs in _shares(left, len(operation.takes)):
+                pools = [list(self._pool(share, kind)) for share, kind in zip(costs, operation.takes, strict=True)]
+                for chosen in product(*pools):
+                    program = (name, *(part[0] for part in chosen))
+                    columns = zip(*(part[1] for part in chosen), strict=True)
+                    yield program, tuple(_apply(name, values, self._setting) for values in columns), operation.gives
+
+    def _pool(self, cost: int, kind: str) -> Iterable[tuple[Program, tuple[Value, ...]]]:
+        pool = self._by_cost.get(cost, {})
+        yield from pool.get(kind, ())
+        if kind == TEXT:
+            yield from pool.get(PIECE, ())
+
+
+def _shares(total: int, number: int) -> Iterator[tuple[int, ...]]:
+    """The ways to share out a cost."""
+    if number == 1:
+        if total > 0:
+            yield (total,)
+        return
+    for first in range(1, total - number + 2):
+        for rest in _shares(total - first, number - 1):
+            yield (first, *rest)

@@ -1,0 +1,133 @@
+"""Skills: a guard that says which questions a program answers, the program, and the evidence for it."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .aliases import Aliases, Skeleton
+from .frames import frame
+from .operations import Program
+from .search import Setting, run
+from .texts import is_word, shape, tokens
+
+_SKELETONS = 8
+_DEEPEST = 3  # questions within questions
+_TRUSTED = 0.5
+RECALL: Program = ("recalled",)
+
+
+@dataclass
+class Skill:
+    """A learned program.
+
+    :ivar guard: literal tokens; its words have to be in a question. :ivar record: shape -> [right, wrong].
+    :ivar domain: characters that the content has had. :ivar relation: content -> answer, where the program is a look-up.
+    :ivar skeletons: questions that it answered, without their content.
+    """
+
+    guard: frozenset[str]
+    program: Program
+    domain: str = ""
+    record: dict[str, list[float]] = field(default_factory=dict)
+    relation: dict[str, str] = field(default_factory=dict)
+    skeletons: dict[Skeleton, None] = field(default_factory=dict)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that have to be in a question."""
+        return frozenset(filter(is_word, self.guard))
+
+    def matches(self, question: str) -> bool:
+        """Whether a question is for this skill."""
+        words = self.words
+        return words.issubset(tokens(question)) if words else shape(question) in self.record
+
+    def rate(self, question: str) -> float:
+        """How often it is right on questions of this shape, as far as is known."""
+        right, wrong = self.record.get(shape(question), (0, 0))
+        every = [sum(column) for column in zip(*self.record.values(), strict=True)] or [0, 0]
+        prior = 0.3 + 0.5 * (every[0] + 1) / (sum(every) + 2)
+        return (right + prior) / (right + wrong + 1)
+
+    def key(self, question: str) -> str:
+        """The content of a question, by which a look-up finds the answer."""
+        return " ".join(frame(question, self.guard).content)
+
+    def note(self, question: str, verdict: float) -> None:
+        """Count how an answer agreed with what was learned afterwards."""
+        counts = self.record.setdefault(shape(question), [0, 0])
+        if verdict > 0:
+            counts[0] += 1
+            literal = set(frame(question, self.guard).content)
+            skeleton = tuple(None if token in literal else token for token in tokens(question))
+            if len(self.skeletons) < _SKELETONS:
+                self.skeletons.setdefault(skeleton)
+        else:
+            counts[1] -= verdict
+
+
+class Skills:
+    """All skills, and how questions find theirs.
+
+    :ivar stop: the sign that ends answers. :ivar used: how often operations and leaves were in skills.
+    """
+
+    def __init__(self, recall: Callable[[str], str | None]) -> None:
+        """:param recall: the answer to a question that memory holds for good."""
+        self.skills: list[Skill] = []
+        self.aliases = Aliases()
+        self.used: Counter[str] = Counter()
+        self.stop = ""
+        self._recall = recall
+        self._depth = 0
+
+    def output(self, skill: Skill, question: str) -> str | None:
+        """What a skill answers."""
+        if skill.program == RECALL:
+            return skill.relation.get(skill.key(question))
+        value = run(skill.program, frame(question, skill.guard), Setting(self.solve, skill.domain))
+        return self.finished(value) if isinstance(value, str) and value else None
+
+    def finished(self, answer: str) -> str:
+        """An answer with the sign that ends it."""
+        return answer if answer.endswith(self.stop) else answer + self.stop
+
+    def ranked(self, question: str) -> list[tuple[float, Skill, str]]:
+        """The answers of all skills for a question, the most trusted first."""
+        found = []
+        for skill in self.skills:
+            if skill.matches(question) and (answer := self.output(skill, question)) is not None:
+                found.append((skill.rate(question), skill, answer))
+        found.sort(key=lambda entry: (-(entry[0] >= _TRUSTED), -len(entry[1].words), -entry[0]))
+        return found
+
+    def best(self, question: str) -> str | None:
+        """The answer of the most trusted skill."""
+        ranked = self.ranked(question)
+        return ranked[0][2] if ranked and ranked[0][0] >= _TRUSTED else None
+
+    def renamed(self, question: str, least: float) -> str | None:
+        """The answer to the question that it is under other words."""
+        for meaning in self.aliases.meanings(question, self.skills, least):
+            if (answer := self.best(meaning.question)) is not None:
+                return answer
+        return None
+
+    def solve(self, question: str) -> str | None:
+        """The answer to a question that a program has made."""
+        if self._depth >= _DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            return self._recall(question) or self.best(question) or self.renamed(question, 0.6)
+        finally:
+            self._depth -= 1
+
+    def add(self, skill: Skill) -> None:
+        """Keep a new skill; one that it covers goes."""
+        self.skills = [
+            other
+            for other in self.skills
+            if other.program != skill.program or not skill.guard <= other.guard or not skill.words
+        ]
+        self.skills.append(skill)
