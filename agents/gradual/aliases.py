@@ -1,10 +1,10 @@
 """Words that stand for others: a question like a known one but for some words may mean that one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from .texts import SILENCE, Tokens, is_word, kind, tokens
+from .texts import SILENCE, Tokens, is_word, tokens
 
 #: A question whose content is None.
 Skeleton: TypeAlias = tuple[str | None, ...]
@@ -82,14 +82,10 @@ class Aliases:
 def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
     """The words that have to be replaced, None where that is not enough."""
     pairs: dict[str, str] = {}
-    for token, literal in _steps(asked, skeleton):
+    for token, literal in zip(asked, skeleton, strict=True):
         if literal is None:
-            if token == SILENCE or kind(token) in ".:":
+            if token == SILENCE:
                 return None
         elif token != literal and (token == SILENCE or not is_word(literal) or pairs.setdefault(token, literal) != literal):
             return None
     return pairs
-
-
-def _steps(asked: Tokens, skeleton: Skeleton) -> Iterator[tuple[str, str | None]]:
-    yield from zip(asked, skeleton, strict=True)

@@ -2,7 +2,7 @@
 
 from .examples import Example, Examples
 from .frames import frame
-from .operations import Program, parts
+from .operations import Program
 from .search import Search, Setting, run
 from .skills import RECALL, Skill, Skills
 from .texts import is_word, shape
@@ -31,6 +31,7 @@ class Inducer:
                     skill.note(question, -1)
             return
         self._judge(example)
+        self.skills.drop_refuted()
         if self._explained(example):
             return
         if not self._renamed(example) and not self._widened(example):
@@ -48,7 +49,7 @@ class Inducer:
                 skill.note(question, example.verdict(answer))
 
     def _explained(self, example: Example) -> bool:
-        return example.verdict(self.skills.best(example.question)) > 0
+        return example.verdict(self.skills.best(example.question, _computed)) > 0
 
     def _renamed(self, example: Example) -> bool:
         """Learn which words stand for others; whether that explains the answer."""
@@ -119,7 +120,7 @@ class Inducer:
     def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> Program | None:
         chosen = members[-_SHOWN:]
         setting = Setting(self.skills.solve, domain)
-        search = Search([frame(member.question, guard) for member in chosen], setting, self.skills.used)
+        search = Search([frame(member.question, guard) for member in chosen], setting, self.skills.used())
         best, most = None, 0.0
         for program, values in search.programs(_BUDGET * len(chosen)):
             verdicts = [
@@ -152,16 +153,21 @@ class Inducer:
             len(content) == len(members) >= _LOOKED_UP
             and all(len(tokens) == 1 for tokens in content)
             and any(map(is_word, guard))
+            and not any(skill.program == RECALL and skill.guard == guard for skill in self.skills.skills)
         )
 
     def _add(self, guard: frozenset[str], program: Program, domain: str, members: list[Example]) -> None:
         skill = Skill(guard, program, domain)
         self.skills.add(skill)
-        self.skills.used.update(parts(program))
         for member in members:
             if program == RECALL:
                 skill.relation[skill.key(member.question)] = next(iter(sorted(member.right or member.shown)))
             skill.note(member.question, member.verdict(self.skills.output(skill, member.question)))
+
+
+def _computed(skill: Skill) -> bool:
+    """A look-up explains nothing: a program may still be found."""
+    return skill.program != RECALL
 
 
 def _domain(guard: frozenset[str], members: list[Example]) -> str:

@@ -60,7 +60,8 @@ class GradualLearner:
             return
         question, shown = episode.question.strip(SILENCE), ""
         if episode.reward > 0:
-            self.reader.confirm(episode.said, episode.feedback)
+            if not episode.length:
+                self.reader.confirm(episode.said, episode.feedback)
         else:
             stop = self.turns.stop if not episode.length else ""
             shown = self.reader.shown(episode.feedback, episode.length, stop)

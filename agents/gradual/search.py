@@ -31,14 +31,14 @@ def run(program: Program, frame: Frame, setting: Setting) -> Value:
     if program in LEAVES:
         return frame.leaf(program, setting.domain)
     values = [run(part, frame, setting) for part in program[1:]]
-    return _apply(program[0], values, setting)
+    return _apply(program[0], values, frame, setting)
 
 
-def _apply(name: str, values: Sequence[Value], setting: Setting) -> Value:
+def _apply(name: str, values: Sequence[Value], frame: Frame, setting: Setting) -> Value:
     if None in values:
         return None
-    if name == "solved":
-        return setting.solve(values[0])  # pyright: ignore[reportArgumentType]
+    if name == "solved":  # a question says nothing about itself
+        return None if values[0] == frame.question else setting.solve(values[0])  # pyright: ignore[reportArgumentType]
     return OPERATIONS[name].apply(*values)
 
 
@@ -55,7 +55,7 @@ class Search:
             **OPERATIONS, "solved": Operation(lambda text: None, (TEXT,), PIECE),
         }  # fmt: skip
         self._cost = {name: max(1, 3 - int(log2(1 + used[name]))) for name in self._operations}
-        self._leaf_cost = {leaf: 1 if used[leaf[0]] or leaf[0] != "domain" else 2 for leaf in LEAVES}
+        self._leaf_cost = {leaf: 3 if leaf[0] == "domain" else 1 for leaf in LEAVES}
         self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
         self._seen: set[tuple[str, tuple[Value, ...]]] = set()
 
@@ -88,8 +88,12 @@ class Search:
                 pools = [list(self._pool(share, kind)) for share, kind in zip(costs, operation.takes, strict=True)]
                 for chosen in product(*pools):
                     program = (name, *(part[0] for part in chosen))
-                    columns = zip(*(part[1] for part in chosen), strict=True)
-                    yield program, tuple(_apply(name, values, self._setting) for values in columns), operation.gives
+                    columns = zip(self._frames, zip(*(part[1] for part in chosen), strict=True), strict=True)
+                    yield (
+                        program,
+                        tuple(_apply(name, values, frame, self._setting) for frame, values in columns),
+                        operation.gives,
+                    )
 
     def _pool(self, cost: int, kind: str) -> Iterable[tuple[Program, tuple[Value, ...]]]:
         pool = self._by_cost.get(cost, {})

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from .aliases import Aliases, Skeleton
 from .frames import frame
-from .operations import Program
+from .operations import Program, parts
 from .search import Setting, run
 from .texts import is_word, shape, tokens
 
 _SKELETONS = 8
 _DEEPEST = 3  # questions within questions
 _TRUSTED = 0.5
+_PROVED, _REFUTED = 5, 3  # right or wrong answers
 RECALL: Program = ("recalled",)
 
 
@@ -45,9 +46,14 @@ class Skill:
     def rate(self, question: str) -> float:
         """How often it is right on questions of this shape, as far as is known."""
         right, wrong = self.record.get(shape(question), (0, 0))
-        every = [sum(column) for column in zip(*self.record.values(), strict=True)] or [0, 0]
+        every = self.total()
         prior = 0.3 + 0.5 * (every[0] + 1) / (sum(every) + 2)
         return (right + prior) / (right + wrong + 1)
+
+    def total(self) -> tuple[float, float]:
+        """How often it was right and wrong."""
+        counts = self.record.values()
+        return sum(right for right, _ in counts), sum(wrong for _, wrong in counts)
 
     def key(self, question: str) -> str:
         """The content of a question, by which a look-up finds the answer."""
@@ -69,14 +75,13 @@ class Skill:
 class Skills:
     """All skills, and how questions find theirs.
 
-    :ivar stop: the sign that ends answers. :ivar used: how often operations and leaves were in skills.
+    :ivar stop: the sign that ends answers.
     """
 
     def __init__(self, recall: Callable[[str], str | None]) -> None:
         """:param recall: the answer to a question that memory holds for good."""
         self.skills: list[Skill] = []
         self.aliases = Aliases()
-        self.used: Counter[str] = Counter()
         self.stop = ""
         self._recall = recall
         self._depth = 0
@@ -92,18 +97,18 @@ class Skills:
         """An answer with the sign that ends it."""
         return answer if answer.endswith(self.stop) else answer + self.stop
 
-    def ranked(self, question: str) -> list[tuple[float, Skill, str]]:
-        """The answers of all skills for a question, the most trusted first."""
+    def ranked(self, question: str, which: Callable[[Skill], bool] = bool) -> list[tuple[float, Skill, str]]:
+        """The answers of all skills for a question, or of some, the most trusted first."""
         found = []
         for skill in self.skills:
-            if skill.matches(question) and (answer := self.output(skill, question)) is not None:
+            if which(skill) and skill.matches(question) and (answer := self.output(skill, question)) is not None:
                 found.append((skill.rate(question), skill, answer))
         found.sort(key=lambda entry: (-(entry[0] >= _TRUSTED), -len(entry[1].words), -entry[0]))
         return found
 
-    def best(self, question: str) -> str | None:
+    def best(self, question: str, which: Callable[[Skill], bool] = bool) -> str | None:
         """The answer of the most trusted skill."""
-        ranked = self.ranked(question)
+        ranked = self.ranked(question, which)
         return ranked[0][2] if ranked and ranked[0][0] >= _TRUSTED else None
 
     def renamed(self, question: str, least: float) -> str | None:
@@ -122,6 +127,14 @@ class Skills:
             return self._recall(question) or self.best(question) or self.renamed(question, 0.6)
         finally:
             self._depth -= 1
+
+    def used(self) -> Counter[str]:
+        """How often operations and leaves are in skills that have proved themselves."""
+        return Counter(part for skill in self.skills if skill.total()[0] >= _PROVED for part in parts(skill.program))
+
+    def drop_refuted(self) -> None:
+        """Forget skills that are more often wrong than right."""
+        self.skills = [skill for skill in self.skills if skill.total()[1] < max(_REFUTED, skill.total()[0])]
 
     def add(self, skill: Skill) -> None:
         """Keep a new skill; one that it covers goes."""

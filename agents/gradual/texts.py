@@ -22,8 +22,8 @@ def is_word(token: str) -> bool:
 
 
 def kind(token: str) -> str:
-    """The class of a token: letters, digits, or the sign itself."""
-    return "w" if is_word(token) else "d" if token[0].isdigit() else token
+    """The class of a token: letters, digits, silence or a sign."""
+    return "w" if is_word(token) else "d" if token[0].isdigit() else SILENCE if token == SILENCE else "s"
 
 
 @lru_cache(maxsize=1 << 14)
