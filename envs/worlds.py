@@ -199,6 +199,26 @@ WORLDS: dict[str, World] = {
             },
             nodes=("/evidence",),
         ),
+        World(
+            name="gradual",
+            title="Gradual",
+            about="Learn one task after the other in a stream of bytes.",
+            source="GoodAI (2017), General AI Challenge: Specifications of the First Round, Gradual Learning",
+            environments=(
+                Environment(
+                    "gumption/Gradual-v0",
+                    "gumption.envs.gradual.env:GradualEnv",
+                    "gumption.envs.gradual.env:GradualVectorEnv",
+                    small={"max_steps": 200},
+                    variants=({"tasks": ["micro7.1", "micro14"]}, {"upstream_quirks": True}),
+                ),
+            ),
+            offers={
+                "facts": "gumption.envs.gradual.facts:facts",
+                "tools": "gumption.scripts.gradual:app",
+                "bench": "gumption.scripts.gradual.bench:CASES",
+            },
+        ),
     )
 }
 

@@ -224,7 +224,7 @@ class KnowledgeGraph:
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
-        """Remove a graph and what is said about it; how many facts it had. On disk a million take 20 seconds.
+        """Remove a graph and what is said about it; how many facts it had. On disk a million facts take half a minute.
 
         Raises InputError for a graph that is not there, and within a transaction.
         """

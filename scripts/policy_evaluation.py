@@ -40,28 +40,30 @@ def policy_command(args: Sequence[str]) -> Any:
     return command_of(world, OFFER)
 
 
-def load_policy(place: str) -> Callable[..., Any]:
+def load_policy(place: str, option: str = "--policy") -> Callable[..., Any]:
     """The function at "module:name"; modules are looked for where one works, too.
+
+    :param option: of the command line that names it.
 
     :raises InputError: no such module or name, or a module that cannot be imported.
     """
     module, _, name = place.partition(":")
     if not name or not module:
-        raise InputError(f"--policy is {place!r}; it is MODULE:NAME, such as my_agent:act")
+        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
     if module.endswith(".py"):
-        raise InputError(f"--policy names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
+        raise InputError(f"{option} names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         found = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(f"--policy {place}: {module} imports {error.name}, which is not there") from None
-        raise InputError(f"--policy {place}: there is no module {module} here") from None
+            raise InputError(f"{option} {place}: {module} imports {error.name}, which is not there") from None
+        raise InputError(f"{option} {place}: there is no module {module} here") from None
     except Exception as error:
-        raise InputError(f"--policy {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
+        raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(getattr(found, name, None)):
-        raise InputError(f"--policy {place}: {module} has no function {name!r}")
+        raise InputError(f"{option} {place}: {module} has no function {name!r}")
     return getattr(found, name)
 
 

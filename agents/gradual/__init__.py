@@ -1,4 +1,4 @@
-"""The gradual learner of the byte-stream world."""
+"""Agents for Gradual, and how they are validated."""
 
 from .learner import GradualLearner
 

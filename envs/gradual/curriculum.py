@@ -13,7 +13,7 @@ from .mini_tasks import mini_tasks
 from .rules import Rules
 from .task import Task
 from .text_tasks import text_tasks
-from .words import filtered_words, load_words
+from .words import filtered, load_words
 
 SUCCESS_THRESHOLD = 5  # in the challenge
 
@@ -37,7 +37,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
     tasks = [
         *mapping_tasks(words, rules),
         *text_tasks(words),
-        *logic_tasks(words, filtered_words(words), rules),
+        *logic_tasks(words, filtered(words), rules),
         *mini_tasks(rules),
     ]
     return {task.name: task for task in tasks}

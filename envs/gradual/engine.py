@@ -7,14 +7,13 @@ stream and one for many in arrays, and both ask a `Life` what comes next.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
-
-from gumption.data import InputError
 
 from .task import Hidden, Presumption, Solution, Task
 
 IN_A_ROW = 10  # right answers by which an instance is solved
 SUCCESS_TOLERANCE = 4
+
+_REMEMBERED = 1_000  # solutions, so that a question that comes again is not read again
 
 
 @dataclass
@@ -42,25 +41,31 @@ class Life:
     :ivar record: of the running task. :ivar records: of all tasks so far, in order.
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
     :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
-    :ivar solution: of the running question.
+    :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
     """
 
     __slots__ = (
-        "_asked", "_draw", "_hard", "_hidden", "_instances", "_presumed", "_presumption", "_questions", "_row", "_soft",
-        "_start", "_successes", "_tasks", "_threshold", "ended", "needed", "over", "question", "record", "records",
-        "solution", "success", "task",
+        "_asked", "_draw", "_hard", "_instances", "_presumed", "_presumption", "_questions", "_row", "_seed",
+        "_seeds", "_soft", "_solutions", "_start", "_successes", "_tasks", "_threshold", "ended", "hidden", "needed",
+        "over", "question", "record", "records", "solution", "success", "task",
     )  # fmt: skip
 
     def __init__(
-        self, tasks: Sequence[Task], threshold: int, draw: Random, hidden: Hidden | None = None,
+        self,
+        tasks: Sequence[Task],
+        threshold: int,
+        seed: int,
+        hidden: Hidden | None = None,
         questions: Sequence[str] = (),
     ) -> None:
         """
         :param tasks: in the order of the curriculum. :param threshold: successes in a row that end a task.
-        :param hidden: of the first instance, in place of what would be drawn.
+        :param seed: fixes all that is drawn. Each task and each instance has its own source of draws, so that what an
+            instance asks does not depend on what came before it.
+        :param hidden: of the first instance, by name, in place of what would be drawn.
         :param questions: the first ones of the first instance.
         """  # fmt: skip
-        self._tasks, self._threshold, self._draw = list(tasks), threshold, draw
+        self._tasks, self._threshold, self._seed = list(tasks), threshold, seed
         self._start: tuple[Hidden | None, Sequence[str]] = hidden, questions
         self.records: list[TaskRecord] = []
         self.over = False
@@ -72,16 +77,18 @@ class Life:
         """Start the next instance; its first text."""
         hidden, given = self._start
         self._start = None, ()
-        self._hidden = next(self._instances)
-        if hidden is not None:
-            self._hidden = hidden
-        self._questions: Iterator[str] = self.task.questions(self._hidden, self._draw)
+        drawn = next(self._instances)
+        self.hidden: Hidden = {**drawn, **(hidden or {})}
+        if self.hidden:
+            self._solutions: dict[str, Solution] = {}  # of this instance
+        self._draw = Random(self._seeds.getrandbits(64))
+        self._questions: Iterator[str] = self.task.questions(self.hidden, self._draw)
         if given:
             self._questions = _chain(given, self._questions)
         self._row = self._asked = 0
         self._soft = self._hard = 0  # 0: not set
         self._presumed = self.task.presumption is None
-        self._presumption: Presumption | None = None if self._presumed else self.task.presumption(self._hidden)  # pyright: ignore
+        self._presumption: Presumption | None = None if self._presumed else self.task.presumption(self.hidden)  # pyright: ignore
         self.ended = self.success = False
         self.record.instances += 1
         return self._ask()
@@ -100,28 +107,30 @@ class Life:
 
     def _next_task(self) -> None:
         self.task = self._tasks[len(self.records)]
-        self._instances = self.task.instances(self._draw)
+        self._seeds = Random(self._seed + (len(self.records) << 64))
+        self._instances = self.task.instances(Random(self._seeds.getrandbits(64)))
         self._successes = 0
+        self._solutions = {}
         self.record = TaskRecord(self.task.name)
         self.records.append(self.record)
 
     # The instance.
 
-    @property
-    def hidden(self) -> Hidden:
-        """What the instance keeps to itself."""
-        return self._hidden
-
     def _ask(self) -> str:
-        self.question = next(self._questions)
-        self.solution: Solution = self.task.solve(self.question, self._hidden)
+        self.question = question = next(self._questions)
+        solution = self._solutions.get(question)
+        if solution is None:
+            solution = self.task.solve(question, self.hidden)
+            if len(self._solutions) < _REMEMBERED:
+                self._solutions[question] = solution
+        self.solution = solution
         self.needed = len(self.solution.answer) if self.task.fixed_length else 0
         return self.question
 
-    def spoke(self) -> None:
-        """The agent spoke out of turn, which costs a reward of 1 and ends its run of right answers."""
+    def spoke(self, times: int = 1) -> None:
+        """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
         self._row = 0
-        self.record.reward -= 1
+        self.record.reward -= times
 
     def verdict(self, answer: str) -> tuple[bool, str]:
         """What comes of an answer in a micro-task: whether it is right, and what the agent hears next."""
@@ -176,19 +185,3 @@ class Life:
 def _chain(first: Sequence[str], rest: Iterator[str]) -> Iterator[str]:
     yield from first
     yield from rest
-
-
-def check_questions(task: Task, hidden: Hidden | None, questions: Sequence[str]) -> None:
-    """:raises InputError: a question that is none of the task's, or that the hidden state has no answer to."""
-    for question in questions:
-        if not isinstance(question, str):
-            raise InputError(f"{task.name} asks texts; {question!r} is none")
-        task.solve(question, hidden or {})
-
-
-def state(life: Life) -> dict[str, Any]:
-    """What an observer may be told of the running instance (info of the environments)."""
-    return {
-        "task": life.task.name, "instance": life.record.instances, "question": life.question,
-        "answer": life.solution.answer,
-    }  # fmt: skip

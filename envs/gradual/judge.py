@@ -42,7 +42,7 @@ def judge(
     found = find_task(task, all_tasks(rules))
     hidden = dict(context or {}) | ({} if mapping is None else {"mapping": dict(mapping)})
     solution = found.solve(question, hidden)
-    right = found.cycle == "mini" and answer.endswith(solution.answer) or solution.is_right(answer)
+    right = (found.cycle == "mini" and answer.endswith(solution.answer)) or solution.is_right(answer)
     return Verdict(right, frozenset(_texts(solution, right)))
 
 

@@ -22,22 +22,15 @@ from .text_tasks import (
     word_and_letter,
     word_changed,
 )
+from .words import SYNONYMS
 
 FEW = "abcde"
 SEQUENCES = (
-    "zero one two three four five six seven eight nine".split(),
-    "first second third fourth fifth sixth seventh eighth ninth".split(),
-    "ten twenty thirty forty fifty sixty seventy eighty ninety".split(),
-    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"],
+    ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
+    ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"],
 )
-SYNONYMS = {
-    "say": ("say", "print", "write"),
-    "and": ("and", "together with", "&", "also"),
-    "or": ("or", "alternative", "/"),
-    "after": ("after", "behind", "next"),
-    "union": ("union", "consolidate", "joint"),
-    "exclude": ("exclude", "prohibit", "ignore", "remove"),
-}
 NAMES = slice(200, 400)  # of the filtered word list: new names of commands
 
 

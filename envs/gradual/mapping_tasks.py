@@ -230,5 +230,3 @@ def _word_task(words: Sequence[str]) -> Task:
         "micro6", "answers to words are words", instances, questions, solve, each_key_once, tolerance=2,
         requires=("micro5.18",),
     )  # fmt: skip
-
-

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from random import Random
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -53,16 +52,24 @@ class Session:
     """Tasks and the agent that is to learn them, one after the other, in one stream without marks."""
 
     def __init__(
-        self, tasks: Sequence[Task], agent: Agent, *, success_threshold: Count = 5, seed: Seed = 0,
-        max_steps: Count | None = None, max_seconds: Seconds | None = None,
+        self,
+        tasks: Sequence[Task],
+        agent: Agent,
+        *,
+        success_threshold: Count = 5,
+        seed: Seed = 0,
+        max_steps: Count | None = None,
+        max_seconds: Seconds | None = None,
+        watch: Callable[[int, Sequence[TaskRecord]], None] | None = None,
     ) -> None:
         """
         :param tasks: see gumption.envs.gradual.curriculum.
         :param success_threshold: so many instances in a row end a task.
         :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
+        :param watch: is told the steps so far and the records of the tasks, every 4,096 steps and at the end.
         """  # fmt: skip
-        self._agent, self._max_steps, self._max_seconds = agent, max_steps, max_seconds
-        self.stream = Stream(Life(tasks, success_threshold, Random(seed)))
+        self._agent, self._max_steps, self._max_seconds, self._watch = agent, max_steps, max_seconds, watch
+        self.stream = Stream(Life(tasks, success_threshold, seed))
 
     def run(self) -> Result:
         """Play to the end. An agent that says no byte ends it, and so does an InputError that it raises."""
@@ -83,9 +90,13 @@ class Session:
                 if steps == limit:
                     ended = "steps"
                     break
-                if not steps % _BETWEEN and self._max_seconds is not None and monotonic() - started > self._max_seconds:
-                    ended = "seconds"
-                    break
+                if not steps % _BETWEEN:
+                    if self._watch is not None:
+                        stream.settle()
+                        self._watch(steps, stream.life.records)
+                    if self._max_seconds is not None and monotonic() - started > self._max_seconds:
+                        ended = "seconds"
+                        break
         except InputError as problem:
             error, ended = str(problem), "agent"
         return self._result(steps, ended, error)
@@ -94,4 +105,6 @@ class Session:
         stream = self.stream
         stream.settle()
         records = tuple(stream.life.records)
+        if self._watch is not None:
+            self._watch(steps, records)
         return Result(steps, sum(record.reward for record in records), records, ended, error)

@@ -13,9 +13,14 @@ class Stream:
 
     :ivar life: its schedule and the running instance.
     :ivar over: whether the last task has been passed.
+    :ivar text: what the stream says; :ivar position: bytes of it that have been sent; :ivar talk_end: behind its last
+        byte that is no space.
+    :ivar age: bytes that the instance has sent. :ivar heard: the answer so far.
     """
 
-    __slots__ = ("_age", "_counted", "_heard", "_limit", "_mini", "_position", "_talk_end", "_text", "_waited", "life", "over")
+    __slots__ = (
+        "_counted", "_limit", "_mini", "_waited", "age", "heard", "life", "over", "position", "talk_end", "text",
+    )  # fmt: skip
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -25,12 +30,12 @@ class Stream:
     @property
     def talking(self) -> bool:
         """Whether more than spaces is still to be sent, so that speaking is out of turn."""
-        return self._position < self._talk_end
+        return self.position < self.talk_end
 
     @property
     def listening(self) -> bool:
         """Whether a byte said now is part of an answer."""
-        return self._position >= len(self._text) and not self.life.ended
+        return self.position >= len(self.text) and not self.life.ended
 
     def first(self) -> int:
         """The first byte; its reward is 0."""
@@ -41,48 +46,47 @@ class Stream:
 
         When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
         """
-        if self._mini:
-            reward = self._mini_step(said)
-        elif self._position < self._talk_end:
-            if said == SPACE:
-                reward = 0
-            else:
-                reward = -1
-                self.life.spoke()
-        elif self._position < len(self._text):
-            reward = 0  # only spaces are left: nobody's turn
+        if self._mini or self.position >= len(self.text):
+            reward = self.hear(said)
+        elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
+            reward = 0
         else:
-            reward = self._micro_step(said)
+            reward = -1
+            self.life.spoke()
         return (SPACE if self.over else self._send()), reward
+
+    def hear(self, said: int) -> int:
+        """Judge a byte that may be part of an answer: its reward."""
+        return self._mini_step(said) if self._mini else self._micro_step(said)
 
     def settle(self) -> None:
         """Count the steps of the running instance, which else is done at its end."""
-        self.life.record.steps += self._age - self._counted
-        self._counted = self._age
+        self.life.record.steps += self.age - self._counted
+        self._counted = self.age
 
     def _send(self) -> int:
-        self._age += 1
-        position = self._position
-        if position < len(self._text):
-            self._position = position + 1
-            return self._text[position]
+        self.age += 1
+        position = self.position
+        if position < len(self.text):
+            self.position = position + 1
+            return self.text[position]
         return SPACE
 
     def _start(self, text: str) -> None:
         """A new instance begins with this text."""
         task = self.life.task
         self._mini, self._limit = task.cycle == "mini", task.step_limit
-        self._age = self._counted = self._position = 0
-        self._text = b""
+        self.age = self._counted = self.position = 0
+        self.text = b""
         self._waited = False
-        self._heard = bytearray()
+        self.heard = bytearray()
         self._say(text)
 
     def _say(self, text: str) -> None:
         """Put a text behind what is still to be sent."""
-        self._text = self._text[self._position :] + text.encode("latin-1")
-        self._position = 0
-        self._talk_end = len(self._text.rstrip(b" "))
+        self.text = self.text[self.position :] + text.encode("latin-1")
+        self.position = 0
+        self.talk_end = len(self.text.rstrip(b" "))
 
     def _switch(self) -> None:
         self.settle()
@@ -94,11 +98,11 @@ class Stream:
 
     def _micro_step(self, said: int) -> int:
         """Judge a byte that comes when nothing is left to be sent."""
-        life, heard = self.life, self._heard
+        life, heard = self.life, self.heard
         if life.ended:  # the byte is not even looked at
             self._switch()
             return 0
-        if self._age >= self._limit:
+        if self.age >= self._limit:
             life.fail()
         heard.append(said)
         reward = 0
@@ -110,13 +114,13 @@ class Stream:
         elif life.task.letters == "each":
             reward = 1
         life.record.reward += reward
-        if life.ended and self._position >= len(self._text):
+        if life.ended and self.position >= len(self.text):
             self._switch()
         return reward
 
     def _is_complete(self, said: int) -> bool:
         """Whether an answer ends with this byte."""
-        life, number = self.life, len(self._heard)
+        life, number = self.life, len(self.heard)
         if life.task.letters != "end":
             expected = life.solution.answer
             return number == len(expected) or said != ord(expected[number - 1])
@@ -126,8 +130,8 @@ class Stream:
 
     def _mini_step(self, said: int) -> int:
         """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop is always a verdict."""
-        life, heard = self.life, self._heard
-        if self._position >= len(self._text):
+        life, heard = self.life, self.heard
+        if self.position >= len(self.text):
             if life.ended and not self._waited:
                 self._waited = True
                 return 0
@@ -136,11 +140,11 @@ class Stream:
                 life.record.reward += reward
                 self._switch()
                 return reward
-            if self._age >= self._limit:
+            if self.age >= self._limit:
                 self._say(life.fail())
         heard.append(said)
         if said == FULL_STOP:
             self._say(life.declare(heard.endswith(life.solution.answer.encode("latin-1"))))
-        if said != SPACE and self._position < self._talk_end:
+        if said != SPACE and self.position < self.talk_end:
             heard[-1] = SPACE
         return 0

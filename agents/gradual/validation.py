@@ -1,0 +1,169 @@
+"""Does an agent learn gradually, and does it forget? The challenge's criteria 2 and 3, over chains of tasks.
+
+An agent learns gradually if it solves a task in fewer steps after the tasks that it builds on than without them. Each
+run of either kind begins with a fresh agent of the same saved state; seeds draw the instances.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
+from gumption.envs.gradual.curriculum import all_tasks, find_task
+from gumption.envs.gradual.session import Agent, Result, Session
+from gumption.envs.gradual.task import Task
+
+#: Makes a fresh agent in its saved state.
+MakeAgent = Callable[[int], Agent]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Tasks to learn first, and the one that builds on them."""
+
+    prerequisites: tuple[str, ...]
+    target: str
+
+    @property
+    def name(self) -> str:
+        """As "micro11 -> micro12"."""
+        first = self.prerequisites
+        return f"{first[0]}{' ... ' + first[-1] if len(first) > 1 else ''} -> {self.target}"
+
+
+_DIGITS = tuple(f"micro5.{number}" for number in range(1, 19))
+_COPYING = ("micro7.1", "micro7.2", "micro7.3")
+#: The dependencies that the document names.
+CHAINS = (
+    Chain(_DIGITS, "micro6"),
+    Chain(_DIGITS, "micro7.2"),
+    Chain(_DIGITS, "micro8"),
+    Chain(_COPYING, "micro9.2"),
+    Chain(("micro11",), "micro12"),
+    Chain(("micro6",), "micro15"),
+    Chain(("micro13.1", "micro13.2"), "mini1"),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One chain: steps on the target with and without the prerequisites, one of each a seed.
+
+    :ivar after, alone: None for a run that did not pass the target within its limit.
+    :ivar ratio: of the medians, alone / after. :ivar p: of the rank test that `after` takes fewer (Mann-Whitney).
+    """
+
+    chain: str
+    after: tuple[int | None, ...]
+    alone: tuple[int | None, ...]
+    ratio: float
+    p: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the median with the prerequisites is the lower one."""
+        return self.ratio > 1
+
+    def figures(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {**asdict(self), "passed": self.passed}
+
+
+@checked
+def gradual_learning(
+    make: MakeAgent, chains: Sequence[Chain] = CHAINS, *, seeds: Count = 5, max_steps: Count = 200_000,
+    success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Iterator[Compared]:  # fmt: skip
+    """Compare both arms on each chain.
+
+    :param max_steps: of the target; the prerequisites have as many each.
+    :param tasks: by name; None for those of the challenge.
+    :raises InputError: a task that there is not.
+    """
+    known = all_tasks() if tasks is None else tasks
+    for chain in chains:
+        target = find_task(chain.target, known)
+        before = [find_task(name, known) for name in chain.prerequisites]
+        after, alone = [], []
+        for seed in range(seeds):
+            tell(f"{chain.name}, seed {seed}")
+            learned = make(seed)
+            for task in before:
+                Session([task], learned, success_threshold=success_threshold, seed=seed, max_steps=max_steps).run()
+            after.append(_steps(target, learned, seed, success_threshold, max_steps))
+            alone.append(_steps(target, make(seed), seed, success_threshold, max_steps))
+        yield Compared(chain.name, tuple(after), tuple(alone), *_compare(after, alone, max_steps))
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """One task: steps at first and when it comes again after the others, one of each a seed; None as in `Compared`."""
+
+    task: str
+    first: tuple[int | None, ...]
+    again: tuple[int | None, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is solved again, in the median in no more steps than the slowest first time."""
+        if None in self.again:
+            return False
+        slowest = max((steps for steps in self.first if steps is not None), default=0)
+        return median(steps for steps in self.again if steps is not None) <= slowest
+
+    def figures(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {**asdict(self), "kept": self.kept}
+
+
+@checked
+def not_forgetting(
+    make: MakeAgent, names: Sequence[str], *, seeds: Count = 3, first_seed: Seed = 0, max_steps: Count = 200_000,
+    success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Remembered]:  # fmt: skip
+    """Learn some tasks in their order, then play each of them again.
+
+    :raises InputError: a task that there is not, or none at all.
+    """
+    known = all_tasks() if tasks is None else tasks
+    chosen = [find_task(name, known) for name in names]
+    if not chosen:
+        raise InputError("name the tasks that are learned and played again")
+    first: list[list[int | None]] = [[] for _ in chosen]
+    again: list[list[int | None]] = [[] for _ in chosen]
+    for seed in range(first_seed, first_seed + seeds):
+        agent = make(seed)
+        for what, found, draw in (("learning", first, seed), ("again", again, seed + 1_000_000)):
+            for place, task in enumerate(chosen):
+                tell(f"{what}: {task.name}, seed {seed}")
+                found[place].append(_steps(task, agent, draw, success_threshold, max_steps))
+    return [Remembered(task.name, tuple(first[place]), tuple(again[place])) for place, task in enumerate(chosen)]
+
+
+def ranking(results: Mapping[str, Result]) -> list[str]:
+    """Names of agents, the best first: those that solved the curriculum by their steps, then the others by the tasks
+    that they passed and their steps."""
+
+    def key(name: str) -> tuple[int, int, str]:
+        result = results[name]
+        return -sum(task.passed for task in result.tasks), result.steps, name
+
+    return sorted(results, key=key)
+
+
+def _steps(task: Task, agent: Agent, seed: int, threshold: int, max_steps: int) -> int | None:
+    result = Session([task], agent, success_threshold=threshold, seed=seed, max_steps=max_steps).run()
+    return result.steps if result.solved else None
+
+
+def _compare(after: Sequence[int | None], alone: Sequence[int | None], limit: int) -> tuple[float, float]:
+    """The ratio of the medians, and the p of the rank test; a run that did not pass counts as one at its limit."""
+    from scipy.stats import mannwhitneyu
+
+    with_, without = ([limit if steps is None else steps for steps in arm] for arm in (after, alone))
+    p = float(mannwhitneyu(with_, without, alternative="less").pvalue)
+    return median(without) / median(with_), p

@@ -1,0 +1,182 @@
+"""Gradual's Gymnasium environments: many streams in arrays, and a single one that is a batch of one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gumption.data import InputError
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
+
+from .action_facts import RELATIONS, StreamFacts
+from .batch import Batch
+from .engine import Life, TaskRecord
+from .render import History
+from .settings import GradualSettings, read_options
+
+BYTES = 256
+
+
+class GradualVectorEnv(NativeVectorEnv):
+    """Many streams at once. The game and its keyword arguments are those of `GradualEnv`, with a leading batch axis:
+    observations and actions are (B,) bytes.
+
+    :ivar curriculum: what is learned.
+    :ivar batch: the streams; `records(i)` tells of one.
+
+    Infos hold arrays: `success`, `listening` (B,) bool and `action_mask` (B, 256) int8. Names are in `describe(i)`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ) -> None:
+        """:raises InputError: bad settings; see `GradualSettings`."""
+        check_batch(num_envs, render_mode)
+        self.settings = GradualSettings(**settings)
+        self.curriculum = self.settings.curriculum()
+        super().__init__(num_envs, render_mode, autoreset_mode, spaces.Discrete(BYTES), spaces.Discrete(BYTES))
+        self.batch = Batch(num_envs)
+        self.steps = np.zeros(num_envs, dtype=np.int64)
+        self._reward = np.zeros(num_envs, dtype=np.float32)
+        self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
+        self._history = None if render_mode is None else History(num_envs)
+        self._facts = StreamFacts()
+
+    @property
+    def success(self) -> np.ndarray:
+        """(B,) bool: whose last task was passed by the latest step."""
+        return self._terminated
+
+    def records(self, i: int) -> list[TaskRecord]:
+        """What became of the tasks of stream i, in order."""
+        self.batch.settle()
+        stream = self.batch.streams[i]
+        return [] if stream is None else stream.life.records
+
+    def random_actions(self) -> np.ndarray:
+        """(B,) int64: bytes drawn uniformly."""
+        return self.np_random.integers(BYTES, size=self.num_envs)
+
+    # ---- what NativeVectorEnv asks for
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        if actions.min() < 0 or actions.max() >= BYTES:
+            wrong = int(actions[(actions < 0) | (actions >= BYTES)][0])
+            raise InputError(f"the action {wrong} is no byte: it has to be from 0 to {BYTES - 1}")
+        self.batch.step(actions.astype(np.uint8), idle)
+        active = np.ones(self.num_envs, dtype=bool) if idle is None else ~idle
+        self.steps += active
+        self._terminated = self.batch.over & active
+        self._reward = self.batch.reward.astype(np.float32)
+        if self.settings.upstream_quirks:
+            self._reward[self._terminated] = 0  # the program of 2017 ended before it was sent
+        limit = self.settings.max_steps
+        self._truncated = np.zeros_like(active) if limit is None else active & (self.steps >= limit) & ~self._terminated
+        if self._history is not None:
+            self._history.add(actions, self.batch.byte, self.batch.reward, active)
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._reward, self._terminated, self._truncated
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        self._begin(columns, [self._life(self.curriculum.tasks, rng) for _ in range(len(columns))])
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        tasks, hidden, questions = read_options(options, self.curriculum.tasks)
+        self._begin(columns, [self._life(tasks, rng, hidden, questions) for _ in range(len(columns))])
+
+    def observe(self) -> np.ndarray:
+        return self.batch.byte.astype(np.int64)
+
+    def info_arrays(self) -> Arrays:
+        return {
+            "success": self.success.copy(),
+            "listening": self.batch.listening(),
+            "action_mask": np.ones((self.num_envs, BYTES), dtype=np.int8),
+        }
+
+    def describe(self, i: int) -> dict[str, Any]:
+        stream = self.batch.streams[i]
+        assert stream is not None
+        life = stream.life
+        return {
+            "task": life.task.name,
+            "instance": life.record.instances,
+            "question": life.question,
+            "listening": bool(self.batch.listening()[i]),
+            "success": bool(self.success[i]),
+            "action_mask": np.ones(BYTES, dtype=np.int8),
+        }
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        return self._facts.vocabulary
+
+    @property
+    def relations(self) -> Sequence[str]:
+        return RELATIONS
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        questions = [stream.life.question for stream in self.batch.streams if stream is not None]
+        return self._facts(questions, self.batch.answers(), self.batch.byte)
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        assert self._history is not None
+        return self._history.draw(i, mode)
+
+    def _life(self, tasks: Sequence[Any], rng: np.random.Generator, *first: Any) -> Life:
+        return Life(tasks, self.curriculum.success_threshold, int(rng.integers(2**63)), *first)
+
+    def _begin(self, columns: np.ndarray, lives: Sequence[Life]) -> None:
+        self.batch.begin(columns.tolist(), lives)
+        self.steps[columns] = 0
+        self._reward[columns] = 0
+        self._terminated[columns] = self._truncated[columns] = False
+        if self._history is not None:
+            self._history.begin(columns, self.batch.byte)
+
+
+class GradualEnv(NativeEnv):
+    """Learn one task after the other in one stream of bytes (GoodAI, 2017: General AI Challenge, Gradual Learning).
+
+    Description: an episode is a curriculum in one stream. The environment sends a byte with each step, the agent says
+    one; silence is the space. Nothing marks where a task, an instance or a question begins. An instance of a micro-task
+    hides a rule and asks until ten answers in a row are right; so many solved instances in a row end the task.
+
+    Observation: the byte, Discrete(256). Actions: the byte that is said, Discrete(256).
+
+    Reward: 1 for a right answer and -1 for a wrong one, when it ends; -1 for each byte said out of turn, which also
+    begins the row of ten anew; in the mini-tasks 1 for a right answer, when its feedback has been sent. The reward of a
+    step is that of the byte just said.
+
+    Termination: the last task has been passed. The observation is then a space of no task. Truncation: after
+    `max_steps`.
+
+    Info: `task`, `instance` (how many of the task began), `question`, `listening` (what is said now is part of an
+    answer), `success`, `action_mask` (all bytes). They are for people: no agent should learn from them.
+
+    Reset options: `task` (its name: it and what follows it is played), and of its first instance `mapping` (key ->
+    answer), `context` (what else it hides, by name) and `questions` (texts, asked first).
+    """
+
+    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        """:raises InputError: bad settings; see `GradualSettings`."""
+        super().__init__(
+            GradualVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
+        )
+
+    def records(self) -> list[TaskRecord]:
+        """What became of the tasks so far, in order."""
+        return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def action_masks(self) -> np.ndarray:
+        """(256,) bool: every byte may be said."""
+        return np.ones(BYTES, dtype=bool)

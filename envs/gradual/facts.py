@@ -1,0 +1,88 @@
+"""What the world states as triples: its curriculum, and what its tasks without a hidden state ask and expect.
+
+Whose answers an agent should find out by itself can be kept from it: the part is named, and "train" has none of "test".
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from random import Random
+from typing import Literal
+
+from gumption.data.settings import InnerShare, Seed, checked
+
+from .curriculum import all_tasks
+from .logic_tasks import SEQUENCES
+from .mapping_tasks import LETTERS
+from .task import Task
+from .words import SYNONYMS
+
+HAS_ANSWER, FOLLOWED_BY = "hasAnswer", "followedBy"
+PREREQUISITE_OF, TEACHES, SYNONYM_OF, COMMAND_OF = "prerequisiteOf", "teaches", "synonymOf", "commandOf"
+Triple = tuple[str, str, str]
+
+_ANSWERED = ("micro7.1", "micro9.1", "micro11", "micro12", "micro14")  # finitely many questions, one answer each
+_COMMANDS = {
+    "micro6": ("random_map",), "micro7.1": ("say",), "micro9.1": ("spell",), "micro9.3": ("interleave", "by"),
+    "micro11": ("reverse", "concatenate", "interleave"), "micro12": ("union", "exclude"),
+    "micro13.1": ("and", "or", "not", "but", "anything"), "micro14": ("after", "comes", "what"),
+    "micro15": ("say next after",), "micro20": ("is as",), "mini0": ("description", "verify"),
+}  # fmt: skip
+
+
+@checked
+def facts(
+    *, split: Literal["train", "test", "all"], train_ratio: InnerShare = 0.8, split_seed: Seed = 0
+) -> Iterator[Triple]:
+    """The facts of the world, distinct and sorted.
+
+    (task prerequisiteOf task), (task teaches what), (word commandOf task), (word synonymOf command), (symbol followedBy
+    symbol) of letters and number words, and (question hasAnswer answer). The curriculum is in every part; of what
+    follows what and of the answers "train" has a share drawn by the seed, and "test" the rest.
+
+    :param split: "train", "test" or "all".
+    """
+    known, asked = sorted(_curriculum()), sorted({*_sequences(), *answered_facts()})
+    chosen = set(Random(split_seed).sample(asked, round(train_ratio * len(asked))))
+    if split == "test":
+        return iter([fact for fact in asked if fact not in chosen])
+    return iter(sorted({*known, *(asked if split == "all" else chosen)}))
+
+
+@cache
+def answered_facts() -> tuple[Triple, ...]:
+    """(question hasAnswer answer) of the tasks that hide nothing and ask finitely many questions."""
+    return tuple(
+        (question, HAS_ANSWER, task.solve(question, {}).answer)
+        for task in (all_tasks()[name] for name in _ANSWERED)
+        for question in _all_questions(task)
+    )
+
+
+def _all_questions(task: Task) -> list[str]:
+    """Those that so many draws find; each of at most 108 is missed once in 10^13 times."""
+    asked = task.questions({}, Random(0))
+    return sorted({next(asked) for _ in range(4_000)})
+
+
+def _curriculum() -> Iterator[Triple]:
+    for task in all_tasks().values():
+        yield task.name, TEACHES, task.about
+        for earlier in task.requires:
+            yield earlier, PREREQUISITE_OF, task.name
+    for name, words in _COMMANDS.items():
+        yield from ((word, COMMAND_OF, name) for word in words)
+    for word, others in SYNONYMS.items():
+        yield from ((other, SYNONYM_OF, word) for other in others if other != word)
+
+
+def _sequences() -> Iterator[Triple]:
+    for sequence in (LETTERS, *SEQUENCES):
+        for first, second in pairwise(sequence):
+            yield first, FOLLOWED_BY, second
+
+
+def symbol(byte: int) -> str:
+    """The label of a byte: its character, or its number where that is a control character or a space."""
+    character = chr(byte)
+    return character if character.isprintable() and not character.isspace() else f"byte {byte}"

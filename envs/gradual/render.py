@@ -1,0 +1,61 @@
+"""The last bytes of a stream as three rows, as the document draws them: input, output and reward."""
+
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+WIDTH = 64  # bytes that are shown
+_LINE = 18  # pixels
+
+
+class History:
+    """The latest bytes of B streams. An output stands below the input that it answers, its reward below it."""
+
+    def __init__(self, size: int) -> None:
+        self._sent, self._said = np.full((2, size, WIDTH), ord(" "), dtype=np.uint8)
+        self._reward = np.zeros((size, WIDTH), dtype=np.int8)
+
+    def begin(self, columns: np.ndarray, sent: np.ndarray) -> None:
+        """New streams, whose first bytes have been sent."""
+        self._sent[columns], self._said[columns], self._reward[columns] = ord(" "), ord(" "), 0
+        self._sent[columns, -1] = sent[columns]
+
+    def add(self, said: np.ndarray, sent: np.ndarray, reward: np.ndarray, active: np.ndarray) -> None:
+        """A step: what was said to the byte shown last, its reward, and the next byte; (B,) each."""
+        self._said[active, -1], self._reward[active, -1] = said[active], reward[active]
+        for rows, new in ((self._sent, sent), (self._said, ord(" ")), (self._reward, 0)):
+            rows[active] = np.roll(rows[active], -1, axis=1)
+            rows[active, -1] = new[active] if isinstance(new, np.ndarray) else new
+
+    def draw(self, i: int, mode: str) -> Any:
+        """The rows of stream i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        text = rows_of_text(bytes(self._sent[i]), bytes(self._said[i]), self._reward[i].tolist())
+        return text if mode == "ansi" else _picture(text)
+
+
+def rows_of_text(sent: bytes, said: bytes, rewards: list[int]) -> str:
+    """Three lines; control characters are shown as dots."""
+    signs = "".join(" +-"[reward] for reward in rewards)
+    return f"Input : {_shown(sent)}\nOutput: {_shown(said)}\nReward: {signs}"
+
+
+def _shown(text: bytes) -> str:
+    return "".join(character if character.isprintable() else "·" for character in text.decode("latin-1"))
+
+
+def _picture(text: str) -> np.ndarray:
+    font = ImageFont.load_default(size=_LINE - 4)
+    width = int(max(font.getlength("M"), font.getlength("W"), 1) * 0.75)
+    lines = text.split("\n")
+    picture = Image.new("RGB", (width * (WIDTH + 9), _LINE * len(lines) + 8), "white")
+    canvas = ImageDraw.Draw(picture)
+    for row, line in enumerate(lines):
+        for place, character in enumerate(line):  # one column a byte, whatever the font
+            canvas.text(
+                (4 + place * width, 4 + row * _LINE), character, font=font, fill=_COLOURS.get(character, "black")
+            )
+    return np.asarray(picture)
+
+
+_COLOURS = {"+": "green"}
