@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .texts import context
+from .texts import SILENCE, context
 
 _SNAPSHOTS = 40  # earlier instances that are remembered in a context
 
@@ -55,7 +55,8 @@ class Memory:
         if reward > 0:
             fact.answer, fact.right = said, fact.right + 1
             return
-        if fact.answer == said and (fact.right or shown != said) and said:
+        meant = said.rstrip(SILENCE)  # silence may follow an answer, and the verdict may cut it short
+        if meant and fact.answer.startswith(meant) and shown != fact.answer:
             self._change(where)
             facts = self.facts[where]
             fact = facts.setdefault(question, Fact())

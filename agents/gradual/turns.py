@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .ends import ENOUGH, EndRule, fitting
 from .splits import Splitter
-from .texts import SILENCE
+from .texts import SILENCE, is_sign
 
 PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
 _FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
@@ -175,7 +175,7 @@ class Turns:
             self.stopped = False
         elif self._waited:
             self.stop, self.stopped = last, True
-        if reward > 0 and not last.isalnum() and last != SILENCE:
+        if reward > 0 and len(said) > 1 and is_sign(last):
             self.enders[last] += 1
             self.stop = self.stop or last
         self._judged = None if self.question is None else (self.question, said, reward, length, reward == 0)
