@@ -3,6 +3,7 @@
 from .feedback import Reader
 from .guesses import Guesser
 from .induction import Inducer
+from .judgements import Judgements
 from .memory import Memory
 from .skills import Skills
 from .texts import SILENCE
@@ -20,6 +21,7 @@ class GradualLearner:
         self.guesser = Guesser()
         self.memory = Memory()
         self.skills = Skills(self.memory.lasting)
+        self.judgements = Judgements()
         self.inducer = Inducer(self.skills)
         self._plan = ""
 
@@ -49,7 +51,7 @@ class GradualLearner:
             return self.guesser.answer(question)
         question = question.strip(SILENCE)
         fact = self.memory.known(question)
-        answer = fact.answer if fact else self.skills.best(question)
+        answer = fact.answer if fact else self.judgements.answer(question) or self.skills.best(question)
         answer = answer or self.memory.recalled(question) or self.skills.renamed(question, _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
@@ -69,5 +71,8 @@ class GradualLearner:
         self.skills.stop = self.turns.stop if self.turns.stopped else ""
         if self.memory.changes(question):
             self.inducer.examples.drop([question])
-        else:
+            return
+        if right := episode.said if episode.reward > 0 else shown:
+            self.judgements.learn(question, right)
+        if self.judgements.answer(question) is None:
             self.inducer.learn(question, episode.said, episode.reward, shown)

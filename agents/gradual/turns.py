@@ -143,12 +143,12 @@ class Turns:
         text = self._text.rstrip(SILENCE) or self._text[:1]
         self._length = len(self._text) - len(text) + 1
         self._keep(text)
-        judged, self._judged = self._judged, None
-        self.question, done = None, []
+        judged, self.question, done = self._judged, None, []
         if self.rule is None:
+            self._judged = None
             return done
-        place = self.splitter.place(text, self.rule, self._boundary, not self._verdicts)
-        feedback, self.question = text[:place], text[place:]
+        place = self.splitter.place(text, self.rule, self._boundary, not self._verdicts, self._late)
+        feedback, self.question, self._judged = text[:place], text[place:], None
         if judged is not None:
             question, said, reward, length, late = judged
             reward = (self._credit or -1) if late else reward
