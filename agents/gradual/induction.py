@@ -1,5 +1,7 @@
 """Makes skills from examples: groups examples that share words, and finds a program that fits a group."""
 
+from itertools import chain
+
 from .examples import Example, Examples
 from .frames import frame
 from .operations import Program
@@ -9,7 +11,7 @@ from .texts import is_word, shape
 
 _SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is searched for
 _SHOWN = 5  # examples that a search works on
-_BUDGET = 3_000  # programs for each example up to that number
+_BUDGET = 6_000  # programs for each example up to that number
 _PARTLY = 5  # examples, from which on a program need not give what was shown
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
 
@@ -120,9 +122,11 @@ class Inducer:
     def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> Program | None:
         chosen = members[-_SHOWN:]
         setting = Setting(self.skills.solve, domain)
-        search = Search([frame(member.question, guard) for member in chosen], setting, self.skills.used())
+        frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
-        for program, values in search.programs(_BUDGET * len(chosen)):
+        budget = _BUDGET * len(chosen)
+        rewriting, making = (Search(frames, setting, used, rewriting) for rewriting in (True, False))
+        for program, values in chain(rewriting.programs(budget), making.programs(budget)):
             verdicts = [
                 member.verdict(self.skills.finished(value)) for member, value in zip(chosen, values, strict=True)
             ]

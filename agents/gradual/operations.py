@@ -10,14 +10,15 @@ from .texts import SILENCE
 #: What a program computes: a text or several, or None where it has no value.
 Value: TypeAlias = str | tuple[str, ...] | None
 
-TEXT, PIECE, SIGN, LIST = "text", "piece", "sign", "list"
+TEXT, PIECE, STRING, SIGN, LIST = "text", "piece", "string", "sign", "list"
 
 
 @dataclass(frozen=True)
 class Operation:
     """A function of texts.
 
-    :ivar takes: the kinds of its arguments; a piece may stand for a text. :ivar gives: the kind of its value.
+    :ivar takes: the kinds of its arguments; a string may be a text (much of a question) or a piece of one.
+    :ivar gives: the kind of its value.
     """
 
     apply: Callable[..., Value]
@@ -66,8 +67,8 @@ OPERATIONS: dict[str, Operation] = {
     "replaced": Operation(_replaced, (TEXT, PIECE, PIECE), TEXT),
     "collapsed": Operation(lambda text: re.sub(" +", " ", text), (TEXT,), TEXT),
     "stripped": Operation(lambda text: text.strip(SILENCE), (TEXT,), TEXT),
-    "reversed": Operation(lambda text: text[::-1], (TEXT,), PIECE),
-    "first": Operation(lambda text: text[0] if text else None, (TEXT,), PIECE),
+    "reversed": Operation(lambda text: text[::-1], (STRING,), PIECE),
+    "first": Operation(lambda text: text[0] if text else None, (STRING,), PIECE),
     "last": Operation(lambda text: text[-1] if text else None, (PIECE,), PIECE),
     "rest": Operation(lambda text: text[1:] if text else None, (PIECE,), PIECE),
     "joined": Operation(lambda one, other: one + other, (PIECE, PIECE), PIECE),
@@ -76,7 +77,7 @@ OPERATIONS: dict[str, Operation] = {
     "intersection": Operation(_intersection, (PIECE, PIECE), PIECE),
     "interleaved": Operation(_interleaved, (PIECE, PIECE), PIECE),
     "length": Operation(lambda text: str(len(text)), (PIECE,), PIECE),
-    "chars": Operation(tuple, (TEXT,), LIST),
+    "chars": Operation(tuple, (STRING,), LIST),
     "backwards": Operation(lambda items: items[::-1], (LIST,), LIST),
     "ordered": Operation(lambda items: tuple(sorted(items)), (LIST,), LIST),
     "distinct": Operation(lambda items: tuple(dict.fromkeys(items)), (LIST,), LIST),

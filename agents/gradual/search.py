@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import log2
 
 from .frames import LEAVES, Frame
-from .operations import OPERATIONS, PIECE, TEXT, Operation, Program, Value
+from .operations import OPERATIONS, PIECE, STRING, TEXT, Operation, Program, Value
 
 _LONGEST = 200
+SOLVED = "solved"
 _DEEPEST = 14  # the highest cost
 #: What answers a question as far as it is known.
 Solver = Callable[[str], "str | None"]
@@ -37,7 +37,7 @@ def run(program: Program, frame: Frame, setting: Setting) -> Value:
 def _apply(name: str, values: Sequence[Value], frame: Frame, setting: Setting) -> Value:
     if None in values:
         return None
-    if name == "solved":  # a question says nothing about itself
+    if name == SOLVED:  # a question says nothing about itself
         return None if values[0] == frame.question else setting.solve(values[0])  # pyright: ignore[reportArgumentType]
     return OPERATIONS[name].apply(*values)
 
@@ -48,13 +48,18 @@ class Search:
     :ivar found: programs by the examples that they fit, with their values, in order of cost.
     """
 
-    def __init__(self, frames: Sequence[Frame], setting: Setting, used: Counter[str]) -> None:
-        """:param used: how often operations and leaves were of use, which makes them cheaper."""
+    def __init__(self, frames: Sequence[Frame], setting: Setting, used: Counter[str], rewriting: bool = False) -> None:
+        """
+        :param used: how often operations and leaves were of use, which makes them cheaper.
+        :param rewriting: look only for ways to make a question of another one, and answer that.
+        """
         self._frames, self._setting = frames, setting
         self._operations: dict[str, Operation] = {
-            **OPERATIONS, "solved": Operation(lambda text: None, (TEXT,), PIECE),
-        }  # fmt: skip
-        self._cost = {name: max(1, 3 - int(log2(1 + used[name]))) for name in self._operations}
+            name: operation for name, operation in OPERATIONS.items() if not rewriting or operation.gives == TEXT
+        }
+        if rewriting:
+            self._operations[SOLVED] = Operation(lambda text: None, (TEXT,), PIECE)
+        self._cost = {name: 1 if used[name] else 2 for name in self._operations}
         self._leaf_cost = {leaf: 3 if leaf[0] == "domain" else 1 for leaf in LEAVES}
         self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
         self._seen: set[tuple[str, tuple[Value, ...]]] = set()
@@ -64,11 +69,11 @@ class Search:
 
         :param budget: so many programs are tried.
         """
-        tried = 0
+        self.tried = tried = 0
         for cost in range(1, _DEEPEST + 1):
             self._by_cost[cost] = {}
             for program, values, kind in self._of_cost(cost):
-                tried += 1
+                tried += 1; self.tried = tried
                 if tried > budget:
                     return
                 if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
@@ -97,9 +102,8 @@ class Search:
 
     def _pool(self, cost: int, kind: str) -> Iterable[tuple[Program, tuple[Value, ...]]]:
         pool = self._by_cost.get(cost, {})
-        yield from pool.get(kind, ())
-        if kind == TEXT:
-            yield from pool.get(PIECE, ())
+        for each in (TEXT, PIECE) if kind == STRING else (kind,):
+            yield from pool.get(each, ())
 
 
 def _shares(total: int, number: int) -> Iterator[tuple[int, ...]]:

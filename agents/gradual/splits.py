@@ -33,18 +33,18 @@ class Splitter:
         common = [place for place in signs if all(text[place] == texts[0][place] for text in texts)]
         self.offsets[rule.length] = common[-1] + 1 if common else min(length, rule.length - 1)
 
-    def place(self, text: str, rule: EndRule, boundary: int, first: bool, late: bool) -> int:
+    def place(self, text: str, rule: EndRule | None, boundary: int, first: bool, late: bool) -> int:
         """Where the question begins.
 
         :param boundary: where a late reward came, 0 where none did. :param first: nothing was judged before.
         :param late: rewards come late.
         """
-        if first:
+        if first or rule is None:
             place = 0
         elif boundary:
             place = boundary
         elif rule.length:
-            place = self.offsets.get(rule.length, 0)
+            place = min(self.offsets.get(rule.length, 0), len(text) - 1)
         else:
             places = [0, *(place for place in range(1, len(text)) if not text[place - 1].isalnum())]
             place = max(places, key=lambda place: self._score(text, place, rule, late))

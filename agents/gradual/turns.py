@@ -12,6 +12,7 @@ from .splits import Splitter
 from .texts import SILENCE, is_sign
 
 PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
+_MISFITS = 2  # texts in a row that a rule may get wrong before another one is looked for
 _FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
 
 
@@ -59,7 +60,7 @@ class Turns:
         self._credit = 0
         self._failures, self._probe_at = 0, _FIRST_PROBE
         self._tried: list[str] = []
-        self._verdicts = 0
+        self._verdicts = self._misfits = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
         """Take in a step; the episodes that are complete now."""
@@ -144,7 +145,7 @@ class Turns:
         self._length = len(self._text) - len(text) + 1
         self._keep(text)
         judged, self.question, done = self._judged, None, []
-        if self.rule is None:
+        if self.rule is None and self._verdicts:
             self._judged = None
             return done
         place = self.splitter.place(text, self.rule, self._boundary, not self._verdicts, self._late)
@@ -152,21 +153,27 @@ class Turns:
         if judged is not None:
             question, said, reward, length, late = judged
             reward = (self._credit or -1) if late else reward
+            if late and not feedback:  # another stream has begun: nothing was said of the answer
+                return done
             done.append(Episode(question, said, reward, self.splitter.body(feedback, self.stop), length, late))
         return done
 
     def _keep(self, text: str) -> None:
         """Learn from a text whose end is certain."""
         self._texts = [*self._texts, text][-ENOUGH:]
-        if self.rule is not None and not self._probing and self.rule.fits(text):
-            self.rules[self.rule] += 1
-            return
-        self.rule = fitting(self._texts, [rule for rule, _ in self.rules.most_common()])
-        if self.rule is not None:
-            self.splitter.learn(self._texts, self.rule, self._length)
+        if self.rule is not None and not self._probing:
+            self._misfits = 0 if self.rule.fits(text) else self._misfits + 1
+            if not self._misfits:
+                self.rules[self.rule] += 1
+            if self._misfits < _MISFITS:
+                return
+        rule = fitting(self._texts, [rule for rule, _ in self.rules.most_common()])
+        if rule is not None:
+            self.rule, self._misfits = rule, 0
+            self.splitter.learn(self._texts, rule, self._length)
         elif not self._probing:
             self._texts = [text]
-        self._probing = self.rule is None
+        self._probing = rule is None
 
     def _verdict(self, said: str, reward: int, length: int) -> None:
         last = said[-1]
