@@ -13,6 +13,8 @@ _SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is
 _SHOWN = 5  # examples that a search works on
 _BUDGET = 6_000  # programs for each example up to that number
 _PARTLY = 5  # examples, from which on a program need not give what was shown
+_WORDLESS = 4  # examples at least, where the questions have no word in common
+_RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
 
 
@@ -45,19 +47,21 @@ class Inducer:
             if not skill.matches(question):
                 continue
             if skill.program == RECALL:
-                skill.relation[skill.key(question)] = next(iter(sorted(example.right or example.shown)))
+                skill.relation[skill.key(question)] = min(example.right or example.shown)
             answer = skills.output(skill, question)
             if answer is not None:
                 skill.note(question, example.verdict(answer))
 
-    def _explained(self, example: Example) -> bool:
-        return example.verdict(self.skills.best(example.question, _computed)) > 0
+    def _explained(self, example: Example, least: float = 0) -> bool:
+        """Whether a skill gives the answer, one that is right at this rate at least."""
+        rate, answer = self.skills.best(example.question, _computed)
+        return rate >= least and example.verdict(answer) > 0
 
     def _renamed(self, example: Example) -> bool:
         """Learn which words stand for others; whether that explains the answer."""
         skills, explained = self.skills, False
         for meaning in skills.aliases.meanings(example.question, skills.skills):
-            verdict = example.verdict(skills.best(meaning.question))
+            verdict = example.verdict(skills.best(meaning.question)[1])
             if verdict:
                 skills.aliases.judge(meaning, verdict > 0)
             explained |= verdict > 0
@@ -88,14 +92,19 @@ class Inducer:
 
     def _groups(self, example: Example) -> list[tuple[frozenset[str], list[Example]]]:
         """Groups of unexplained examples like this one, with what all questions of a group have in common."""
-        alike = [other for other in self.examples.alike(example.question) if not self._explained(other)]
+        every = self.examples.alike(example.question)
+        alike = [other for other in every if not self._explained(other, _RELIABLE)]
         groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
         for word in [None, *dict.fromkeys(filter(is_word, example.tokens))]:
             members = [other for other in alike if word is None or word in other.tokens]
-            if len(members) > 1:
-                guard = frozenset.intersection(*(frozenset(member.tokens) for member in members))
-                groups.setdefault(tuple(member.question for member in members), (guard, members))
-        return sorted(groups.values(), key=lambda group: -len(group[1]))
+            groups.setdefault(tuple(member.question for member in members), (_common(members), members))
+        ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
+        for skill in self.skills.skills:  # perhaps it is a special case of something that explains the example, too
+            if skill.program != RECALL and shape(example.question) in skill.record:
+                members = [other for other in every if other is not example and skill.matches(other.question)]
+                members = [*members[-_SHOWN + 1 :], example]
+                ordered.append((_common(members), members))
+        return [group for group in ordered if _worthwhile(*group)]
 
     def _induce(self, example: Example) -> None:
         groups = self._groups(example)
@@ -125,8 +134,9 @@ class Inducer:
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
         budget = _BUDGET * len(chosen)
-        rewriting, making = (Search(frames, setting, used, rewriting) for rewriting in (True, False))
-        for program, values in chain(rewriting.programs(budget), making.programs(budget)):
+        passes = (False, budget // 8), (True, budget), (False, budget)
+        found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
+        for program, values in chain.from_iterable(found):
             verdicts = [
                 member.verdict(self.skills.finished(value)) for member, value in zip(chosen, values, strict=True)
             ]
@@ -165,8 +175,20 @@ class Inducer:
         self.skills.add(skill)
         for member in members:
             if program == RECALL:
-                skill.relation[skill.key(member.question)] = next(iter(sorted(member.right or member.shown)))
+                skill.relation[skill.key(member.question)] = min(member.right or member.shown)
             skill.note(member.question, member.verdict(self.skills.output(skill, member.question)))
+
+
+def _common(members: list[Example]) -> frozenset[str]:
+    """The tokens that all questions have."""
+    return frozenset.intersection(*(frozenset(member.tokens) for member in members))
+
+
+def _worthwhile(guard: frozenset[str], members: list[Example]) -> bool:
+    """Whether a program for a group would tell anything: there are different answers, and either a word in common or
+    many examples."""
+    answers = {min(member.right or member.shown) for member in members}
+    return len(answers) > 1 and (len(members) >= _WORDLESS or any(map(is_word, guard)))
 
 
 def _computed(skill: Skill) -> bool:

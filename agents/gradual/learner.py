@@ -51,8 +51,8 @@ class GradualLearner:
             return self.guesser.answer(question)
         question = question.strip(SILENCE)
         fact = self.memory.known(question)
-        answer = fact.answer if fact else self.judgements.answer(question) or self.skills.best(question)
-        answer = answer or self.memory.recalled(question) or self.skills.renamed(question, _LEAST_TRUST)
+        answer = fact.answer if fact else self.judgements.answer(question) or self.memory.recalled(question)
+        answer = answer or self.skills.answer(question, _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
     def _learn(self, episode: Episode) -> None:

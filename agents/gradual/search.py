@@ -53,7 +53,7 @@ class Search:
         :param used: how often operations and leaves were of use, which makes them cheaper.
         :param rewriting: look only for ways to make a question of another one, and answer that.
         """
-        self._frames, self._setting = frames, setting
+        self._frames, self._setting, self._rewriting = frames, setting, rewriting
         self._operations: dict[str, Operation] = {
             name: operation for name, operation in OPERATIONS.items() if not rewriting or operation.gives == TEXT
         }
@@ -69,18 +69,18 @@ class Search:
 
         :param budget: so many programs are tried.
         """
-        self.tried = tried = 0
+        tried = 0
         for cost in range(1, _DEEPEST + 1):
             self._by_cost[cost] = {}
             for program, values, kind in self._of_cost(cost):
-                tried += 1; self.tried = tried
+                tried += 1
                 if tried > budget:
                     return
                 if None in values or (kind, values) in self._seen or any(len(value) > _LONGEST for value in values):  # pyright: ignore
                     continue
                 self._seen.add((kind, values))
                 self._by_cost[cost].setdefault(kind, []).append((program, values))
-                if kind in (TEXT, PIECE):
+                if program[0] == SOLVED if self._rewriting else kind in (TEXT, PIECE):
                     yield program, values  # pyright: ignore[reportReturnType]
 
     def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:

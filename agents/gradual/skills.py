@@ -12,7 +12,7 @@ from .texts import is_word, shape, tokens
 
 _SKELETONS = 8
 _DEEPEST = 3  # questions within questions
-_TRUSTED = 0.5
+_TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
 RECALL: Program = ("recalled",)
 
@@ -106,17 +106,29 @@ class Skills:
         found.sort(key=lambda entry: (-(entry[0] >= _TRUSTED), -len(entry[1].words), -entry[0]))
         return found
 
-    def best(self, question: str, which: Callable[[Skill], bool] = bool) -> str | None:
-        """The answer of the most trusted skill."""
+    def best(self, question: str, which: Callable[[Skill], bool] = bool) -> tuple[float, str | None]:
+        """The answer of the most trusted skill, and how often that is right."""
         ranked = self.ranked(question, which)
-        return ranked[0][2] if ranked and ranked[0][0] >= _TRUSTED else None
+        return (ranked[0][0], ranked[0][2]) if ranked and ranked[0][0] >= _TRUSTED else (0, None)
 
-    def renamed(self, question: str, least: float) -> str | None:
-        """The answer to the question that it is under other words."""
+    def renamed(self, question: str, least: float) -> tuple[float, str | None]:
+        """The answer to the question that it is under other words, and how far that is to be trusted."""
+        best: tuple[float, str | None] = 0, None
         for meaning in self.aliases.meanings(question, self.skills, least):
-            if (answer := self.best(meaning.question)) is not None:
-                return answer
-        return None
+            if meaning.trust > best[0]:
+                rate, answer = self.best(meaning.question)
+                best = max(best, (meaning.trust * rate, answer), key=lambda entry: entry[0])
+        return best
+
+    def answer(self, question: str, least: float) -> str | None:
+        """The most trusted answer.
+
+        :param least: the least trust in a word that stands for another.
+        """
+        rate, answer = self.best(question)
+        if rate > _SURE:
+            return answer
+        return max((rate, answer), self.renamed(question, least), key=lambda entry: entry[0])[1]
 
     def solve(self, question: str) -> str | None:
         """The answer to a question that a program has made."""
@@ -124,7 +136,7 @@ class Skills:
             return None
         self._depth += 1
         try:
-            return self._recall(question) or self.best(question) or self.renamed(question, 0.6)
+            return self._recall(question) or self.answer(question, 0.6)
         finally:
             self._depth -= 1
 
