@@ -171,6 +171,12 @@ class Judgements:
         """Take in a right answer."""
         self.judges.setdefault(_first(question), Judge()).learn(question, answer)
 
+    def remember(self, question: str, answer: str) -> None:
+        """Take in an answer from which the judge of such questions has learned before."""
+        judge = self.judges.get(_first(question))
+        if judge is not None and answer in (judge.better, judge.other):
+            judge.answers[question] = answer
+
 
 def _first(question: str) -> str:
     return next(filter(is_word, tokens(question)), "")

@@ -1,5 +1,10 @@
 """The gradual learner: rewards and bytes in, bytes out."""
 
+from typing import Self
+
+from gumption.kg import KnowledgeGraph
+
+from . import knowledge
 from .feedback import Reader
 from .guesses import Guesser
 from .induction import Inducer
@@ -13,7 +18,10 @@ _LEAST_TRUST = 0.2  # in a word that may stand for another
 
 
 class GradualLearner:
-    """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says."""
+    """An agent for a stream of bytes: `learner(reward, byte)` is the byte that it says.
+
+    `update` writes what it has learned into a knowledge graph; `from_graph` makes a learner that goes on from there.
+    """
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -24,6 +32,20 @@ class GradualLearner:
         self.judgements = Judgements()
         self.inducer = Inducer(self.skills)
         self._plan = ""
+
+    @classmethod
+    def from_graph(cls, graph: KnowledgeGraph) -> Self:
+        """A learner that knows what a graph says.
+
+        :raises InputError: the graph holds nothing that a learner wrote.
+        """
+        learner = cls()
+        knowledge.read(learner, graph)
+        return learner
+
+    def update(self, graph: KnowledgeGraph) -> None:
+        """Write what it has learned into a graph, in place of what it wrote there before."""
+        knowledge.write(self, graph)
 
     def __call__(self, reward: int, byte: int) -> int:
         """Hear a reward and a byte, and say one."""

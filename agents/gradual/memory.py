@@ -21,6 +21,14 @@ class Fact:
     wrong: set[str] = field(default_factory=set)
 
 
+@dataclass
+class Mapping:
+    """The answers of an earlier instance, and how many instances had them."""
+
+    answers: dict[str, str]
+    times: int = 1
+
+
 class Memory:
     """Facts by context.
 
@@ -31,7 +39,7 @@ class Memory:
     def __init__(self) -> None:
         self.facts: dict[str, dict[str, Fact]] = {}
         self.changing: dict[str, int] = {}
-        self.earlier: dict[str, list[dict[str, str]]] = {}
+        self.earlier: dict[str, list[Mapping]] = {}
 
     def known(self, question: str) -> Fact | None:
         """What is known of a question, where an answer is."""
@@ -71,7 +79,8 @@ class Memory:
         where = context(question)
         now = {asked: fact for asked, fact in self.facts.get(where, {}).items() if fact.answer or fact.wrong}
         best, most = "", -1
-        for earlier in reversed(self.earlier.get(where, [])):
+        for mapping in reversed(self.earlier.get(where, [])):
+            earlier = mapping.answers
             if question not in earlier or earlier[question] in now.get(question, Fact()).wrong:
                 continue
             agree = sum(earlier.get(asked) == fact.answer for asked, fact in now.items() if fact.answer)
@@ -83,17 +92,20 @@ class Memory:
                 best, most = earlier[question], agree
         return best
 
+    def remember(self, where: str, answers: dict[str, str]) -> None:
+        """Take in the mapping of an instance, together with an earlier one that it goes on with."""
+        earlier = self.earlier.setdefault(where, [])
+        for mapping in earlier:
+            shared = mapping.answers.keys() & answers.keys()
+            if len(shared) > 1 and all(mapping.answers[asked] == answers[asked] for asked in shared):
+                mapping.answers.update(answers)
+                mapping.times += 1
+                return
+        earlier.append(Mapping(answers))
+        del earlier[:-_SNAPSHOTS]
+
     def _change(self, where: str) -> None:
         """Another instance has begun: what was learned in this one is kept aside."""
         self.changing[where] = self.changing.get(where, 0) + 1
-        mapping = {asked: fact.answer for asked, fact in self.facts[where].items() if fact.answer}
-        earlier = self.earlier.setdefault(where, [])
-        for other in earlier:
-            shared = other.keys() & mapping.keys()
-            if len(shared) > 1 and all(other[asked] == mapping[asked] for asked in shared):
-                other.update(mapping)
-                break
-        else:
-            earlier.append(mapping)
-            del earlier[:-_SNAPSHOTS]
+        self.remember(where, {asked: fact.answer for asked, fact in self.facts[where].items() if fact.answer})
         self.facts[where] = {}

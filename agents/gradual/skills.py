@@ -23,7 +23,7 @@ class Skill:
 
     :ivar guard: literal tokens; its words have to be in a question. :ivar record: shape -> [right, wrong].
     :ivar domain: characters that the content has had. :ivar relation: content -> answer, where the program is a look-up.
-    :ivar skeletons: questions that it answered, without their content.
+    :ivar skeletons: questions that it answered, without their content. :ivar name: "skill 7".
     """
 
     guard: frozenset[str]
@@ -32,6 +32,7 @@ class Skill:
     record: dict[str, list[float]] = field(default_factory=dict)
     relation: dict[str, str] = field(default_factory=dict)
     skeletons: dict[Skeleton, None] = field(default_factory=dict)
+    name: str = ""
 
     @property
     def words(self) -> frozenset[str]:
@@ -150,6 +151,8 @@ class Skills:
 
     def add(self, skill: Skill) -> None:
         """Keep a new skill; one that it covers goes."""
+        numbers = [int(other.name.split()[1]) for other in self.skills]
+        skill.name = f"skill {max(numbers, default=0) + 1}"
         self.skills = [
             other
             for other in self.skills

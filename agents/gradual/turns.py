@@ -81,6 +81,10 @@ class Turns:
             self.open = True
         return done
 
+    def follow(self, rule: EndRule) -> None:
+        """Go by a rule that is known from the beginning."""
+        self.rule, self._probing = rule, False
+
     @property
     def silent(self) -> bool:
         """Whether the environment says nothing but questions of one byte, and judges every byte."""
