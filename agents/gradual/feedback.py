@@ -28,6 +28,8 @@ class Reader:
         if length:
             return feedback[-length:]
         answer = feedback[len(self._head(feedback)) :]
+        if answer == stop:
+            return ""
         return answer if not stop or answer.endswith(stop) else answer + stop
 
     def confirm(self, said: str, feedback: str) -> None:

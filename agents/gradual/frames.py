@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .operations import LIST, PIECE, SIGN, TEXT, Program, Value
-from .texts import SILENCE, Tokens, is_word, tokens
+from .texts import SILENCE, Tokens, tokens, words
 
 _RUNS, _WORDS = 4, 5
 
@@ -71,4 +71,4 @@ def frame(question: str, guard: frozenset[str]) -> Frame:
             runs.append(run)
             run = ""
     content = tuple(token for token in parts if token not in guard and token != SILENCE)
-    return Frame(question, tuple(filter(is_word, parts)), content, (*runs, run) if run else tuple(runs))
+    return Frame(question, words(question), content, (*runs, run) if run else tuple(runs))

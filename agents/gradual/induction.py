@@ -13,6 +13,7 @@ _SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is
 _SHOWN = 5  # examples that a search works on
 _BUDGET = 6_000  # programs for each example up to that number
 _PARTLY = 5  # examples, from which on a program need not give what was shown
+_MISUNDERSTOOD = 0.1  # share of the examples at most
 _WORDLESS = 4  # examples at least, where the questions have no word in common
 _RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
@@ -83,10 +84,13 @@ class Inducer:
         return False
 
     def _fits(self, program: Program, guard: frozenset[str], domain: str, examples: list[Example]) -> bool:
-        setting = Setting(self.skills.solve, domain)
+        """Whether a program gives all answers, but for a few that may have been misunderstood."""
+        setting, misses = Setting(self.skills.solve, domain), 0
         for example in examples:
             value = run(program, frame(example.question, guard), setting)
-            if not isinstance(value, str) or example.verdict(self.skills.finished(value)) <= 0:
+            verdict = example.verdict(self.skills.finished(value)) if isinstance(value, str) else 0
+            misses += verdict <= 0
+            if verdict == -1 or misses > _MISUNDERSTOOD * len(examples):
                 return False
         return True
 

@@ -5,6 +5,7 @@ features say whether the subject contains or is covered by a list, perhaps only 
 better answer is judged by the fewest features that hold wherever it was right and exclude where it was not.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
@@ -14,6 +15,7 @@ import numpy as np
 from .texts import Tokens, is_word, kind, tokens
 
 _FEW = 2  # different answers
+_COVERED = 0.9  # share of the answers that are among these; the others were misunderstood
 _ENOUGH = 4  # examples
 _KEPT = 400
 _COMMON = 0.05  # share of the questions that a literal word is in, at least
@@ -109,10 +111,13 @@ class Judge:
             self._choose()
 
     def _choose(self) -> None:
-        labels = sorted(set(self.answers.values()))
+        counts = Counter(self.answers.values()).most_common()
+        common = dict(counts[:_FEW])
         self.better = ""
-        if len(labels) > _FEW or len(self.answers) < _ENOUGH:
+        if sum(common.values()) < _COVERED * len(self.answers) or len(self.answers) < _ENOUGH:
             return
+        self.answers = {question: answer for question, answer in self.answers.items() if answer in common}
+        labels = sorted(common)
         self.chosen, self.better, self.other = [], labels[-1], labels[0]
         if len(labels) == 1:
             return

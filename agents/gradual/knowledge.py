@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 GRAPH = "gradual/learned"
 _EARLIER = "gradual/earlier"
 _LEARNER = "learner"
-_NUMBERS = ("uses", "successes")
 
 Triple = tuple[str, str, str]
 
@@ -89,7 +88,7 @@ def _written(program: Any) -> str:
 
 def _readable(feature: Any) -> str:
     condition, which, relation = feature
-    text = relation if which is None else f"{relation} {'' if which[1] else 'not '}behind {which[0]}"
+    text = relation if which is None else f"{relation} {'under' if which[1] else 'outside'} {which[0]}"
     return text if condition is None else f"{text}, {'with' if condition[1] else 'without'} {condition[0]}"
 
 
@@ -155,6 +154,7 @@ def _restore(learner: "GradualLearner", state: dict[str, Any]) -> None:
     turns.rules = Counter({EndRule(**rule): number for rule, number in state["rules"]})
     turns.enders = Counter(state["enders"])
     turns.stop, turns.stopped = state["stop"], state["stopped"]
+    skills.stop = turns.stop if turns.stopped else ""
     if state["rule"] is not None:
         turns.follow(EndRule(**state["rule"]))
     splitter.starts, splitter.shapes = state["starts"], state["shapes"]

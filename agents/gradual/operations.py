@@ -26,11 +26,11 @@ class Operation:
     gives: str
 
 
-def _after(text: str, sign: str) -> Value:
+def _tail(text: str, sign: str) -> Value:
     return text.partition(sign)[2] if sign and sign in text else None
 
 
-def _before(text: str, sign: str) -> Value:
+def _head(text: str, sign: str) -> Value:
     return text.rpartition(sign)[0] if sign and sign in text else None
 
 
@@ -44,7 +44,7 @@ def _replaced(text: str, old: str, new: str) -> Value:
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
 
 
-def _union(one: str, other: str) -> Value:
+def _merged(one: str, other: str) -> Value:
     return one + "".join(char for char in other if char not in one)
 
 
@@ -56,33 +56,33 @@ def _intersection(one: str, other: str) -> Value:
     return "".join(char for char in one if char in other)
 
 
-def _interleaved(one: str, other: str) -> Value:
+def _zipped(one: str, other: str) -> Value:
     return "".join(a + b for a, b in zip(one, other, strict=False)) if len(one) == len(other) else None
 
 
 OPERATIONS: dict[str, Operation] = {
-    "after": Operation(_after, (TEXT, SIGN), TEXT),
-    "before": Operation(_before, (TEXT, SIGN), TEXT),
+    "tail": Operation(_tail, (TEXT, SIGN), TEXT),
+    "head": Operation(_head, (TEXT, SIGN), TEXT),
     "without": Operation(_without, (TEXT, SIGN), TEXT),
     "replaced": Operation(_replaced, (TEXT, PIECE, PIECE), TEXT),
     "collapsed": Operation(lambda text: re.sub(" +", " ", text), (TEXT,), TEXT),
     "stripped": Operation(lambda text: text.strip(SILENCE), (TEXT,), TEXT),
-    "reversed": Operation(lambda text: text[::-1], (STRING,), PIECE),
-    "first": Operation(lambda text: text[0] if text else None, (STRING,), PIECE),
-    "last": Operation(lambda text: text[-1] if text else None, (PIECE,), PIECE),
+    "mirrored": Operation(lambda text: text[::-1], (STRING,), PIECE),
+    "start": Operation(lambda text: text[0] if text else None, (STRING,), PIECE),
+    "end": Operation(lambda text: text[-1] if text else None, (PIECE,), PIECE),
     "rest": Operation(lambda text: text[1:] if text else None, (PIECE,), PIECE),
     "joined": Operation(lambda one, other: one + other, (PIECE, PIECE), PIECE),
-    "union": Operation(_union, (PIECE, PIECE), PIECE),
+    "merged": Operation(_merged, (PIECE, PIECE), PIECE),
     "difference": Operation(_difference, (PIECE, PIECE), PIECE),
     "intersection": Operation(_intersection, (PIECE, PIECE), PIECE),
-    "interleaved": Operation(_interleaved, (PIECE, PIECE), PIECE),
+    "zipped": Operation(_zipped, (PIECE, PIECE), PIECE),
     "length": Operation(lambda text: str(len(text)), (PIECE,), PIECE),
     "chars": Operation(tuple, (STRING,), LIST),
     "backwards": Operation(lambda items: items[::-1], (LIST,), LIST),
     "ordered": Operation(lambda items: tuple(sorted(items)), (LIST,), LIST),
     "distinct": Operation(lambda items: tuple(dict.fromkeys(items)), (LIST,), LIST),
     "row": Operation(lambda items, sign: sign.join(items), (LIST, SIGN), PIECE),
-    "row by": Operation(lambda items, piece: piece.join(items), (LIST, PIECE), PIECE),
+    "row with": Operation(lambda items, piece: piece.join(items), (LIST, PIECE), PIECE),
 }  # fmt: skip
 
 #: A program: ("operation", argument, ...), or a leaf such as ("content", 0).

@@ -7,6 +7,7 @@ from itertools import product
 
 from .frames import LEAVES, Frame
 from .operations import OPERATIONS, PIECE, STRING, TEXT, Operation, Program, Value
+from .texts import words
 
 _LONGEST = 200
 SOLVED = "solved"
@@ -37,8 +38,10 @@ def run(program: Program, frame: Frame, setting: Setting) -> Value:
 def _apply(name: str, values: Sequence[Value], frame: Frame, setting: Setting) -> Value:
     if None in values:
         return None
-    if name == SOLVED:  # a question says nothing about itself
-        return None if values[0] == frame.question else setting.solve(values[0])  # pyright: ignore[reportArgumentType]
+    if name == SOLVED:
+        question: str = values[0]  # pyright: ignore[reportAssignmentType]
+        # The same words would be looked up where the answer to the question itself was stored.
+        return None if words(question) == frame.words else setting.solve(question)
     return OPERATIONS[name].apply(*values)
 
 

@@ -7,6 +7,7 @@ from .ends import EndRule
 from .texts import SILENCE, is_sign, kind, shape, tokens
 
 _FADING = 0.9  # a step of forgetting, so that about ten texts count
+_FORGOTTEN = 1e-3
 
 
 class Splitter:
@@ -79,6 +80,8 @@ def _start(question: str) -> str:
 
 
 def _count(counts: dict[str, float], key: str) -> None:
-    for other in counts:
+    for other in list(counts):
         counts[other] *= _FADING
+        if counts[other] < _FORGOTTEN:
+            del counts[other]
     counts[key] = counts.get(key, 0) + 1

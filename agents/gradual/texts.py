@@ -27,6 +27,12 @@ def kind(token: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
+def words(text: str) -> Tokens:
+    """The runs of letters."""
+    return tuple(filter(is_word, tokens(text)))
+
+
+@lru_cache(maxsize=1 << 14)
 def shape(text: str) -> str:
     """The classes of the tokens in a row; runs of spaces count as one."""
     return re.sub(" +", " ", "".join(map(kind, tokens(text)))).strip()
