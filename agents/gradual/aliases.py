@@ -86,6 +86,8 @@ def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
         if literal is None:
             if token == SILENCE:
                 return None
-        elif token != literal and (token == SILENCE or not is_word(literal) or pairs.setdefault(token, literal) != literal):
+        elif token != literal and (
+            token == SILENCE or not is_word(literal) or pairs.setdefault(token, literal) != literal
+        ):
             return None
     return pairs

@@ -57,7 +57,8 @@ class Examples:
     def alike(self, question: str) -> list[Example]:
         """Examples of the same shape, the latest last."""
         wanted = shape(question)
-        return [example for example in self.all.values() if example.known and shape(example.question) == wanted][-_PART:]
+        alike = [example for example in self.all.values() if example.known and shape(example.question) == wanted]
+        return alike[-_PART:]
 
     def drop(self, questions: Iterable[str]) -> None:
         """Forget examples that no longer hold."""

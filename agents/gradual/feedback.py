@@ -1,7 +1,7 @@
 """Which part of the feedback is the answer."""
 
 from collections import Counter
-from os.path import commonprefix
+from itertools import takewhile
 
 from .texts import SILENCE
 
@@ -44,7 +44,7 @@ class Reader:
             return max(known, key=len)
         if self._open and self._open[-1] != feedback:
             self._open = [*self._open, feedback][-_KEPT:]
-            alike = [_up_to_sign(commonprefix([feedback, other])) for other in self._open if other != feedback]
+            alike = [_shared(feedback, other) for other in self._open if other != feedback]
             head = max(alike, key=len)
             if head:
                 self.heads[head] += 1
@@ -54,6 +54,7 @@ class Reader:
         return feedback[: feedback.rstrip(SILENCE).rfind(SILENCE) + 1]
 
 
-def _up_to_sign(text: str) -> str:
-    """A text up to its last silence."""
-    return text[: text.rfind(SILENCE) + 1]
+def _shared(one: str, other: str) -> str:
+    """What two texts begin with, up to its last silence."""
+    same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return same[: same.rfind(SILENCE) + 1]

@@ -29,6 +29,7 @@ class Inducer:
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> None:
         """Take in a verdict and the answer that was shown."""
+        self.skills.refresh()
         example = self.examples.learn(question, said, reward, shown)
         if not example.known:
             for _, skill, answer in self.skills.ranked(question):
@@ -37,6 +38,7 @@ class Inducer:
             return
         self._judge(example)
         self.skills.drop_refuted()
+        self.skills.refresh()
         if self._explained(example):
             return
         if not self._renamed(example) and not self._widened(example):

@@ -65,9 +65,7 @@ def _row(question: str, literals: Tokens) -> np.ndarray:
     held = []
     for which in conditions:
         items = tuple(
-            item
-            for item, word in zip(content, behind, strict=False)
-            if which is None or (word == which[0]) == which[1]
+            item for item, word in zip(content, behind, strict=False) if which is None or (word == which[0]) == which[1]
         )
         held += [not items or relation(subject, items) for relation in RELATIONS.values()]
     rows = [

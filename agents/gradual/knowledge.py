@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
@@ -17,13 +17,11 @@ from gumption.kg import KnowledgeGraph
 from .ends import EndRule
 from .judgements import Judge
 from .memory import Fact
+from .mind import Mind
 from .operations import OPERATIONS, parts
 from .search import SOLVED
 from .skills import RECALL, Skill
 from .texts import context
-
-if TYPE_CHECKING:
-    from .learner import GradualLearner
 
 GRAPH = "gradual/learned"
 _EARLIER = "gradual/earlier"
@@ -32,20 +30,20 @@ _LEARNER = "learner"
 Triple = tuple[str, str, str]
 
 
-def write(learner: "GradualLearner", graph: KnowledgeGraph) -> None:
-    """Replace what a graph says of a learner by what it knows now."""
+def write(mind: Mind, graph: KnowledgeGraph) -> None:
+    """Replace what a graph says of a learner by what is in its mind now."""
     for name in graph.graphs():
         if name == GRAPH or name.startswith(_EARLIER):
             graph.drop(name)
-    graph.add(sorted(set(_facts(learner))), graph=GRAPH)
-    for number, (where, mapping) in enumerate(_recurring(learner)):
+    graph.add(sorted(set(_facts(mind))), graph=GRAPH)
+    for number, (where, mapping) in enumerate(_recurring(mind)):
         name = f"{_EARLIER}/{number}"
         graph.add([(question, "hasAnswer", answer) for question, answer in sorted(mapping.items())], graph=name)
         graph.add([(name, "ofContext", where)], graph=GRAPH)
 
 
-def _facts(learner: "GradualLearner") -> Iterator[Triple]:
-    memory, skills = learner.memory, learner.skills
+def _facts(mind: Mind) -> Iterator[Triple]:
+    memory, skills = mind.memory, mind.skills
     for where, facts in memory.facts.items():
         if where not in memory.changing:
             yield from ((asked, "hasAnswer", fact.answer) for asked, fact in facts.items() if asked and fact.answer)
@@ -55,7 +53,9 @@ def _facts(learner: "GradualLearner") -> Iterator[Triple]:
     for skill in skills.skills:
         yield from _skill(skill)
         if skill.program == RECALL:
-            yield from ((symbol, "followedBy", answer.removesuffix(skills.stop)) for symbol, answer in skill.relation.items())
+            yield from (
+                (symbol, "followedBy", answer.removesuffix(skills.stop)) for symbol, answer in skill.relation.items()
+            )
         for operation in dict.fromkeys(parts(skill.program)):
             if operation in OPERATIONS or operation == SOLVED:
                 yield skill.name, "usesOperation", operation
@@ -64,11 +64,11 @@ def _facts(learner: "GradualLearner") -> Iterator[Triple]:
     for (word, meaning), (right, wrong) in skills.aliases.evidence.items():
         if right > wrong:
             yield word, "standsFor", meaning
-    for word, judge in learner.judgements.judges.items():
+    for word, judge in mind.judgements.judges.items():
         if judge.chosen and word:
             yield word, "judgedBy", "; ".join(map(_readable, judge.chosen))
-    yield from (("feedback", "showsAnswerBehind", head) for head in learner.reader.heads if head)
-    yield _LEARNER, "state", json.dumps(_state(learner), sort_keys=True)
+    yield from (("feedback", "showsAnswerBehind", head) for head in mind.reader.heads if head)
+    yield _LEARNER, "state", json.dumps(_state(mind), sort_keys=True)
 
 
 def _skill(skill: Skill) -> Iterator[Triple]:
@@ -81,9 +81,11 @@ def _skill(skill: Skill) -> Iterator[Triple]:
 
 
 def _written(program: Any) -> str:
+    """A program as people read it: row(chars(content(0)), space)."""
     if not isinstance(program, tuple):
         return str(program)
-    return f"{program[0]}({', '.join(map(_written, program[1:]))})" if len(program) > 1 else program[0]
+    name, *arguments = program
+    return f"{name}({', '.join(map(_written, arguments))})" if arguments else name
 
 
 def _readable(feature: Any) -> str:
@@ -92,26 +94,26 @@ def _readable(feature: Any) -> str:
     return text if condition is None else f"{text}, {'with' if condition[1] else 'without'} {condition[0]}"
 
 
-def _recurring(learner: "GradualLearner") -> list[tuple[str, dict[str, str]]]:
+def _recurring(mind: Mind) -> list[tuple[str, dict[str, str]]]:
     """The mappings that came more than once."""
-    earlier = learner.memory.earlier.items()
+    earlier = mind.memory.earlier.items()
     return [(where, mapping.answers) for where, found in earlier for mapping in found if mapping.times > 1]
 
 
-def _state(learner: "GradualLearner") -> dict[str, Any]:
-    turns, splitter, skills = learner.turns, learner.turns.splitter, learner.skills
+def _state(mind: Mind) -> dict[str, Any]:
+    turns, splitter, skills = mind.turns, mind.turns.splitter, mind.skills
     return {
         "rule": None if turns.rule is None else asdict(turns.rule),
         "rules": [[asdict(rule), number] for rule, number in turns.rules.items()],
         "enders": dict(turns.enders), "stop": turns.stop, "stopped": turns.stopped,
         "starts": splitter.starts, "ends": [splitter.ends[False], splitter.ends[True]], "shapes": splitter.shapes,
-        "offsets": list(splitter.offsets.items()), "heads": dict(learner.reader.heads),
-        "trust": [[*key, *counts] for key, counts in learner.guesser.trust.items()],
-        "heard": list(learner.guesser.heard),
+        "offsets": list(splitter.offsets.items()), "heads": dict(mind.reader.heads),
+        "trust": [[*key, *counts] for key, counts in mind.guesser.trust.items()],
+        "heard": list(mind.guesser.heard),
         "aliases": [[*pair, *counts] for pair, counts in skills.aliases.evidence.items()],
         "judges": {
             word: [judge.literals, judge.chosen, judge.better, judge.other]
-            for word, judge in learner.judgements.judges.items() if judge.better
+            for word, judge in mind.judgements.judges.items() if judge.better
         },
         "skills": [
             {
@@ -123,34 +125,34 @@ def _state(learner: "GradualLearner") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(learner: "GradualLearner", graph: KnowledgeGraph) -> None:
-    """Give a new learner what a graph says.
+def read(mind: Mind, graph: KnowledgeGraph) -> None:
+    """Put what a graph says into a new mind.
 
     :raises InputError: the graph holds nothing that a learner wrote, or something else under its names.
     """
-    states = [text for _, _, text in graph.triples(subject=_LEARNER, relation="state", graph=GRAPH)] if _has(graph) else []
+    states = []
+    if GRAPH in graph.graphs():
+        states = [text for _, _, text in graph.triples(subject=_LEARNER, relation="state", graph=GRAPH)]
     if len(states) != 1:
         raise InputError(f"the graph holds no learner: {GRAPH!r} has {len(states)} facts ({_LEARNER}, state, ...)")
     try:
-        _restore(learner, json.loads(states[0]))
+        _restore(mind, json.loads(states[0]))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the state of the learner in {GRAPH!r} cannot be read: {error!r}") from None
-    memory = learner.memory
-    memory.changing = {where: int(number) for where, _, number in graph.triples(relation="changedBetweenInstances", graph=GRAPH)}
+    memory = mind.memory
+    memory.changing = {
+        where: int(number) for where, _, number in graph.triples(relation="changedBetweenInstances", graph=GRAPH)
+    }
     for question, _, answer in sorted(graph.triples(relation="hasAnswer", graph=GRAPH)):
         memory.facts.setdefault(context(question), {})[question] = Fact(answer, right=1)
-        learner.inducer.examples.learn(question, answer, 1, "")
-        learner.judgements.remember(question, answer)
+        mind.inducer.examples.learn(question, answer, 1, "")
+        mind.judgements.remember(question, answer)
     for name, _, where in sorted(graph.triples(relation="ofContext", graph=GRAPH)):
         memory.remember(where, {question: answer for question, _, answer in graph.triples(graph=name)})
 
 
-def _has(graph: KnowledgeGraph) -> bool:
-    return GRAPH in graph.graphs()
-
-
-def _restore(learner: "GradualLearner", state: dict[str, Any]) -> None:
-    turns, splitter, skills = learner.turns, learner.turns.splitter, learner.skills
+def _restore(mind: Mind, state: dict[str, Any]) -> None:
+    turns, splitter, skills = mind.turns, mind.turns.splitter, mind.skills
     turns.rules = Counter({EndRule(**rule): number for rule, number in state["rules"]})
     turns.enders = Counter(state["enders"])
     turns.stop, turns.stopped = state["stop"], state["stopped"]
@@ -160,13 +162,13 @@ def _restore(learner: "GradualLearner", state: dict[str, Any]) -> None:
     splitter.starts, splitter.shapes = state["starts"], state["shapes"]
     splitter.ends = dict(zip((False, True), state["ends"], strict=True))
     splitter.offsets = dict(state["offsets"])
-    learner.reader.heads = Counter(state["heads"])
-    learner.guesser.trust = {(way, group): [right, wrong] for way, group, right, wrong in state["trust"]}
-    learner.guesser.heard = dict.fromkeys(state["heard"])
+    mind.reader.heads = Counter(state["heads"])
+    mind.guesser.trust = {(way, group): [right, wrong] for way, group, right, wrong in state["trust"]}
+    mind.guesser.heard = dict.fromkeys(state["heard"])
     skills.aliases.evidence = {(word, meaning): [right, wrong] for word, meaning, right, wrong in state["aliases"]}
     for word, (literals, chosen, better, other) in state["judges"].items():
         features = [_tuples(feature) for feature in chosen]
-        learner.judgements.judges[word] = Judge({}, tuple(literals), features, better, other)
+        mind.judgements.judges[word] = Judge({}, tuple(literals), features, better, other)
     for entry in state["skills"]:
         skeletons = dict.fromkeys(map(tuple, entry["skeletons"]))
         skill = Skill(

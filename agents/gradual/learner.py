@@ -4,15 +4,10 @@ from typing import Self
 
 from gumption.kg import KnowledgeGraph
 
-from . import knowledge
-from .feedback import Reader
-from .guesses import Guesser
-from .induction import Inducer
-from .judgements import Judgements
-from .memory import Memory
-from .skills import Skills
+from .knowledge import read, write
+from .mind import Mind
 from .texts import SILENCE
-from .turns import Episode, Turns
+from .turns import Episode
 
 _LEAST_TRUST = 0.2  # in a word that may stand for another
 
@@ -24,13 +19,7 @@ class GradualLearner:
     """
 
     def __init__(self) -> None:
-        self.turns = Turns()
-        self.reader = Reader()
-        self.guesser = Guesser()
-        self.memory = Memory()
-        self.skills = Skills(self.memory.lasting)
-        self.judgements = Judgements()
-        self.inducer = Inducer(self.skills)
+        self._mind = Mind()
         self._plan = ""
 
     @classmethod
@@ -40,16 +29,16 @@ class GradualLearner:
         :raises InputError: the graph holds nothing that a learner wrote.
         """
         learner = cls()
-        knowledge.read(learner, graph)
+        read(learner._mind, graph)
         return learner
 
     def update(self, graph: KnowledgeGraph) -> None:
         """Write what it has learned into a graph, in place of what it wrote there before."""
-        knowledge.write(self, graph)
+        write(self._mind, graph)
 
     def __call__(self, reward: int, byte: int) -> int:
         """Hear a reward and a byte, and say one."""
-        turns = self.turns
+        turns = self._mind.turns
         for episode in turns.hear(reward, chr(byte)):
             self._learn(episode)
         if not turns.open:
@@ -57,44 +46,41 @@ class GradualLearner:
         place = len(turns.said)
         if not place:
             self._plan = self._answer()
-        if turns.waiting:
-            said = turns.sign()
-        else:
-            said = self._plan[place] if place < len(self._plan) else SILENCE
+        said = turns.sign() if turns.waiting else self._plan[place : place + 1] or SILENCE
         turns.said += said
         return ord(said)
 
     def _answer(self) -> str:
-        turns = self.turns
+        """What to say to the running question: what is known for sure, else the best guess, else just the sign that
+        ends an answer, so that feedback comes soon."""
+        mind, turns = self._mind, self._mind.turns
         if turns.missed or turns.question is None:
             return ""
-        question = turns.question
         if turns.silent:
-            return self.guesser.answer(question)
-        question = question.strip(SILENCE)
-        fact = self.memory.known(question)
-        answer = fact.answer if fact else self.judgements.answer(question) or self.memory.recalled(question)
-        answer = answer or self.skills.answer(question, _LEAST_TRUST)
+            return mind.guesser.answer(turns.question)
+        question = turns.question.strip(SILENCE)
+        fact = mind.memory.known(question)
+        answer = fact.answer if fact else mind.judgements.answer(question) or mind.memory.recalled(question)
+        answer = answer or mind.skills.answer(question, _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
     def _learn(self, episode: Episode) -> None:
-        if self.turns.silent:
+        mind, turns = self._mind, self._mind.turns
+        if turns.silent:
             if not episode.feedback:
-                self.guesser.learn(episode.question, episode.said, episode.reward)
+                mind.guesser.learn(episode.question, episode.said, episode.reward)
             return
-        question, shown = episode.question.strip(SILENCE), ""
-        if episode.reward > 0:
-            if not episode.length:
-                self.reader.confirm(episode.said, episode.feedback)
-        else:
-            stop = self.turns.stop if not episode.length else ""
-            shown = self.reader.shown(episode.feedback, episode.length, stop)
-        self.memory.learn(question, episode.said, episode.reward, shown)
-        self.skills.stop = self.turns.stop if self.turns.stopped else ""
-        if self.memory.changes(question):
-            self.inducer.examples.drop([question])
+        question, said, shown = episode.question.strip(SILENCE), episode.said, ""
+        if episode.reward < 0:
+            shown = mind.reader.shown(episode.feedback, episode.length, "" if episode.length else turns.stop)
+        elif not episode.length:
+            mind.reader.confirm(said, episode.feedback)
+        mind.memory.learn(question, said, episode.reward, shown)
+        mind.skills.stop = turns.stop if turns.stopped else ""
+        if mind.memory.changes(question):
+            mind.inducer.examples.drop([question])
             return
-        if right := episode.said if episode.reward > 0 else shown:
-            self.judgements.learn(question, right)
-        if self.judgements.answer(question) is None:
-            self.inducer.learn(question, episode.said, episode.reward, shown)
+        if right := said if episode.reward > 0 else shown:
+            mind.judgements.learn(question, right)
+        if mind.judgements.answer(question) is None:
+            mind.inducer.learn(question, said, episode.reward, shown)

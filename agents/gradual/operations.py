@@ -44,6 +44,10 @@ def _replaced(text: str, old: str, new: str) -> Value:
     return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _: new, text)
 
 
+def _chars(text: str) -> Value:
+    return tuple(text)
+
+
 def _merged(one: str, other: str) -> Value:
     return one + "".join(char for char in other if char not in one)
 
@@ -77,7 +81,7 @@ OPERATIONS: dict[str, Operation] = {
     "intersection": Operation(_intersection, (PIECE, PIECE), PIECE),
     "zipped": Operation(_zipped, (PIECE, PIECE), PIECE),
     "length": Operation(lambda text: str(len(text)), (PIECE,), PIECE),
-    "chars": Operation(tuple, (STRING,), LIST),
+    "chars": Operation(_chars, (STRING,), LIST),
     "backwards": Operation(lambda items: items[::-1], (LIST,), LIST),
     "ordered": Operation(lambda items: tuple(sorted(items)), (LIST,), LIST),
     "distinct": Operation(lambda items: tuple(dict.fromkeys(items)), (LIST,), LIST),

@@ -11,6 +11,7 @@ from .texts import words
 
 _LONGEST = 200
 SOLVED = "solved"
+_ANSWER = "solution"  # the kind of value that no operation takes
 _DEEPEST = 14  # the highest cost
 #: What answers a question as far as it is known.
 Solver = Callable[[str], "str | None"]
@@ -61,7 +62,7 @@ class Search:
             name: operation for name, operation in OPERATIONS.items() if not rewriting or operation.gives == TEXT
         }
         if rewriting:
-            self._operations[SOLVED] = Operation(lambda text: None, (TEXT,), PIECE)
+            self._operations[SOLVED] = Operation(lambda text: None, (TEXT,), _ANSWER)
         self._cost = {name: 1 if used[name] else 2 for name in self._operations}
         self._leaf_cost = {leaf: 3 if leaf[0] == "domain" else 1 for leaf in LEAVES}
         self._by_cost: dict[int, dict[str, list[tuple[Program, tuple[Value, ...]]]]] = {}
@@ -83,7 +84,7 @@ class Search:
                     continue
                 self._seen.add((kind, values))
                 self._by_cost[cost].setdefault(kind, []).append((program, values))
-                if program[0] == SOLVED if self._rewriting else kind in (TEXT, PIECE):
+                if kind == _ANSWER if self._rewriting else kind in (TEXT, PIECE):
                     yield program, values  # pyright: ignore[reportReturnType]
 
     def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:

@@ -11,7 +11,7 @@ from .search import Setting, run
 from .texts import is_word, shape, tokens
 
 _SKELETONS = 8
-_DEEPEST = 3  # questions within questions
+_DEEPEST = 2  # questions within questions
 _TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
 RECALL: Program = ("recalled",)
@@ -22,7 +22,7 @@ class Skill:
     """A learned program.
 
     :ivar guard: literal tokens; its words have to be in a question. :ivar record: shape -> [right, wrong].
-    :ivar domain: characters that the content has had. :ivar relation: content -> answer, where the program is a look-up.
+    :ivar domain: characters that the content has had. :ivar relation: content -> answer, for a look-up.
     :ivar skeletons: questions that it answered, without their content. :ivar name: "skill 7".
     """
 
@@ -86,6 +86,7 @@ class Skills:
         self.stop = ""
         self._recall = recall
         self._depth = 0
+        self._solved: dict[tuple[str, int], str | None] = {}
 
     def output(self, skill: Skill, question: str) -> str | None:
         """What a skill answers."""
@@ -135,11 +136,18 @@ class Skills:
         """The answer to a question that a program has made."""
         if self._depth >= _DEEPEST:
             return None
-        self._depth += 1
-        try:
-            return self._recall(question) or self.answer(question, 0.6)
-        finally:
-            self._depth -= 1
+        key = question, self._depth
+        if key not in self._solved:
+            self._depth += 1
+            try:
+                self._solved[key] = self._recall(question) or self.answer(question, 0.6)
+            finally:
+                self._depth -= 1
+        return self._solved[key]
+
+    def refresh(self) -> None:
+        """Something was learned: questions within questions have to be answered anew."""
+        self._solved.clear()
 
     def used(self) -> Counter[str]:
         """How often operations and leaves are in skills that have proved themselves."""

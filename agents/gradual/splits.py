@@ -13,8 +13,8 @@ _FORGOTTEN = 1e-3
 class Splitter:
     """Cuts a text into feedback and question by how questions began and feedback ended before.
 
-    :ivar starts, shapes, ends: how often a question began with a token, a question had a shape, and feedback ended with a
-        character, apart for late rewards; recent ones count more.
+    :ivar starts, shapes: how often a question began with a token, and had a shape; recent ones count more.
+    :ivar ends: how often feedback ended with a character, apart for rewards that come late.
     """
 
     def __init__(self) -> None:

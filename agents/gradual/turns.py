@@ -93,7 +93,7 @@ class Turns:
     @property
     def waiting(self) -> bool:
         """Whether the environment has kept silent for so long that it waits for a sign."""
-        return self.open and self.said.endswith(SILENCE * PATIENCE) or self.missed and not self.said
+        return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
 
     def sign(self) -> str:
         """A sign that may end an answer: the likeliest that has not been tried on this question."""
@@ -127,7 +127,9 @@ class Turns:
             if reward < 0 and self.stopped and last not in (SILENCE, self.stop):
                 self._out_of_turn(char)
                 return False
-            self._verdict(self.said, reward, 0 if last != SILENCE and (self.stopped or self._waited) else len(self.said))
+            self._verdict(
+                self.said, reward, 0 if last != SILENCE and (self.stopped or self._waited) else len(self.said)
+            )
             return True
         if char == SILENCE:
             return False

@@ -34,7 +34,7 @@ def made_up(command: str, other: str) -> Task:
         answer = (text if word == command else text[::-1]) + "!"
         return Solution(answer, ("ja |",), (f"nein {answer}|",))
 
-    return Task("made up", "", lambda draw: stateless(draw), questions, solve)
+    return Task("made up", "", stateless, questions, solve)
 
 
 def test_it_learns_the_protocol_from_the_first_tasks_on() -> None:
@@ -56,13 +56,10 @@ def test_commands_are_told_apart() -> None:
 
 
 def test_words_and_signs_that_no_task_has_are_learned() -> None:
-    class Bang(GradualLearner):
-        """Only the name differs."""
-
     task = made_up("zorb", "quix")
     # The engine ends answers with full stops: the made-up task is asked as one of fixed length.
     fixed = Task(task.name, "", task.instances, task.questions, task.solve, fixed_length=True)
-    result = play([fixed], Bang())
+    result = play([fixed], GradualLearner())
     assert result.solved
     assert result.tasks[0].right > 0.7 * result.tasks[0].questions
 
