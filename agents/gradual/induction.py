@@ -1,0 +1,208 @@
+"""Makes skills from examples: groups examples that share words, and finds a program that fits a group."""
+
+from itertools import chain
+
+from .examples import Example, Examples
+from .frames import frame
+from .operations import Program
+from .search import Search, Setting, run
+from .skills import RECALL, Skill, Skills
+from .texts import is_word, shape
+
+_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is searched for
+_SHOWN = 5  # examples that a search works on
+_BUDGET = 6_000  # programs for each example up to that number
+_PARTLY = 5  # examples, from which on a program need not give what was shown
+_MISUNDERSTOOD = 0.1  # share of the examples at most
+_WORDLESS = 4  # examples at least, where the questions have no word in common
+_RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
+_LOOKED_UP = 4  # examples, from which on a look-up is a skill
+
+
+class Inducer:
+    """Learns skills from verdicts."""
+
+    def __init__(self, skills: Skills) -> None:
+        self.skills = skills
+        self.examples = Examples()
+        self._searched: set[tuple[str, frozenset[str], int]] = set()
+
+    def learn(self, question: str, said: str, reward: int, shown: str) -> None:
+        """Take in a verdict and the answer that was shown."""
+        self.skills.refresh()
+        example = self.examples.learn(question, said, reward, shown)
+        if not example.known:
+            for _, skill, answer in self.skills.ranked(question):
+                if answer in example.wrong:
+                    skill.note(question, -1)
+            return
+        self._judge(example)
+        self.skills.drop_refuted()
+        self.skills.refresh()
+        if self._explained(example):
+            return
+        if not self._renamed(example) and not self._widened(example):
+            self._induce(example)
+
+    def _judge(self, example: Example) -> None:
+        skills, question = self.skills, example.question
+        for skill in list(skills.skills):
+            if not skill.matches(question):
+                continue
+            if skill.program == RECALL:
+                skill.relation[skill.key(question)] = min(example.right or example.shown)
+            answer = skills.output(skill, question)
+            if answer is not None:
+                skill.note(question, example.verdict(answer))
+
+    def _explained(self, example: Example, least: float = 0) -> bool:
+        """Whether a skill gives the answer, one that is right at this rate at least."""
+        rate, answer = self.skills.best(example.question, _computed)
+        return rate >= least and example.verdict(answer) > 0
+
+    def _renamed(self, example: Example) -> bool:
+        """Learn which words stand for others; whether that explains the answer."""
+        skills, explained = self.skills, False
+        for meaning in skills.aliases.meanings(example.question, skills.skills):
+            verdict = example.verdict(skills.best(meaning.question)[1])
+            if verdict:
+                skills.aliases.judge(meaning, verdict > 0)
+            explained |= verdict > 0
+        return explained
+
+    # Programs.
+
+    def _widened(self, example: Example) -> bool:
+        """Whether a skill explains the example, too, once its guard has nothing that the example lacks."""
+        for skill in self.skills.skills:
+            guard = skill.guard & frozenset(example.tokens)
+            if not any(map(is_word, guard)) or guard == skill.guard or skill.program == RECALL:
+                continue
+            alike = [other for other in self.examples.alike(example.question) if guard <= set(other.tokens)]
+            if self._fits(skill.program, guard, skill.domain, [*alike, example]):
+                skill.guard = guard
+                self._judge(example)
+                return True
+        return False
+
+    def _fits(self, program: Program, guard: frozenset[str], domain: str, examples: list[Example]) -> bool:
+        """Whether a program gives all answers, but for a few that may have been misunderstood."""
+        setting, misses = Setting(self.skills.solve, domain), 0
+        for example in examples:
+            value = run(program, frame(example.question, guard), setting)
+            verdict = example.verdict(self.skills.finished(value)) if isinstance(value, str) else 0
+            misses += verdict <= 0
+            if verdict == -1 or misses > _MISUNDERSTOOD * len(examples):
+                return False
+        return True
+
+    def _groups(self, example: Example) -> list[tuple[frozenset[str], list[Example]]]:
+        """Groups of unexplained examples like this one, with what all questions of a group have in common."""
+        every = self.examples.alike(example.question)
+        alike = [other for other in every if not self._explained(other, _RELIABLE)]
+        groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
+        for word in [None, *dict.fromkeys(filter(is_word, example.tokens))]:
+            members = [other for other in alike if word is None or word in other.tokens]
+            groups.setdefault(tuple(member.question for member in members), (_common(members), members))
+        ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
+        for skill in self.skills.skills:  # perhaps it is a special case of something that explains the example, too
+            if skill.program != RECALL and shape(example.question) in skill.record:
+                members = [other for other in every if other is not example and skill.matches(other.question)]
+                members = [*members[-_SHOWN + 1 :], example]
+                ordered.append((_common(members), members))
+        return [group for group in ordered if _worthwhile(*group)]
+
+    def _induce(self, example: Example) -> None:
+        groups = self._groups(example)
+        known = list(dict.fromkeys(skill.program for skill in reversed(self.skills.skills) if skill.program != RECALL))
+        for guard, members in groups:
+            domain = _domain(guard, members)
+            for program in known:
+                if self._fits(program, guard, domain, members):
+                    return self._add(guard, program, domain, members)
+        for guard, members in groups:
+            size = max((size for size in _SIZES if size <= len(members)), default=0)
+            key = shape(example.question), guard, size
+            if key not in self._searched:
+                self._searched.add(key)
+                domain = _domain(guard, members)
+                program = self._search(guard, members, domain)
+                if program is not None:
+                    return self._add(guard, program, domain, members)
+        for guard, members in groups:
+            if self._relates(guard, members):
+                return self._add(guard, RECALL, "", members)
+        return None
+
+    def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> Program | None:
+        chosen = members[-_SHOWN:]
+        setting = Setting(self.skills.solve, domain)
+        frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
+        best, most = None, 0.0
+        budget = _BUDGET * len(chosen)
+        passes = (False, budget // 8), (True, budget), (False, budget)
+        found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
+        for program, values in chain.from_iterable(found):
+            verdicts = [
+                member.verdict(self.skills.finished(value)) for member, value in zip(chosen, values, strict=True)
+            ]
+            if min(verdicts) > 0:
+                if self._fits(program, guard, domain, members):
+                    return program
+            elif len(members) >= _PARTLY and min(verdicts) > -1 and sum(verdicts) > -0.5 * len(chosen):
+                score = self._partly(program, guard, domain, members)
+                if score > most:
+                    best, most = program, score
+        return best
+
+    def _partly(self, program: Program, guard: frozenset[str], domain: str, members: list[Example]) -> float:
+        """How many examples a program agrees with; 0 where one refutes it."""
+        setting, agreed = Setting(self.skills.solve, domain), 0
+        for member in members:
+            value = run(program, frame(member.question, guard), setting)
+            verdict = member.verdict(self.skills.finished(value)) if isinstance(value, str) and value else -1
+            if verdict == -1:
+                return 0
+            agreed += verdict > 0
+        return agreed
+
+    def _relates(self, guard: frozenset[str], members: list[Example]) -> bool:
+        """Whether a group's answers depend on a single token, so that they can be looked up by it."""
+        content = {frame(member.question, guard).content for member in members}
+        return (
+            len(content) == len(members) >= _LOOKED_UP
+            and all(len(tokens) == 1 for tokens in content)
+            and any(map(is_word, guard))
+            and not any(skill.program == RECALL and skill.guard == guard for skill in self.skills.skills)
+        )
+
+    def _add(self, guard: frozenset[str], program: Program, domain: str, members: list[Example]) -> None:
+        skill = Skill(guard, program, domain)
+        self.skills.add(skill)
+        for member in members:
+            if program == RECALL:
+                skill.relation[skill.key(member.question)] = min(member.right or member.shown)
+            skill.note(member.question, member.verdict(self.skills.output(skill, member.question)))
+
+
+def _common(members: list[Example]) -> frozenset[str]:
+    """The tokens that all questions have."""
+    return frozenset.intersection(*(frozenset(member.tokens) for member in members))
+
+
+def _worthwhile(guard: frozenset[str], members: list[Example]) -> bool:
+    """Whether a program for a group would tell anything: there are different answers, and either a word in common or
+    many examples."""
+    answers = {min(member.right or member.shown) for member in members}
+    return len(answers) > 1 and (len(members) >= _WORDLESS or any(map(is_word, guard)))
+
+
+def _computed(skill: Skill) -> bool:
+    """A look-up explains nothing: a program may still be found."""
+    return skill.program != RECALL
+
+
+def _domain(guard: frozenset[str], members: list[Example]) -> str:
+    """The single characters that questions have as content."""
+    content = [token for member in members for token in frame(member.question, guard).content]
+    return "".join(sorted({token for token in content if len(token) == 1}))

@@ -1,0 +1,169 @@
+"""Skills: a guard that says which questions a program answers, the program, and the evidence for it."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .aliases import Aliases, Skeleton
+from .frames import frame
+from .operations import Program, parts
+from .search import Setting, run
+from .texts import is_word, shape, tokens
+
+_SKELETONS = 8
+_DEEPEST = 2  # questions within questions
+_TRUSTED, _SURE = 0.5, 0.9
+_PROVED, _REFUTED = 5, 3  # right or wrong answers
+RECALL: Program = ("recalled",)
+
+
+@dataclass
+class Skill:
+    """A learned program.
+
+    :ivar guard: literal tokens; its words have to be in a question. :ivar record: shape -> [right, wrong].
+    :ivar domain: characters that the content has had. :ivar relation: content -> answer, for a look-up.
+    :ivar skeletons: questions that it answered, without their content. :ivar name: "skill 7".
+    """
+
+    guard: frozenset[str]
+    program: Program
+    domain: str = ""
+    record: dict[str, list[float]] = field(default_factory=dict)
+    relation: dict[str, str] = field(default_factory=dict)
+    skeletons: dict[Skeleton, None] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words that have to be in a question."""
+        return frozenset(filter(is_word, self.guard))
+
+    def matches(self, question: str) -> bool:
+        """Whether a question is for this skill."""
+        words = self.words
+        return words.issubset(tokens(question)) if words else shape(question) in self.record
+
+    def rate(self, question: str) -> float:
+        """How often it is right on questions of this shape, as far as is known."""
+        right, wrong = self.record.get(shape(question), (0, 0))
+        every = self.total()
+        prior = 0.3 + 0.5 * (every[0] + 1) / (sum(every) + 2)
+        return (right + prior) / (right + wrong + 1)
+
+    def total(self) -> tuple[float, float]:
+        """How often it was right and wrong."""
+        counts = self.record.values()
+        return sum(right for right, _ in counts), sum(wrong for _, wrong in counts)
+
+    def key(self, question: str) -> str:
+        """The content of a question, by which a look-up finds the answer."""
+        return " ".join(frame(question, self.guard).content)
+
+    def note(self, question: str, verdict: float) -> None:
+        """Count how an answer agreed with what was learned afterwards."""
+        counts = self.record.setdefault(shape(question), [0, 0])
+        if verdict > 0:
+            counts[0] += 1
+            literal = set(frame(question, self.guard).content)
+            skeleton = tuple(None if token in literal else token for token in tokens(question))
+            if len(self.skeletons) < _SKELETONS:
+                self.skeletons.setdefault(skeleton)
+        else:
+            counts[1] -= verdict
+
+
+class Skills:
+    """All skills, and how questions find theirs.
+
+    :ivar stop: the sign that ends answers.
+    """
+
+    def __init__(self, recall: Callable[[str], str | None]) -> None:
+        """:param recall: the answer to a question that memory holds for good."""
+        self.skills: list[Skill] = []
+        self.aliases = Aliases()
+        self.stop = ""
+        self._recall = recall
+        self._depth = 0
+        self._solved: dict[tuple[str, int], str | None] = {}
+
+    def output(self, skill: Skill, question: str) -> str | None:
+        """What a skill answers."""
+        if skill.program == RECALL:
+            return skill.relation.get(skill.key(question))
+        value = run(skill.program, frame(question, skill.guard), Setting(self.solve, skill.domain))
+        return self.finished(value) if isinstance(value, str) and value else None
+
+    def finished(self, answer: str) -> str:
+        """An answer with the sign that ends it."""
+        return answer if answer.endswith(self.stop) else answer + self.stop
+
+    def ranked(self, question: str, which: Callable[[Skill], bool] = bool) -> list[tuple[float, Skill, str]]:
+        """The answers of all skills for a question, or of some, the most trusted first."""
+        found = []
+        for skill in self.skills:
+            if which(skill) and skill.matches(question) and (answer := self.output(skill, question)) is not None:
+                found.append((skill.rate(question), skill, answer))
+        found.sort(key=lambda entry: (-(entry[0] >= _TRUSTED), -len(entry[1].words), -entry[0]))
+        return found
+
+    def best(self, question: str, which: Callable[[Skill], bool] = bool) -> tuple[float, str | None]:
+        """The answer of the most trusted skill, and how often that is right."""
+        ranked = self.ranked(question, which)
+        return (ranked[0][0], ranked[0][2]) if ranked and ranked[0][0] >= _TRUSTED else (0, None)
+
+    def renamed(self, question: str, least: float) -> tuple[float, str | None]:
+        """The answer to the question that it is under other words, and how far that is to be trusted."""
+        best: tuple[float, str | None] = 0, None
+        for meaning in self.aliases.meanings(question, self.skills, least):
+            if meaning.trust > best[0]:
+                rate, answer = self.best(meaning.question)
+                best = max(best, (meaning.trust * rate, answer), key=lambda entry: entry[0])
+        return best
+
+    def answer(self, question: str, least: float) -> str | None:
+        """The most trusted answer.
+
+        :param least: the least trust in a word that stands for another.
+        """
+        rate, answer = self.best(question)
+        if rate > _SURE:
+            return answer
+        return max((rate, answer), self.renamed(question, least), key=lambda entry: entry[0])[1]
+
+    def solve(self, question: str) -> str | None:
+        """The answer to a question that a program has made."""
+        if self._depth >= _DEEPEST:
+            return None
+        key = question, self._depth
+        if key not in self._solved:
+            self._depth += 1
+            try:
+                self._solved[key] = self._recall(question) or self.answer(question, 0.6)
+            finally:
+                self._depth -= 1
+        return self._solved[key]
+
+    def refresh(self) -> None:
+        """Something was learned: questions within questions have to be answered anew."""
+        self._solved.clear()
+
+    def used(self) -> Counter[str]:
+        """How often operations and leaves are in skills that have proved themselves."""
+        return Counter(part for skill in self.skills if skill.total()[0] >= _PROVED for part in parts(skill.program))
+
+    def drop_refuted(self) -> None:
+        """Forget skills that are more often wrong than right."""
+        self.skills = [skill for skill in self.skills if skill.total()[1] < max(_REFUTED, skill.total()[0])]
+
+    def add(self, skill: Skill) -> None:
+        """Keep a new skill; one that it covers goes."""
+        numbers = [int(other.name.split()[1]) for other in self.skills]
+        skill.name = f"skill {max(numbers, default=0) + 1}"
+        self.skills = [
+            other
+            for other in self.skills
+            if other.program != skill.program or not skill.guard <= other.guard or not skill.words
+        ]
+        self.skills.append(skill)

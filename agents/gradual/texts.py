@@ -1,0 +1,49 @@
+"""Texts as tokens: what questions look like, whatever their words are."""
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+Tokens: TypeAlias = tuple[str, ...]
+
+SILENCE = " "
+_TOKEN = re.compile(r"[A-Za-z_]+|[0-9]+|.", re.DOTALL)
+
+
+@lru_cache(maxsize=1 << 14)
+def tokens(text: str) -> Tokens:
+    """Runs of letters, runs of digits, and single other characters."""
+    return tuple(_TOKEN.findall(text))
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is a run of letters."""
+    return token[0].isalpha() or token[0] == "_"
+
+
+def kind(token: str) -> str:
+    """The class of a token: letters, digits, silence or a sign."""
+    return "w" if is_word(token) else "d" if token[0].isdigit() else SILENCE if token == SILENCE else "s"
+
+
+@lru_cache(maxsize=1 << 14)
+def words(text: str) -> Tokens:
+    """The runs of letters."""
+    return tuple(filter(is_word, tokens(text)))
+
+
+@lru_cache(maxsize=1 << 14)
+def shape(text: str) -> str:
+    """The classes of the tokens in a row; runs of spaces count as one."""
+    return re.sub(" +", " ", "".join(map(kind, tokens(text)))).strip()
+
+
+@lru_cache(maxsize=1 << 14)
+def context(text: str) -> str:
+    """What makes questions alike: the shape, and the first word."""
+    return next((token for token in tokens(text) if is_word(token) and len(token) > 1), "") + "|" + shape(text)
+
+
+def is_sign(char: str) -> bool:
+    """Whether a character can delimit texts: neither letter, digit nor silence."""
+    return not char.isalnum() and char != SILENCE

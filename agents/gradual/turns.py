@@ -1,0 +1,204 @@
+"""Whose turn it is: the stream cut into questions, answers and feedback, with nothing but bytes and rewards to go by.
+
+Silence is the probe: a reward that comes while the learner is silent always judges an answer, so that the text before
+it was a whole one. From such texts a rule is made (ends.py) that tells when the environment has finished.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from .ends import ENOUGH, EndRule, fitting
+from .splits import Splitter
+from .texts import SILENCE, is_sign
+
+PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
+_MISFITS = 2  # texts in a row that a rule may get wrong before another one is looked for
+_FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A question and what became of the answer.
+
+    :ivar reward: 1 or -1. :ivar feedback: "" where nothing is said.
+    :ivar length: bytes after which the answer was judged in silence, 0 where a sign of the learner ended it.
+    :ivar late: whether the reward came after the feedback.
+    """
+
+    question: str
+    said: str
+    reward: int
+    feedback: str
+    length: int
+    late: bool
+
+
+class Turns:
+    """The learner's model of the conversation.
+
+    :ivar open: whether it is the learner's turn. :ivar question: the running one, None where it cannot be told.
+    :ivar said: what the learner has said to it. :ivar stop: the sign that ends an answer, "" while unknown.
+    :ivar stopped: whether answers end with that sign, and not with a length.
+    :ivar missed: whether the turn was noticed late, so that an answer can only fetch feedback.
+    """
+
+    def __init__(self) -> None:
+        self.rule: EndRule | None = None
+        self.rules: Counter[EndRule] = Counter()
+        self.enders: Counter[str] = Counter()
+        self.splitter = Splitter()
+        self.stop, self.stopped = "", False
+        self.open = self.missed = False
+        self.question: str | None = None
+        self.said = ""
+        self._text = ""
+        self._blocked = self._waited = False
+        self._probing = True
+        self._texts: list[str] = []
+        self._judged: tuple[str, str, int, int, bool] | None = None
+        self._boundary = 0
+        self._credit = 0
+        self._failures, self._probe_at = 0, _FIRST_PROBE
+        self._tried: list[str] = []
+        self._verdicts = self._misfits = 0
+
+    def hear(self, reward: int, char: str) -> list[Episode]:
+        """Take in a step; the episodes that are complete now."""
+        if self.open:
+            if not self._in_turn(reward, char):
+                return []
+            done = []
+        elif reward and not (reward > 0 and self._late):
+            done = self._end()
+            self._verdict(SILENCE * self._length, reward, self._length)
+        else:
+            if reward > 0:
+                self._credit, self._boundary = 1, len(self._text)
+            done = []
+        self._text += char
+        if self._my_turn():
+            done += self._end()
+            self.open = True
+        return done
+
+    def follow(self, rule: EndRule) -> None:
+        """Go by a rule that is known from the beginning."""
+        self.rule, self._probing = rule, False
+
+    @property
+    def silent(self) -> bool:
+        """Whether the environment says nothing but questions of one byte, and judges every byte."""
+        return self.rule is not None and self.rule.length == 1
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the environment has kept silent for so long that it waits for a sign."""
+        return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
+
+    def sign(self) -> str:
+        """A sign that may end an answer: the likeliest that has not been tried on this question."""
+        likely = [sign for sign, _ in self.enders.most_common()]
+        text = (self.question or self._text).strip()
+        everything = [*likely, self.stop, *reversed(text), *map(chr, range(33, 127))]
+        sign = next((sign for sign in everything if sign and sign not in self._tried), self.stop or ".")
+        self._tried.append(sign)
+        self._waited = True
+        return sign
+
+    # The steps.
+
+    @property
+    def _late(self) -> bool:
+        return self._judged is not None and self._judged[4]
+
+    def _my_turn(self) -> bool:
+        if self.open:
+            return False
+        if not self._probing and not self._blocked and self.rule is not None and self.rule.reached(self._text):
+            self.missed = False
+            return True
+        self.missed = self._text.endswith(SILENCE * PATIENCE) and bool(self._text.strip())
+        return self.missed
+
+    def _in_turn(self, reward: int, char: str) -> bool:
+        """A step of the open turn; whether it brought a verdict."""
+        last = self.said[-1]
+        if reward:
+            if reward < 0 and self.stopped and last not in (SILENCE, self.stop):
+                self._out_of_turn(char)
+                return False
+            self._verdict(
+                self.said, reward, 0 if last != SILENCE and (self.stopped or self._waited) else len(self.said)
+            )
+            return True
+        if char == SILENCE:
+            return False
+        heard = self.said[:-1] != "" or self.missed
+        if last != SILENCE and (last == self.stop if self.stop else heard):
+            self._verdict(self.said, 0, 0)
+            return True
+        self._out_of_turn(char)
+        return False
+
+    def _out_of_turn(self, char: str) -> None:
+        """The environment was still talking."""
+        self._text += SILENCE * (len(self.said) - 1) + char
+        self.open, self.said, self._blocked = False, "", True
+
+    def _end(self) -> list[Episode]:
+        """The text has ended: the feedback in it completes an episode, the rest is the new question."""
+        text = self._text.rstrip(SILENCE) or self._text[:1]
+        self._length = len(self._text) - len(text) + 1
+        self._keep(text)
+        judged, self.question, done = self._judged, None, []
+        if self.rule is None and self._verdicts:
+            self._judged = None
+            return done
+        place = self.splitter.place(text, self.rule, self._boundary, not self._verdicts, self._late)
+        feedback, self.question, self._judged = text[:place], text[place:], None
+        if judged is not None:
+            question, said, reward, length, late = judged
+            reward = (self._credit or -1) if late else reward
+            if late and not feedback:  # another stream has begun: nothing was said of the answer
+                return done
+            done.append(Episode(question, said, reward, self.splitter.body(feedback, self.stop), length, late))
+        return done
+
+    def _keep(self, text: str) -> None:
+        """Learn from a text whose end is certain."""
+        self._texts = [*self._texts, text][-ENOUGH:]
+        if self.rule is not None and not self._probing:
+            self._misfits = 0 if self.rule.fits(text) else self._misfits + 1
+            if not self._misfits:
+                self.rules[self.rule] += 1
+            if self._misfits < _MISFITS:
+                return
+        rule = fitting(self._texts, [rule for rule, _ in self.rules.most_common()])
+        if rule is not None:
+            self.rule, self._misfits = rule, 0
+            self.splitter.learn(self._texts, rule, self._length)
+        elif not self._probing:
+            self._texts = [text]
+        self._probing = rule is None
+
+    def _verdict(self, said: str, reward: int, length: int) -> None:
+        last = said[-1]
+        self._verdicts += 1
+        if last == SILENCE:
+            self.stopped = False
+        elif self._waited:
+            self.stop, self.stopped = last, True
+        if reward > 0 and len(said) > 1 and is_sign(last):
+            self.enders[last] += 1
+            self.stop = self.stop or last
+        self._judged = None if self.question is None else (self.question, said, reward, length, reward == 0)
+        self._text = self.said = ""
+        self._tried = []
+        self.open = self._blocked = self._waited = self.missed = False
+        self._boundary = self._credit = 0
+        self._failures = self._failures + 1 if reward < 0 else 0
+        if reward > 0:
+            self._probe_at = _FIRST_PROBE
+        if self._failures >= self._probe_at and self.rule is not None and self.rule.length:
+            self._failures, self._probe_at = 0, self._probe_at * 2
+            self._probing, self._texts = True, []
