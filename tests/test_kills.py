@@ -87,7 +87,8 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL)
 
 # Commands that write nothing, and those that are not killed here.
 READ = """
-data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft
+data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
+evaluate gradual, play gradual
 """
 APART = {
     "data fetch": "needs the network",
@@ -178,9 +179,12 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 def _resolved(command: Any, context: Any, group: str, name: str) -> Any:
     if group == "evaluate":
         from gumption.envs import worlds
+        from gumption.scripts.world_commands import general_evaluate
         from gumption.scripts.worlds import command_of
 
-        return command_of(worlds.find(name), "evaluate_command")
+        world = worlds.find(name)
+        offered = world.get("evaluate_command") is not None
+        return command_of(world, "evaluate_command") if offered else typer.main.get_command(general_evaluate(world))
     return command.resolve_command(context, [name])[1]
 
 

@@ -14,10 +14,12 @@ AgentName = Annotated[
     str,
     typer.Option(
         "--agent",
-        help="silent, echo, random, table, the folder of a run of `pretrain`, or MODULE:NAME of what makes an agent of "
-        "a seed: (reward, byte) -> byte.",
+        help="learner, silent, echo, random, table, knowledge.nq of an earlier run, the folder of a run of `pretrain`, "
+        "or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
     ),
 ]
+
+LEARNER = "learner"
 
 
 def find_agent(name: str) -> MakeAgent:
@@ -30,6 +32,14 @@ def find_agent(name: str) -> MakeAgent:
     from gumption.data.settings import unknown
     from gumption.scripts.policy_evaluation import load_policy
 
+    if name == LEARNER or Path(name).is_file():
+        from gumption.agents.gradual import GradualLearner
+        from gumption.kg import KnowledgeGraph
+
+        if name == LEARNER:
+            return lambda seed: GradualLearner()
+        graph = KnowledgeGraph.load(name)
+        return lambda seed: GradualLearner.from_graph(graph)
     if (Path(name) / "config.json").is_file():
         from gumption.agents.gradual.recurrent import RecurrentAgent
 
@@ -37,5 +47,5 @@ def find_agent(name: str) -> MakeAgent:
     if ":" in name:
         return load_policy(name, "--agent")
     if name not in BASELINES:
-        raise InputError(unknown("gumption", name, BASELINES) + "; an agent of your own is MODULE:NAME")
+        raise InputError(unknown("gumption", name, (LEARNER, *BASELINES)) + "; an agent of your own is MODULE:NAME")
     return BASELINES[name]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = App(add_completion=False)
 
-RESULT, PLOT = "result.json", "steps"
+RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
 _ENDS = {
     "solved": "all were passed",
     "steps": "no steps are left",
@@ -52,19 +52,24 @@ class RunSettings(SessionSettings):
 def run(
     config: RunSettings,
     agent: AgentName = "learner",
-    out: Annotated[Path | None, typer.Option(help="Folder for result.json, steps.png and steps.svg.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for result.json, steps.png and steps.svg, and knowledge.nq.")
+    ] = None,
 ) -> None:
     """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
-    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1).
+    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
+    learned is kept as a graph, and a second run can begin with it: --agent knowledge.nq.
     """
     from rich.console import Console
 
+    from gumption.agents.gradual import GradualLearner
     from gumption.agents.gradual.baselines import play_knower
     from gumption.agents.gradual.plots import plot_steps
     from gumption.data.sealed import write_sealed
     from gumption.data.writing import check_writable
     from gumption.envs.gradual import Session
+    from gumption.kg import KnowledgeGraph
 
     from .results import described
 
@@ -74,9 +79,10 @@ def run(
     threshold = curriculum.success_threshold if threshold is None else threshold
     make = find_agent(agent)
     knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
+    player = make(config.seed)
     with Progress(knower) as progress:
         result = Session(
-            curriculum.tasks, make(config.seed), success_threshold=threshold, seed=config.seed,
+            curriculum.tasks, player, success_threshold=threshold, seed=config.seed,
             max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show,
         ).run()  # fmt: skip
     console = Console()
@@ -87,6 +93,10 @@ def run(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_sealed(out / RESULT, {**described(config), "agent": agent, "knower": knower, **result.figures()})
+        if isinstance(player, GradualLearner):
+            graph = KnowledgeGraph()
+            player.update(graph)
+            graph.save(out / KNOWLEDGE)
         plot_steps({agent: {one.task: one.steps for one in result.tasks if one.passed}}, knower, out / PLOT)
     if result.error is not None:
         raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
