@@ -17,7 +17,7 @@ from gumption.data import InputError
 from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
-from gumption.data.writing import check_name, check_writable, is_part, write_errors, write_text
+from gumption.data.writing import check_name, check_writable, forget_predecessor, is_part, write_errors, write_text
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
@@ -88,6 +88,7 @@ class RunFolder:
             writes.
         """
         self.claim()
+        forget_predecessor(self.path / CHECKPOINT)
         if (self.path / MANIFEST).is_file():
             before, now = read_sealed(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
             if before is not None and before != now:

@@ -111,6 +111,12 @@ def present_folder(path: Path) -> Path:
     return old if not path.exists() and old.exists() else path
 
 
+def forget_predecessor(path: Path) -> None:
+    """Remove the old folder that a kill in `whole_folder` left beside the new one."""
+    if path.exists():
+        shutil.rmtree(_predecessor(path), ignore_errors=True)
+
+
 def is_part(path: Path) -> bool:
     """Whether this is what a writer that was killed has left, and nothing that anybody needs."""
     return path.name.startswith(".") and path.name.endswith(_PART)
