@@ -6,7 +6,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from gumption.data import InputError
-from gumption.data.settings import unknown
+from gumption.data.settings import checked, checked_methods, unknown
 
 from .hexadecimal_tasks import hexadecimal_tasks
 from .logic_tasks import logic_tasks
@@ -22,6 +22,7 @@ from .words import filtered, load_words
 SUCCESS_THRESHOLD = 5  # in the challenge
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Curriculum:
     """Tasks in the order in which they are learned.
@@ -34,6 +35,7 @@ class Curriculum:
     success_threshold: int = SUCCESS_THRESHOLD
 
 
+@checked
 @cache
 def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (frozen)
     """The tasks of the challenge by name, in the order of its curriculum: micro1 to micro20, mini0 to mini5."""
@@ -47,6 +49,7 @@ def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (fro
     return {task.name: task for task in tasks}
 
 
+@checked
 @cache
 def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
     """All tasks by name: those of the challenge, then those that only other curricula have."""
@@ -83,11 +86,13 @@ def check_order(tasks: Sequence[Task]) -> None:
             raise InputError(f"the curriculum has {task.name} before {late[0]}, which it requires")
 
 
+@checked
 def challenge(rules: Rules = Rules()) -> Curriculum:  # noqa: B008
     """The 46 tasks of the challenge."""
     return Curriculum("challenge", tuple(all_tasks(rules).values()))
 
 
+@checked
 def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noqa: B008
     """A curriculum of some of all tasks.
 

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ANYTHING = "anything"
@@ -88,6 +89,7 @@ class Description:
         return self.anything and (self.operator == "or" or self.terms == (ANYTHING,))
 
 
+@checked
 def member(description: str | Description, string: str, strict: bool = False) -> bool:
     """Whether a string fits a description.
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from gumption.data.settings import checked
+from gumption.data.settings import checked, checked_methods
 
 from .curriculum import find_task, known_tasks
 from .rules import Rules
 from .task import DIGITS, Solution
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Verdict:
     """What is said of an answer.

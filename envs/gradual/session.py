@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seconds, Seed
+from gumption.data.settings import Count, Seconds, Seed, checked_methods
 from gumption.data.wording import shown
 
 from .engine import Life, TaskRecord
@@ -19,6 +19,7 @@ Agent: TypeAlias = Callable[[int, int], int]
 _BETWEEN = 4_096  # steps between looks at the clock
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Result:
     """What a session came to.
@@ -49,6 +50,7 @@ class Result:
         }  # fmt: skip
 
 
+@checked_methods
 class Session:
     """Tasks and the agent that is to learn them, one after the other, in one stream without marks."""
 
@@ -68,7 +70,10 @@ class Session:
         :param success_threshold: so many instances in a row end a task.
         :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
         :param watch: is told the steps so far and the records of the tasks, every 4,096 steps and at the end.
+        :raises InputError: no task.
         """  # fmt: skip
+        if not tasks:
+            raise InputError("a session has at least one task")
         self._agent, self._max_steps, self._max_seconds, self._watch = agent, max_steps, max_seconds, watch
         self.stream = Stream(Life(tasks, success_threshold, seed))
 

@@ -27,7 +27,7 @@ class GradualSettings(Rules):
     :ivar max_steps: an episode is cut off after so many bytes; None for never.
     """
 
-    tasks: str | Sequence[str] | Curriculum = "challenge"
+    tasks: str | tuple[str, ...] | Curriculum = "challenge"
     success_threshold: Count | None = None
     max_steps: Count | None = None
 
@@ -66,7 +66,7 @@ def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[lis
     """
     for name in options:
         if name not in _OPTIONS:
-            raise InputError(unknown("reset of this world", name, _OPTIONS))
+            raise InputError(unknown("reset", name, _OPTIONS))
     tasks = list(tasks)
     if "task" in options:
         task = find_task(options["task"], {task.name: task for task in tasks})

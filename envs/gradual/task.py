@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Literal, Protocol, TypeAlias
 
 from gumption.data import InputError
+from gumption.data.settings import checked_methods
 
 #: What an instance keeps to itself, by name: "mapping", "alphabet", "answer", "sequence", ...
 Hidden: TypeAlias = Mapping[str, Any]
@@ -23,6 +24,7 @@ SILENCE = " "
 STOP = "."
 
 
+@checked_methods
 @dataclass(frozen=True, slots=True)
 class Solution:
     """What is right for a question, and the feedback.
@@ -86,6 +88,7 @@ class OptionsLeft:
         return not self._options
 
 
+@checked_methods
 @dataclass(frozen=True)
 class Task:
     """A task of a curriculum. A person's own one is defined in the same way:

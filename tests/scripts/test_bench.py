@@ -86,7 +86,18 @@ def test_recipes_case(settings, monkeypatch):
 
 
 def test_names():
-    assert list(find_cases(None)) == ["env", "train", "complex", "kg-scores", "recipes", "halma", "kg", "rules", "help"]
+    assert list(find_cases(None)) == [
+        "env",
+        "train",
+        "complex",
+        "kg-scores",
+        "recipes",
+        "halma",
+        "gradual",
+        "kg",
+        "rules",
+        "help",
+    ]
     assert list(find_cases("help")) == ["help"]
     assert list(find_cases("wordcraft")) == ["env", "train", "complex", "kg-scores", "recipes"]
     assert list(find_cases("kg")) == ["recipes", "kg"], "the recipe graph is one of its graphs"

@@ -105,7 +105,10 @@ def test_wordcraft_on_a_split_file_or_a_partition(gumption: Call, small_book: Pa
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--policy", "policy_of_a_test:right"), "give --world, or tests that there are (worlds: wordcraft, halma)"),
+        (
+            ("--policy", "policy_of_a_test:right"),
+            "give --world, or tests that there are (worlds: wordcraft, halma, gradual)",
+        ),
         (("--policy", "policy_of_a_test:right", "--splits", "none"), "tests that there are: none is not there"),
         (("--policy", "policy_of_a_test:right", "--splits", "."), "manifest.json: no tests of a world"),
         (("--policy", "policy_of_a_test:right", "--world", "word"), "unknown world 'word'"),

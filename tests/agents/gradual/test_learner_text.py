@@ -13,7 +13,7 @@ from gumption.envs.gradual.logic_tasks import SEQUENCES, SYNONYMS
 from gumption.envs.gradual.task import Task
 
 FOLDER = Path(__file__).parents[3] / "agents" / "gradual"
-NOT_THE_LEARNER = {"validation.py", "baselines.py", "plots.py"}
+NOT_THE_LEARNER = {"validation.py", "baselines.py", "plots.py", "recurrent.py", "recurrent_config.py"}
 MANY = 0.2  # of a task's texts: commands and feedback are in so many, words to be said are not
 
 

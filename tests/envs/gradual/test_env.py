@@ -118,7 +118,7 @@ def test_a_task_of_ones_own_is_played() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tusk": "micro4"}, "reset of this world has no 'tusk'; did you mean 'task'"),
+        ({"tusk": "micro4"}, "reset has no 'tusk'; did you mean 'task'"),
         ({"task": "micro99"}, "the curriculum has no 'micro99'"),
         ({"task": "micro14", "mapping": {"a": "b"}}, "an instance of micro14 has no mapping: it hides nothing"),
         ({"task": "micro4", "context": {"alphabet": "abc"}}, "micro4 has no alphabet: it hides mapping"),
