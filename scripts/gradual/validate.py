@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from gumption.data.settings import Count
 from gumption.scripts.apps import App
 
 from .agent_names import AgentName, find_agent
+
+if TYPE_CHECKING:
+    from gumption.agents.gradual.validation import Chain
 
 app = App(add_completion=False)
 
@@ -57,7 +60,7 @@ def validate(
         def tell(text: str) -> None:
             status.update(text)
 
-        settings = {"seeds": seeds, "max_steps": max_steps, "success_threshold": threshold}
+        settings: dict[str, Any] = {"seeds": seeds, "max_steps": max_steps, "success_threshold": threshold}
         for one in gradual_learning(make, chosen, tell=tell, **settings) if chosen else ():
             found.append(one)
         again = not_forgetting(make, forget, tell=tell, **settings) if forget else []
@@ -79,7 +82,7 @@ def validate(
         })  # fmt: skip
 
 
-def read_chain(text: str):
+def read_chain(text: str) -> Chain:
     """The chain in "micro1,micro2>micro3".
 
     :raises InputError: another form.
