@@ -13,7 +13,7 @@ AgentName = Annotated[
     str,
     typer.Option(
         "--agent",
-        help="silent, echo, random, table, or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+        help="gradual (the learner), silent, echo, random, table, or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
     ),
 ]
 
@@ -23,6 +23,7 @@ def find_agent(name: str) -> MakeAgent:
 
     :raises InputError: no such agent.
     """
+    from gumption.agents.gradual import GradualLearner
     from gumption.agents.gradual.baselines import BASELINES
     from gumption.data import InputError
     from gumption.data.settings import unknown
@@ -30,6 +31,7 @@ def find_agent(name: str) -> MakeAgent:
 
     if ":" in name:
         return load_policy(name, "--agent")
-    if name not in BASELINES:
-        raise InputError(unknown("gumption", name, BASELINES) + "; an agent of your own is MODULE:NAME")
-    return BASELINES[name]
+    known = {"gradual": lambda seed: GradualLearner(), **BASELINES}
+    if name not in known:
+        raise InputError(unknown("gumption", name, known) + "; an agent of your own is MODULE:NAME")
+    return known[name]
