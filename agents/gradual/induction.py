@@ -113,7 +113,8 @@ class Inducer:
         return [group for group in ordered if _worthwhile(*group)]
 
     def _induce(self, example: Example) -> None:
-        groups, partly = self._groups(example), None
+        groups = self._groups(example)
+        partly: tuple[frozenset[str], Program, str, list[Example]] | None = None
         known = list(dict.fromkeys(skill.program for skill in reversed(self.skills.skills) if skill.program != RECALL))
         for guard, members in groups:
             domain = _domain(guard, members)
@@ -127,7 +128,8 @@ class Inducer:
                 program, whole = self._search(guard, members, domain)
                 if program is not None and whole:
                     return self._add(guard, program, domain, members)
-                partly = partly or (program and (guard, program, domain, members))
+                if program is not None and partly is None:
+                    partly = guard, program, domain, members
         if partly:
             return self._add(*partly)
         for guard, members in groups:

@@ -13,7 +13,8 @@ AgentName = Annotated[
     str,
     typer.Option(
         "--agent",
-        help="gradual (the learner), silent, echo, random, table, or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+        help="gradual (the learner), silent, echo, random, table, or MODULE:NAME of what makes an agent of a seed: "
+        "(reward, byte) -> byte.",
     ),
 ]
 
