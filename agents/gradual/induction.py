@@ -114,27 +114,31 @@ class Inducer:
 
     def _induce(self, example: Example) -> None:
         groups = self._groups(example)
+        partly: tuple[frozenset[str], Program, str, list[Example]] | None = None
         known = list(dict.fromkeys(skill.program for skill in reversed(self.skills.skills) if skill.program != RECALL))
         for guard, members in groups:
             domain = _domain(guard, members)
             for program in known:
                 if self._fits(program, guard, domain, members):
                     return self._add(guard, program, domain, members)
-        for guard, members in groups:
             size = max((size for size in _SIZES if size <= len(members)), default=0)
             key = shape(example.question), guard, size
             if key not in self._searched:
                 self._searched.add(key)
-                domain = _domain(guard, members)
-                program = self._search(guard, members, domain)
-                if program is not None:
+                program, whole = self._search(guard, members, domain)
+                if program is not None and whole:
                     return self._add(guard, program, domain, members)
+                if program is not None and partly is None:
+                    partly = guard, program, domain, members
+        if partly:
+            return self._add(*partly)
         for guard, members in groups:
             if self._relates(guard, members):
                 return self._add(guard, RECALL, "", members)
         return None
 
-    def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> Program | None:
+    def _search(self, guard: frozenset[str], members: list[Example], domain: str) -> tuple[Program | None, bool]:
+        """A program for a group, and whether it gives all answers."""
         chosen = members[-_SHOWN:]
         setting = Setting(self.skills.solve, domain)
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
@@ -148,12 +152,12 @@ class Inducer:
             ]
             if min(verdicts) > 0:
                 if self._fits(program, guard, domain, members):
-                    return program
+                    return program, True
             elif len(members) >= _PARTLY and min(verdicts) > -1 and sum(verdicts) > -0.5 * len(chosen):
                 score = self._partly(program, guard, domain, members)
                 if score > most:
                     best, most = program, score
-        return best
+        return best, False
 
     def _partly(self, program: Program, guard: frozenset[str], domain: str, members: list[Example]) -> float:
         """How many examples a program agrees with; 0 where one refutes it."""

@@ -64,7 +64,10 @@ class Memory:
             fact.answer, fact.right = said, fact.right + 1
             return
         meant = said.rstrip(SILENCE)  # silence may follow an answer, and the verdict may cut it short
-        if meant and fact.answer.startswith(meant) and shown != fact.answer:
+        failed = bool(meant) and fact.answer.startswith(meant) and shown != fact.answer
+        if failed and not fact.right and where not in self.changing:
+            fact.answer = ""  # nobody ever said that it is right: the feedback was misread
+        elif failed:
             self._change(where)
             facts = self.facts[where]
             fact = facts.setdefault(question, Fact())

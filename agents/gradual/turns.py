@@ -60,7 +60,7 @@ class Turns:
         self._credit = 0
         self._failures, self._probe_at = 0, _FIRST_PROBE
         self._tried: list[str] = []
-        self._verdicts = self._misfits = 0
+        self._verdicts = self._misfits = self._misfits_before = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
         """Take in a step; the episodes that are complete now."""
@@ -74,6 +74,7 @@ class Turns:
         else:
             if reward > 0:
                 self._credit, self._boundary = 1, len(self._text)
+                self._succeeded()
             done = []
         self._text += char
         if self._my_turn():
@@ -141,7 +142,10 @@ class Turns:
         return False
 
     def _out_of_turn(self, char: str) -> None:
-        """The environment was still talking."""
+        """The environment was still talking: its text had not ended."""
+        if self.rule is not None and not self.missed and self._texts:
+            self._texts.pop()
+            self._misfits = self._misfits_before
         self._text += SILENCE * (len(self.said) - 1) + char
         self.open, self.said, self._blocked = False, "", True
 
@@ -149,7 +153,8 @@ class Turns:
         """The text has ended: the feedback in it completes an episode, the rest is the new question."""
         text = self._text.rstrip(SILENCE) or self._text[:1]
         self._length = len(self._text) - len(text) + 1
-        self._keep(text)
+        if self._verdicts:  # the first text has no feedback in it, unlike all others
+            self._keep(text)
         judged, self.question, done = self._judged, None, []
         if self.rule is None and self._verdicts:
             self._judged = None
@@ -168,6 +173,7 @@ class Turns:
         """Learn from a text whose end is certain."""
         self._texts = [*self._texts, text][-ENOUGH:]
         if self.rule is not None and not self._probing:
+            self._misfits_before = self._misfits
             self._misfits = 0 if self.rule.fits(text) else self._misfits + 1
             if not self._misfits:
                 self.rules[self.rule] += 1
@@ -180,6 +186,9 @@ class Turns:
         elif not self._probing:
             self._texts = [text]
         self._probing = rule is None
+
+    def _succeeded(self) -> None:
+        self._failures, self._probe_at = 0, _FIRST_PROBE
 
     def _verdict(self, said: str, reward: int, length: int) -> None:
         last = said[-1]
@@ -196,9 +205,12 @@ class Turns:
         self._tried = []
         self.open = self._blocked = self._waited = self.missed = False
         self._boundary = self._credit = 0
-        self._failures = self._failures + 1 if reward < 0 else 0
         if reward > 0:
-            self._probe_at = _FIRST_PROBE
-        if self._failures >= self._probe_at and self.rule is not None and self.rule.length:
+            self._succeeded()
+        else:
+            self._failures += 1
+        # With a sign at the end, only a late verdict can be mistaken: answers to the middle of a text seem wrong.
+        doubtful = self.rule is not None and (self.rule.length or not reward)
+        if doubtful and self._failures >= self._probe_at:
             self._failures, self._probe_at = 0, self._probe_at * 2
             self._probing, self._texts = True, []
