@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from itertools import count, pairwise
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 
 from gumption import agents, kg
 from gumption.agents.wordcraft.networks import EntityEncoder
-from gumption.envs import gradual, halma, wordcraft
+from gumption.envs import halma, wordcraft
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.halma.split_files import Experience
 from gumption.envs.record_memory import RecordMemory
@@ -20,6 +19,7 @@ from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.rules.horn import symmetric
 from gumption.kg.scores import known_scores
 from gumption.kg.store.limits import Limits
+from tests import gradual_examples
 
 FACTS = [("mud", "near", "sky"), ("sky", "near", "rain"), ("rain", "near", "mud"), ("mud", "on", "rain")]
 LABELS = ("mud", "rain", "sky")
@@ -82,14 +82,6 @@ def halma_memory() -> halma.Memory:
 @cache
 def knowledge() -> halma.KnowledgeBases:
     return halma.KnowledgeBases.of(halma_memory(), 1)
-
-
-def silent(reward: int, byte: int) -> int:
-    return ord(" ")
-
-
-def gradual_session() -> gradual.Session:
-    return gradual.Session(gradual.of_names(["micro14"]).tasks, silent, max_steps=50)
 
 
 def graph() -> kg.KnowledgeGraph:
@@ -206,12 +198,7 @@ class Examples:
             wordcraft.WordCraftVectorEnv: wordcraft_batch,
             wordcraft.LittleAlchemyEnv: started(wordcraft.LittleAlchemyEnv, recipe_book=book()),
             wordcraft.LittleAlchemyVectorEnv: started(wordcraft.LittleAlchemyVectorEnv, 2, recipe_book=book()),
-            gradual.Curriculum: lambda: gradual.of_names(["micro14"]),
-            gradual.Result: lambda: gradual_session().run(),
-            gradual.Session: gradual_session,
-            gradual.Solution: lambda: gradual.Solution("b.", ("yes;",), ("no;",)),
-            gradual.Task: lambda: gradual.all_tasks()["micro14"],
-            gradual.Verdict: lambda: gradual.judge("micro14", "after a comes what:.", "b."),
+            **gradual_examples.OBJECTS,
             halma.HALMAEnv: started(halma.HALMAEnv, num_mazes=1),
             halma.HALMAVectorEnv: started(halma.HALMAVectorEnv, 2, num_mazes=1),
             halma.KnowledgeBases: knowledge,
@@ -358,21 +345,7 @@ class Examples:
                 "options": lambda: {"goal": "mud", "table": ["water", "earth"]}
             },
             "envs.wordcraft.LittleAlchemyVectorEnv.set_up": {"options": lambda: {"discovered": ["mud"]}},
-            "envs.gradual.judge": {
-                "task": lambda: "micro14",
-                "question": lambda: "after a comes what:.",
-                "answer": lambda: "b.",
-            },
-            "envs.gradual.member": {"description": lambda: "AB", "string": lambda: "AB"},
-            "envs.gradual.load_curriculum": {"source": lambda: "challenge"},
-            "envs.gradual.of_names": {"names": lambda: ["micro14"]},
-            "envs.gradual.stateless": {"draw": lambda: Random(0)},
-            "envs.gradual.Session.__init__": {
-                "tasks": lambda: gradual.of_names(["micro14"]).tasks,
-                "agent": lambda: silent,
-            },
-            "envs.gradual.Solution.feedback": {"right": lambda: True, "draw": lambda: Random(0)},
-            "envs.gradual.Solution.is_right": {"answer": lambda: "b."},
+            **gradual_examples.SPECIAL,
             "envs.halma.HALMAEnv.step": {"action": array(0, 1, 0, 0, 0, 0)},
             "envs.halma.HALMAVectorEnv.move": {"options": lambda: np.zeros((2, 6), dtype=np.int64)},
             "envs.halma.HALMAVectorEnv.step": {"actions": lambda: np.zeros((2, 6), dtype=np.int64)},

@@ -1,0 +1,42 @@
+"""Valid examples of what the public functions of Gradual take; see examples.py."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from gumption.envs import gradual
+
+
+def silent(reward: int, byte: int) -> int:
+    return ord(" ")
+
+
+def gradual_session() -> gradual.Session:
+    return gradual.Session(gradual.of_names(["micro14"]).tasks, silent, max_steps=50)
+
+
+OBJECTS: dict[Any, Callable[[], Any]] = {
+    gradual.Curriculum: lambda: gradual.of_names(["micro14"]),
+    gradual.Result: lambda: gradual_session().run(),
+    gradual.Session: gradual_session,
+    gradual.Solution: lambda: gradual.Solution("b.", ("yes;",), ("no;",)),
+    gradual.Task: lambda: gradual.all_tasks()["micro14"],
+    gradual.Verdict: lambda: gradual.judge("micro14", "after a comes what:.", "b."),
+}
+SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
+    "envs.gradual.judge": {
+        "task": lambda: "micro14",
+        "question": lambda: "after a comes what:.",
+        "answer": lambda: "b.",
+    },
+    "envs.gradual.member": {"description": lambda: "AB", "string": lambda: "AB"},
+    "envs.gradual.load_curriculum": {"source": lambda: "challenge"},
+    "envs.gradual.of_names": {"names": lambda: ["micro14"]},
+    "envs.gradual.stateless": {"draw": lambda: Random(0)},
+    "envs.gradual.Session.__init__": {
+        "tasks": lambda: gradual.of_names(["micro14"]).tasks,
+        "agent": lambda: silent,
+    },
+    "envs.gradual.Solution.feedback": {"right": lambda: True, "draw": lambda: Random(0)},
+    "envs.gradual.Solution.is_right": {"answer": lambda: "b."},
+}
