@@ -27,3 +27,8 @@ class Rules:
     joined_or: bool = False
     and_or_synonyms: bool = False
     strict_descriptions: bool = False
+
+    @property
+    def rules(self) -> "Rules":
+        """The rules alone, of settings that have more."""
+        return Rules(**{name: getattr(self, name) for name in Rules.__dataclass_fields__})

@@ -1,5 +1,7 @@
 """What a command plays: the tasks by name, and the rules."""
 
+from dataclasses import asdict
+
 from gumption.data.settings import Count, Seed, settings
 
 from .curriculum import Curriculum
@@ -26,6 +28,5 @@ class SessionSettings(Rules):
 
         :raises InputError: an unknown name, or none.
         """
-        rules = {name: getattr(self, name) for name in Rules.__dataclass_fields__}
         tasks = self.tasks[0] if len(self.tasks) == 1 else self.tasks
-        return GradualSettings(tasks=tasks, success_threshold=self.success_threshold, **rules).curriculum()
+        return GradualSettings(tasks=tasks, success_threshold=self.success_threshold, **asdict(self.rules)).curriculum()

@@ -31,11 +31,6 @@ class GradualSettings(Rules):
     success_threshold: Count | None = None
     max_steps: Count | None = None
 
-    @property
-    def rules(self) -> Rules:
-        """The rules alone."""
-        return Rules(**{name: getattr(self, name) for name in Rules.__dataclass_fields__})
-
     def curriculum(self) -> Curriculum:
         """The tasks in order.
 

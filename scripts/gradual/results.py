@@ -63,10 +63,11 @@ def print_result(result: Result, more: str = "") -> None:
         for one in result.tasks
     ]  # fmt: skip
     print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
-    print(f"{_ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
+    print(f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
 
 
-_ENDS = {
+#: How a run can end -> the words for it.
+ENDS = {
     "solved": "all tasks passed",
     "steps": "no steps are left",
     "seconds": "the time is up",

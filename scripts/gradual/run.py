@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 app = App(add_completion=False)
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
-_ENDS = {
-    "solved": "all were passed",
-    "steps": "no steps are left",
-    "seconds": "the time is up",
-    "agent": "the agent failed",
-}
 _SHOWN = 24  # tasks that a terminal has room for
 _WIDEST = 30  # characters of a bar
 
@@ -71,7 +65,7 @@ def run(
     from gumption.envs.gradual import Session
     from gumption.kg import KnowledgeGraph
 
-    from .results import described
+    from .results import ENDS, described
 
     if out is not None:
         check_writable(out / RESULT)
@@ -88,7 +82,7 @@ def run(
     console = Console()
     console.print(progress.table(result.tasks))
     passed = sum(one.passed for one in result.tasks)
-    ended = f"{_ENDS[result.ended]} after {result.steps:,} steps"
+    ended = f"{ENDS[result.ended]} after {result.steps:,} steps"
     console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
