@@ -1,0 +1,165 @@
+"""Entity types: what has which factors (SEGAR, appendix B.2).
+
+A type is a class whose `factors` names what it adds to its parent, with defaults. A person's own:
+
+    class Sail(Object):
+        factors = {Wind: (0.0, 1.0)}
+"""
+
+# ruff: noqa: RUF012  (a dict as class attribute is how a type is declared; nothing changes it)
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from gumption.data import InputError
+
+from .factors import (
+    ID,
+    Acceleration,
+    Alive,
+    Charge,
+    Collides,
+    Consumes,
+    Density,
+    Done,
+    Factor,
+    Floor,
+    Friction,
+    Heat,
+    InfiniteEnergy,
+    Label,
+    Magnetism,
+    Mass,
+    Mobile,
+    Order,
+    Position,
+    Shape,
+    Size,
+    StoredEnergy,
+    Text,
+    Velocity,
+    Visible,
+)
+from .shapes import circle, square
+
+#: Entity types by name; a later definition of the same name replaces an earlier one.
+TYPES: dict[str, "type[Entity]"] = {}
+_TEXTS = (ID, Label, Text)
+
+
+class Entity:
+    """Anything that has factors: those of its type, and any others that a scene gives it.
+
+    :cvar factors: what the type adds: factor -> default, None for that of the factor.
+    :cvar all_factors: with those of the parents, and every default filled in.
+    """
+
+    factors: ClassVar[Mapping[type[Factor], Any]] = {}
+    all_factors: ClassVar[Mapping[type[Factor], Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """:raises InputError: something else than a factor among the factors."""
+        own: dict[type[Factor], Any] = {}
+        for factor, default in cls.__dict__.get("factors", {}).items():
+            if not (isinstance(factor, type) and issubclass(factor, Factor)):
+                raise InputError(f"the entity type {cls.__name__} names {factor!r}, which is no factor")
+            own[factor] = factor.default if default is None else default
+        cls.all_factors = {**cls.all_factors, **own}
+        TYPES[cls.__name__] = cls
+
+
+class Thing(Entity):
+    """What is somewhere. A thing has the factors of its type, and no others."""
+
+    factors = dict.fromkeys((Position, Visible, Order, Shape, Size, *_TEXTS))
+
+
+class Object(Thing):
+    """What moves and collides."""
+
+    factors = dict.fromkeys((Velocity, Acceleration, Mass, Charge, Density, Magnetism, StoredEnergy)) | {
+        InfiniteEnergy: None,
+        Collides: None,
+        Mobile: None,
+        Alive: None,
+        Done: None,
+        Shape: circle(0.2),
+    }
+
+
+class Tile(Thing):
+    """What objects lie on."""
+
+    factors = dict.fromkeys((Floor, Friction, Heat)) | {Shape: square(1.0)}
+
+
+class Ball(Object):
+    """An object that moves."""
+
+    factors = {Mobile: True}
+
+
+class Magnet(Object):
+    """Turns charges that move past."""
+
+    factors = {Magnetism: -1.0, Mobile: False}
+
+
+class Charger(Object):
+    """Attracts and repels charges."""
+
+    factors = {Charge: -1.0, Mobile: False}
+
+
+class Bumper(Object):
+    """Speeds up what hits it."""
+
+    factors = {StoredEnergy: 1.0, Mobile: False}
+
+
+class Damper(Object):
+    """Slows down what hits it."""
+
+    factors = {StoredEnergy: -0.5, Mobile: False}
+
+
+class GolfBall(Object):
+    """What the agent moves in PuttPutt."""
+
+    factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
+
+
+class CueBall(Object):
+    """What the agent moves in Billiards."""
+
+    factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
+
+
+class SandTile(Tile):
+    """Slows down."""
+
+    factors = {Friction: 0.4}
+
+
+class MagmaTile(Tile):
+    """Burns."""
+
+    factors = {Heat: 1.0, Friction: 0.1}
+
+
+class FireTile(MagmaTile):
+    """Burns less."""
+
+    factors = {Heat: 0.5, Friction: 0.0}
+
+
+class Hole(Tile):
+    """What fits in whole falls in."""
+
+    factors = {Consumes: True, Shape: circle(1.0), Order: -1}
+
+
+class GoalTile(Tile):
+    """Where the golf ball is to go."""
+
+    factors = {Shape: circle(0.3), Order: -2}

@@ -1,0 +1,271 @@
+"""A scene as data: settings of the simulation, and entities with their types and factors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import numpy as np
+from annotated_types import Gt
+
+from gumption.data import InputError
+from gumption.data.settings import NonNegative, Positive, check, settings
+from gumption.data.wording import shown
+
+from .entities import TYPES, Entity, Thing
+from .factors import (
+    FACTORS,
+    ID,
+    PARAMETERS,
+    Factor,
+    FloorFriction,
+    Framerate,
+    Gravity,
+    Label,
+    MaxVelocity,
+    MinMass,
+    MinVelocity,
+    Parameter,
+    Position,
+    Shape,
+    Size,
+    WallDamping,
+)
+from .shapes import read_shape, scaled, width
+
+#: The rules of SEGAR, in its order.
+ALL_RULES = (
+    "move",
+    "lorentz_law",
+    "apply_friction",
+    "apply_burn",
+    "stop_condition",
+    "kill_condition",
+    "consume",
+    "accelerate",
+)
+_PARAMETERS: dict[str, type[Parameter]] = {
+    "framerate": Framerate,
+    "friction": FloorFriction,
+    "wall_damping": WallDamping,
+    "gravity": Gravity,
+    "min_mass": MinMass,
+    "max_velocity": MaxVelocity,
+    "min_velocity": MinVelocity,
+}
+
+
+@settings
+class SimSettings:
+    """What holds for the whole of a scene; the defaults are SEGAR's.
+
+    :ivar framerate: steps a second; a step takes dt = 1 / framerate.
+    :ivar boundaries: the walls stand at these two numbers, on both axes.
+    :ivar friction: the coefficient of the floor.
+    :ivar wall_damping: the share of the velocity that a wall takes.
+    :ivar gravity, min_mass, max_velocity, min_velocity: see the parameters of these names in
+        `gumption.envs.physics.factors`.
+    :ivar rules: names of rules, or rules, in the order in which they are tried.
+    :ivar parameters: values of a person's own parameters, by name.
+    """
+
+    framerate: Positive = 100.0
+    boundaries: tuple[float, float] = (-1.0, 1.0)
+    friction: NonNegative = 0.05
+    wall_damping: Annotated[float, Gt(-1.0)] = 0.025
+    gravity: float = 10.0
+    min_mass: float = 0.1
+    max_velocity: Positive = 10.0
+    min_velocity: NonNegative = 1e-4
+    rules: tuple[str | Callable[..., Any], ...] = ALL_RULES
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.boundaries[0] < self.boundaries[1]:
+            raise InputError(f"boundaries are {self.boundaries}; the first is less than the second")
+        for name in self.parameters:
+            if name not in PARAMETERS or PARAMETERS[name] in _PARAMETERS.values():
+                raise InputError(f"parameters: {_unknown('parameter', name, PARAMETERS)}")
+
+    def values(self) -> dict[type[Parameter], float]:
+        """The value of each parameter."""
+        mine = {parameter: getattr(self, name) for name, parameter in _PARAMETERS.items()}
+        return {
+            parameter: mine[parameter] if parameter in mine else self.parameters.get(name, parameter.default)
+            for name, parameter in PARAMETERS.items()
+        }
+
+
+@dataclass(frozen=True)
+class EntityData:
+    """An entity of a scene: its id, its type, and the values of all its factors."""
+
+    id: str
+    type: type[Entity]
+    factors: Mapping[type[Factor], Any]
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        told = {factor: value for factor, value in self.factors.items() if factor not in (ID, Label)}
+        factors = {factor.__name__: _plain(value) for factor, value in told.items()}
+        return {"id": self.id, "type": self.type.__name__, "factors": factors}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scene: settings and entities in the order of insertion."""
+
+    sim: SimSettings
+    entities: tuple[EntityData, ...]
+
+    @staticmethod
+    def read(given: Any, where: str = "the scene") -> "Scene":
+        """From data: {"sim": {...}, "entities": [{"id", "type", "factors": {...}}]}.
+
+        :param where: what it belongs to, for messages.
+        :raises InputError: a name that there is not, a value that does not fit its factor, two entities of one id, an
+            entity outside the walls; the message names entity and field.
+        """
+        if isinstance(given, Scene):
+            return given
+        if not isinstance(given, Mapping) or not set(given) <= {"sim", "entities"}:
+            raise InputError(f"{where} is {shown(given)}; it is {{'sim': {{...}}, 'entities': [...]}}")
+        sim = given.get("sim", {})
+        if not isinstance(sim, SimSettings):
+            if not isinstance(sim, Mapping):
+                raise InputError(f"{where}: sim is {shown(sim)}; it is a dict of settings")
+            sim = SimSettings(**{str(name): value for name, value in sim.items()})
+        entities = given.get("entities", ())
+        if isinstance(entities, (str, Mapping)) or not isinstance(entities, Sequence):
+            raise InputError(f"{where}: entities is {shown(entities)}; it is a list")
+        read, ids = [], set[str]()
+        for place, entity in enumerate(entities):
+            one = _read_entity(entity, place, sim, where)
+            if one.id in ids:
+                raise InputError(f"{where}: two entities have the id {one.id!r}")
+            ids.add(one.id)
+            read.append(one)
+        return Scene(sim, tuple(read))
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file; `read` gives the same scene."""
+        sim = asdict(self.sim)
+        sim["boundaries"] = list(self.sim.boundaries)
+        sim["rules"] = [rule if isinstance(rule, str) else rule.__name__ for rule in self.sim.rules]
+        return {"sim": sim, "entities": [entity.to_data() for entity in self.entities]}
+
+
+def entity_type(name: Any, where: str) -> type[Entity]:
+    """The entity type of a name, or itself.
+
+    :raises InputError: there is none.
+    """
+    if isinstance(name, type) and issubclass(name, Entity):
+        return name
+    if isinstance(name, str) and name in TYPES:
+        return TYPES[name]
+    raise InputError(f"{where}: {_unknown('entity type', name, TYPES)}")
+
+
+def factor_type(name: Any, where: str) -> type[Factor]:
+    """The factor of a name, or itself.
+
+    :raises InputError: there is none.
+    """
+    if isinstance(name, type) and issubclass(name, Factor):
+        return name
+    if isinstance(name, str) and name in FACTORS:
+        return FACTORS[name]
+    raise InputError(f"{where}: {_unknown('factor', name, FACTORS)}")
+
+
+def read_value(factor: type[Factor], value: Any, where: str) -> Any:
+    """A value of the factor, as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
+
+    :raises InputError: it does not fit the factor, or is not finite.
+    """
+    name = f"{where}: {factor.__name__}"
+    match factor.base:
+        case "shape":
+            return read_shape(value, where)
+        case "text":
+            return check(name, value, str)
+        case "tag":
+            if value is not True and value is not None:
+                raise InputError(f"{name} is {shown(value)}; it is a tag: true, or not there")
+            return True
+        case "bool":
+            return check(name, value, bool)
+        case "int":
+            return check(name, value, int)
+        case "vector":
+            return check(name, list(value) if isinstance(value, np.ndarray) else value, tuple[float, float])
+        case _:
+            return check(name, value, float)
+
+
+def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> EntityData:
+    if isinstance(given, EntityData):
+        return given
+    if not isinstance(given, Mapping) or not set(given) <= {"id", "type", "factors"} or "type" not in given:
+        raise InputError(
+            f"{where}: entity {place} is {shown(given)}; it is {{'id': ..., 'type': ..., 'factors': {{...}}}}"
+        )
+    kind = entity_type(given["type"], f"{where}: entity {place}")
+    name = check("id", given.get("id", f"{kind.__name__.lower()}_{place}"), str)
+    where = f"{where}: {kind.__name__} {name!r}"
+    factors = given.get("factors", {})
+    if not isinstance(factors, Mapping):
+        raise InputError(f"{where}: factors is {shown(factors)}; it is a dict of factor -> value")
+    mine: dict[type[Factor], Any] = {}
+    for label, value in factors.items():
+        factor = factor_type(label, where)
+        owner = next((each for each in kind.all_factors if issubclass(factor, each)), None)
+        if owner is None and issubclass(kind, Thing):
+            raise InputError(f"{where} has no {factor.__name__}: a {kind.__name__} has {_names(kind)}")
+        if factor.belongs_to is not None:
+            raise InputError(f"{where}: {factor.__name__} is computed by the rules; a scene does not give it")
+        mine[factor] = read_value(factor, value, where)
+    taken = {factor.root for factor in mine}
+    if len(taken) < len(mine):
+        raise InputError(f"{where} has two factors of one kind: {', '.join(sorted(each.__name__ for each in mine))}")
+    values = {factor: value for factor, value in kind.all_factors.items() if factor.root not in taken} | mine
+    values[ID], values[Label] = name, kind.__name__
+    _tie_size(values, mine, where)
+    _check_place(values, sim, where)
+    return EntityData(name, kind, values)
+
+
+def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any], where: str) -> None:
+    """Size and Shape tell the same: who gives one gets the other."""
+    if Shape not in values or values[Shape] is None:
+        return
+    if Size in given and not given[Size] > 0:
+        raise InputError(f"{where}: Size is {shown(given[Size])}; it is positive")
+    wide = width(values[Shape])
+    if Size in given and abs(given[Size] - wide) > 1e-9 * wide:
+        if Shape in given:
+            raise InputError(f"{where}: Size is {given[Size]}, and its Shape is {wide} wide: give one of them")
+        values[Shape] = scaled(values[Shape], given[Size] / wide)
+        wide = given[Size]
+    values[Size] = wide
+
+
+def _check_place(values: Mapping[type[Factor], Any], sim: SimSettings, where: str) -> None:
+    low, high = sim.boundaries
+    if Position in values and not all(low <= each <= high for each in values[Position]):
+        raise InputError(f"{where}: Position {values[Position]} is outside the walls at {low} and {high}")
+
+
+def _names(kind: type[Entity]) -> str:
+    return ", ".join(sorted(factor.__name__ for factor in kind.all_factors))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _unknown(what: str, name: Any, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+    return f"there is no {what} {shown(name)}; {hint}"

@@ -1,0 +1,129 @@
+"""Shapes of things: circles, and convex polygons by their vertices relative to the position.
+
+A shape is data, in scenes and in files: {"kind": "circle", "size": 0.2} (the diameter) or
+{"kind": "polygon", "vertices": [[x, y], ...]} in counter-clockwise order.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import cos, isfinite, pi, sin
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.wording import shown
+
+Shape = dict[str, Any]
+
+
+def circle(size: float) -> Shape:
+    """A circle of this diameter."""
+    return {"kind": "circle", "size": size}
+
+
+def polygon(vertices: Sequence[Sequence[float]]) -> Shape:
+    """The convex hull of these points, relative to the position.
+
+    :raises InputError: fewer than three points, points on one line, or numbers that are not finite.
+    """
+    return read_shape({"kind": "polygon", "vertices": [list(each) for each in vertices]}, "the polygon")
+
+
+def square(side: float) -> Shape:
+    """A square around the position."""
+    half = side / 2
+    return {"kind": "polygon", "vertices": [[-half, -half], [half, -half], [half, half], [-half, half]]}
+
+
+def regular_polygon(corners: int, width: float) -> Shape:
+    """A polygon of equal sides in the circle of this diameter around the position.
+
+    :raises InputError: fewer than three corners.
+    """
+    if corners < 3:
+        raise InputError(f"a polygon of {corners} corners; it has 3 at least")
+    turns = [pi / 2 + 2 * pi * i / corners for i in range(corners)]
+    return {"kind": "polygon", "vertices": [[width / 2 * cos(turn), width / 2 * sin(turn)] for turn in turns]}
+
+
+def random_convex_hull(size: float, rng: np.random.Generator) -> Shape:
+    """The convex hull of 100 points drawn from a normal distribution with the standard deviation size / 2."""
+    points = rng.normal(0.0, size / 2, (100, 2))
+    return {"kind": "polygon", "vertices": _hull(points.tolist())}
+
+
+def read_shape(given: Any, where: str) -> Shape:
+    """A shape as data, checked, with plain numbers.
+
+    :param where: what it belongs to, for the message.
+    :raises InputError: no shape, a size that is not positive, or a polygon that is not convex or has no area.
+    """
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    if kind == "circle" and set(given) == {"kind", "size"}:
+        size = given["size"]
+        if isinstance(size, (int, float, np.number)) and not isinstance(size, bool) and 0 < size < np.inf:
+            return circle(float(size))
+        raise InputError(f"{where}: the size of a circle is {shown(size)}; it is a positive number")
+    if kind == "polygon" and set(given) == {"kind", "vertices"}:
+        return {"kind": "polygon", "vertices": _read_vertices(given["vertices"], where)}
+    raise InputError(
+        f"{where}: the shape is {shown(given)}; it is {{'kind': 'circle', 'size': s}} "
+        "or {'kind': 'polygon', 'vertices': [[x, y], ...]}"
+    )
+
+
+def width(shape: Shape) -> float:
+    """The diameter of a circle; of a polygon its largest extent along an axis."""
+    if shape["kind"] == "circle":
+        return shape["size"]
+    points = np.asarray(shape["vertices"])
+    return float(np.ptp(points, axis=0).max())
+
+
+def scaled(shape: Shape, factor: float) -> Shape:
+    """The shape, larger by the factor."""
+    if shape["kind"] == "circle":
+        return circle(shape["size"] * factor)
+    return {"kind": "polygon", "vertices": [[x * factor, y * factor] for x, y in shape["vertices"]]}
+
+
+def _read_vertices(given: Any, where: str) -> list[list[float]]:
+    try:
+        points = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        points = np.zeros(0)
+    if points.ndim != 2 or points.shape[1] != 2 or not 3 <= len(points) <= 1000 or not np.isfinite(points).all():
+        raise InputError(f"{where}: the vertices are {shown(given)}; they are 3 to 1,000 pairs of finite numbers")
+    vertices = points.tolist()
+    if _area(vertices) < 0:
+        vertices.reverse()
+    hull = _hull(vertices)
+    if len(hull) < 3 or not isfinite(_area(hull)) or _area(hull) <= 0:
+        raise InputError(f"{where}: the vertices lie on one line, so that nothing can lie on the polygon")
+    if len(hull) < len({tuple(point) for point in vertices}):
+        raise InputError(f"{where}: the polygon is not convex; its convex hull is {shown(hull)}")
+    return vertices
+
+
+def _hull(points: list[list[float]]) -> list[list[float]]:
+    """The convex hull, counter-clockwise (Andrew's monotone chain)."""
+    ordered = sorted({(x, y) for x, y in points})
+
+    def half(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        chain: list[tuple[float, float]] = []
+        for point in run:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
+                chain.pop()
+            chain.append(point)
+        return chain[:-1]
+
+    return [list(point) for point in half(ordered) + half(ordered[::-1])]
+
+
+def _turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _area(vertices: Sequence[Sequence[float]]) -> float:
+    """The signed area: positive counter-clockwise."""
+    return sum(x * v - u * y for (x, y), (u, v) in zip(vertices, [*vertices[1:], vertices[0]], strict=True)) / 2
