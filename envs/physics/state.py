@@ -1,0 +1,267 @@
+"""The state of a batch of scenes in arrays: one column per factor, its slots shared by scenes of like entities.
+
+Entities with the same factors form a group, and a group has as many slots as the scene with most of them needs: slots that
+a scene does not use are absent. Slots come in an order that depends on the factors alone, so that sums over entities are
+the same for a scene alone and in a batch.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .entities import Entity
+from .factors import (
+    FACTORS,
+    ID,
+    PARAMETERS,
+    WIDTHS,
+    Factor,
+    FloorFriction,
+    Friction,
+    Label,
+    Order,
+    Parameter,
+    Position,
+    Shape,
+    Size,
+    Velocity,
+)
+from .scene import EntityData, Scene
+
+#: The id of the entity that stands for the floor: it has a Friction and no Position.
+FLOOR = "global_friction"
+ABSENT, CIRCLE, POLYGON = 0, 1, 2
+_DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.float64}
+_LAST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Group:
+    """Slots `start` to `stop` of entities with these factors."""
+
+    factors: frozenset[type[Factor]]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which slots there are, and how many corners a polygon can have."""
+
+    groups: tuple[Group, ...]
+    corners: int
+
+    @staticmethod
+    def of(scenes: Iterable[Scene]) -> "Layout":
+        """One that holds each of the scenes."""
+        most: dict[frozenset[type[Factor]], int] = {}
+        corners = 3
+        for scene in scenes:
+            counts: dict[frozenset[type[Factor]], int] = {}
+            for entity in _with_floor(scene):
+                key = _signature(entity)
+                counts[key] = counts.get(key, 0) + 1
+                shape = entity.factors.get(Shape)
+                if shape is not None and shape["kind"] == "polygon":
+                    corners = max(corners, len(shape["vertices"]))
+            for key, count in counts.items():
+                most[key] = max(most.get(key, 0), count)
+        groups, start = [], 0
+        for key in sorted(most, key=lambda each: (Velocity not in each, sorted(one.__name__ for one in each))):
+            groups.append(Group(key, start, start + most[key]))
+            start += most[key]
+        return Layout(tuple(groups), corners)
+
+    @property
+    def slots(self) -> int:
+        """N."""
+        return self.groups[-1].stop if self.groups else 0
+
+    def owners(self, factors: Iterable[type[Factor]], exact: bool = False) -> np.ndarray:
+        """(n,) the slots whose entities have all these factors.
+
+        :param exact: a subclass of a factor is none of it.
+        """
+        wanted = list(factors)
+        found = [np.arange(group.start, group.stop) for group in self.groups if _has(group.factors, wanted, exact)]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+class State:
+    """Columns of B scenes.
+
+    Arrays are stored with the batch as last axis, which is what sums and products over a batch are quick on; `view`
+    turns them around.
+
+    :ivar num_envs, slots: B and N.
+    :ivar columns: root factor -> (d, N, B), float64, int64 or bool; 0 where an entity has no such factor.
+    :ivar parameters: parameter -> (B,).
+    :ivar walls: (2, B), the lower and the upper boundary, for both axes.
+    :ivar present: (N, B) bool, whether the scene has an entity in the slot.
+    :ivar types: (N, B) numbers of entity types in `type_list`.
+    :ivar insertion: (N, B) places among the scene's entities.
+    :ivar sequence: (N, B) slots in the order of iteration: by Order, then by insertion; what has no Order, and what is
+        absent, last. :ivar rank: (N, B) its inverse.
+    :ivar kinds: (N, B) ABSENT, CIRCLE or POLYGON.
+    :ivar corners: (V, 2, N, B) vertices relative to the position, counter-clockwise, for a Size of `drawn_size` (N, B).
+    :ivar corner_counts: (N, B).
+    """
+
+    def __init__(self, scenes: Sequence[Scene], layout: Layout | None = None) -> None:
+        """:raises InputError: no scene, or one that does not fit the layout."""
+        if not scenes:
+            raise InputError("a state needs a scene")
+        self.layout = Layout.of(scenes) if layout is None else layout
+        self.num_envs, self.slots = len(scenes), self.layout.slots
+        self.scenes: list[Scene] = [scenes[0]] * self.num_envs
+        self.slot_of: list[dict[str, int]] = [{} for _ in scenes]
+        shape = self.slots, self.num_envs
+        roots = {factor.root: None for group in self.layout.groups for factor in group.factors}
+        self.columns: dict[type[Factor], np.ndarray] = {
+            root: np.zeros((WIDTHS[root.base], *shape), dtype=_DTYPES[root.base])
+            for root in sorted(roots, key=lambda each: each.__name__)
+            if root.base in WIDTHS
+        }
+        self.parameters: dict[type[Parameter], np.ndarray] = {
+            each: np.zeros(self.num_envs) for each in PARAMETERS.values()
+        }
+        self.walls = np.zeros((2, self.num_envs))
+        self.present = np.zeros(shape, dtype=bool)
+        self.types = np.zeros(shape, dtype=np.int64)
+        self.type_list: list[type[Entity]] = []
+        self.insertion = np.zeros(shape, dtype=np.int64)
+        self.sequence = np.zeros(shape, dtype=np.int64)
+        self.rank = np.zeros(shape, dtype=np.int64)
+        self.kinds = np.zeros(shape, dtype=np.int64)
+        self.corners = np.zeros((self.layout.corners, 2, *shape))
+        self.corner_counts = np.zeros(shape, dtype=np.int64)
+        self.drawn_size = np.ones(shape)
+        for i, scene in enumerate(scenes):
+            self._put(i, scene)
+        self.order()
+
+    def view(self, factor: type[Factor]) -> np.ndarray:
+        """(B, N, d) of the factor's column, writable; without one, KeyError."""
+        return self.columns[factor.root].transpose(2, 1, 0)
+
+    def order(self) -> None:
+        """Recompute the order of iteration: some Order changed."""
+        orders = self.columns.get(Order)
+        key = np.full((self.slots, self.num_envs), _LAST)
+        if orders is not None:
+            owners = self.layout.owners([Order])
+            key[owners] = orders[0, owners]
+        key[~self.present] = _LAST
+        late = ~self.present
+        self.sequence[:] = np.lexsort((self.insertion, key, late), axis=0)
+        places = np.arange(self.slots)[:, None]
+        np.put_along_axis(self.rank, self.sequence, np.broadcast_to(places, self.rank.shape), axis=0)
+
+    def take(self, columns: np.ndarray, other: "State", rows: np.ndarray) -> None:
+        """Put the scenes `rows` of a state of the same layout into `columns`."""
+        if other.layout is not self.layout or other.type_list != self.type_list:
+            raise InputError("scenes are taken from a state of the same layout and entity types")
+        for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
+            mine[..., columns] = theirs[..., rows]
+        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
+            self.scenes[column], self.slot_of[column] = other.scenes[row], other.slot_of[row]
+
+    def empty_copy(self, num_envs: int) -> "State":
+        """A state of the same layout and types with so many environments, each with this state's first scene."""
+        copy = State([self.scenes[0]] * num_envs, self.layout)
+        copy.type_list = self.type_list
+        copy.take(np.arange(num_envs), self, np.zeros(num_envs, dtype=np.int64))
+        return copy
+
+    def scene(self, i: int) -> Scene:
+        """Scene i as it stands now."""
+        drawn = self.scenes[i]
+        return Scene(drawn.sim, tuple(self._entity(i, self.slot_of[i][one.id], one) for one in drawn.entities))
+
+    def circle_radius(self) -> np.ndarray:
+        """(N, B), half the Size; only circles have one."""
+        return self.columns[Size][0] / 2
+
+    def _arrays(self) -> list[np.ndarray]:
+        fixed = [self.walls, self.present, self.types, self.insertion, self.sequence, self.rank, self.kinds]
+        shapes = [self.corners, self.corner_counts, self.drawn_size]
+        return [*self.columns.values(), *self.parameters.values(), *fixed, *shapes]
+
+    def _put(self, i: int, scene: Scene) -> None:
+        free = {group.factors: iter(range(group.start, group.stop)) for group in self.layout.groups}
+        self.scenes[i], self.slot_of[i] = scene, {}
+        for place, entity in enumerate(_with_floor(scene)):
+            slot = next(free.get(_signature(entity), iter(())), None)
+            if slot is None:
+                raise InputError(f"the scene's entity {entity.id!r} has no slot in the layout of the batch")
+            self.slot_of[i][entity.id] = slot
+            self.present[slot, i], self.insertion[slot, i] = True, place
+            if entity.type not in self.type_list:
+                self.type_list.append(entity.type)
+            self.types[slot, i] = self.type_list.index(entity.type)
+            for factor, value in entity.factors.items():
+                if factor.root in self.columns:
+                    self.columns[factor.root][:, slot, i] = value
+            self._put_shape(i, slot, entity)
+        for parameter, value in scene.sim.values().items():
+            if parameter in self.parameters:
+                self.parameters[parameter][i] = value
+        self.walls[:, i] = scene.sim.boundaries
+
+    def _put_shape(self, i: int, slot: int, entity: EntityData) -> None:
+        shape = entity.factors.get(Shape)
+        if shape is None or Position not in entity.factors:
+            return
+        self.drawn_size[slot, i] = entity.factors[Size]
+        if shape["kind"] == "circle":
+            self.kinds[slot, i] = CIRCLE
+            return
+        self.kinds[slot, i] = POLYGON
+        vertices = np.asarray(shape["vertices"])
+        self.corner_counts[slot, i] = len(vertices)
+        self.corners[: len(vertices), :, slot, i] = vertices
+
+    def _entity(self, i: int, slot: int, drawn: EntityData) -> EntityData:
+        values: dict[type[Factor], Any] = {}
+        for factor, value in drawn.factors.items():
+            column = self.columns.get(factor.root)
+            if column is None:
+                values[factor] = value
+                continue
+            now = column[:, slot, i].tolist()
+            values[factor] = tuple(now) if factor.base == "vector" else now[0]
+        if self.kinds[slot, i] != ABSENT:
+            shape, scale = values[Shape], values[Size] / float(self.drawn_size[slot, i])
+            if scale != 1.0:
+                values[Shape] = _resized(shape, values[Size], scale)
+        return EntityData(drawn.id, drawn.type, values)
+
+
+def _resized(shape: dict[str, Any], size: float, scale: float) -> dict[str, Any]:
+    if shape["kind"] == "circle":
+        return {"kind": "circle", "size": size}
+    return {"kind": "polygon", "vertices": [[x * scale, y * scale] for x, y in shape["vertices"]]}
+
+
+def _with_floor(scene: Scene) -> tuple[EntityData, ...]:
+    floor: dict[type[Factor], Any] = {Friction: scene.sim.values()[FloorFriction], ID: FLOOR, Label: "Entity"}
+    return (*scene.entities, EntityData(FLOOR, Entity, floor))
+
+
+def _signature(entity: EntityData) -> frozenset[type[Factor]]:
+    """The factors of an entity, with those that rules compute for what it has."""
+    mine = set(entity.factors)
+    derived = (each for each in _derived() if _has(frozenset(mine), [each.belongs_to], False))
+    return frozenset(mine.union(derived))
+
+
+def _derived() -> list[Any]:
+    return [factor for factor in FACTORS.values() if factor.belongs_to is not None]
+
+
+def _has(mine: frozenset[type[Factor]], wanted: Sequence[Any], exact: bool) -> bool:
+    return all(each in mine if exact else any(issubclass(one, each) for one in mine) for each in wanted)
