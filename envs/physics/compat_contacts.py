@@ -104,7 +104,7 @@ def advance(
     :param place, velocity: (2, N, B).
     :param present, ghost: (N, B) bool; ghosts (dead or done) collide with walls alone.
     :param size, mass, mobile, energy, infinite: (N, B).
-    :param order, inserted_order: (N, B) slots in the order of iteration and of insertion; `discs` (N,) bool, which move.
+    :param order, inserted_order: (N, B) slots in the order of iteration and of insertion; `discs` (N,) bool.
     :param scalars: (4, B): dt, slowest, fastest, wall damping.
     :param out: (B,), 0 or what went wrong.
     """

@@ -41,12 +41,15 @@ class CompiledRule:
         """:param exact: a subclass of a factor does not match."""
         self.rule = rule
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
+        #: As indices: slices where they can be; and how many there are.
+        self.places = [_place(slots) for slots in self.slots]
+        self.counts = tuple(len(slots) for slots in self.slots)
         self._state = state
         self._mask: np.ndarray | None = None
         self._version = -1
         self._distinct = _distinct(self.slots)
         self.reaches = all(len(each) for each in self.slots) and (self._distinct is None or bool(self._distinct.any()))
-        self._roots = [[each for each in _numeric(state, slots)] for slots in self.slots]
+        self._roots = [list(_numeric(state, slots)) for slots in self.slots]
         self._scalar = False
         self._arguments, self._sources = self._gather() if self._is_static() else (None, None)
         declared = {factor.root: kind for kind, factor in rule.returns}
@@ -74,8 +77,8 @@ class CompiledRule:
             if not _asks_for_rows(error):
                 raise
             warnings.warn(
-                f"the rule {self.rule.name} is no rule of arrays ({error}); it is called for each row, which is slower. "
-                "Use masks: Aggregate[F](a, value, where=condition)",
+                f"the rule {self.rule.name} is no rule of arrays ({error}); it is called for each row, which is "
+                "slower. Use masks: Aggregate[F](a, value, where=condition)",
                 stacklevel=2,
             )
             self._scalar = True
@@ -89,8 +92,8 @@ class CompiledRule:
         found = sources.get(id(output.target))
         if found is None:
             raise InputError(
-                f"the rule {self.rule.name} returns a {type(output).__name__} whose first argument is none of the arrays "
-                "that it was given: it says which factor changes"
+                f"the rule {self.rule.name} returns a {type(output).__name__} whose first argument is none of the "
+                "arrays that it was given: it says which factor changes"
             )
         kind = self._declared.get(found[1])
         if kind is None or not isinstance(output, kind):
@@ -112,12 +115,8 @@ class CompiledRule:
         def array(place: int, factor: type[Factor]) -> Any:
             if factor.root not in self._state.columns:
                 return True  # a tag or a text: it is there
-            view = self._state.view(factor)[:, _place(self.slots[place])]
-            axes = [1] * count
-            axes[place] = view.shape[1]
-            made = (
-                view.reshape(view.shape[0], *axes, view.shape[2]) if view.base is None else _spread(view, place, count)
-            )
+            view = self._state.view(factor)[:, self.places[place]]
+            made = _spread(view, place, count)
             sources[id(made)] = (place, factor.root)
             return made
 
@@ -161,10 +160,10 @@ class CompiledRule:
 
     def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:
         """A relation's (N, N, B) as the rows of this rule."""
-        first = holds[_place(self.slots[0])]
+        first = holds[self.places[0]]
         if unary:
             return _spread(first[:, 0].T[:, :, None], 0, len(self.slots))
-        return first[:, _place(self.slots[1])].transpose(2, 0, 1)[..., None]
+        return first[:, self.places[1]].transpose(2, 0, 1)[..., None]
 
     def _by_rows(self, mask: np.ndarray | None, resolution: Resolution) -> None:
         """Call the rule for one row after the other, with the values of single entities."""

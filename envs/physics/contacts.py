@@ -1,8 +1,8 @@
 """Motion during a step, with collisions at their exact times (preset "fixed").
 
 Each scene goes from one impact to the next: the earliest time at which two discs or a disc and a wall meet, found from
-their velocities, so that nothing passes through anything however fast it is. After too many impacts in a step, the rest of
-it is taken without bounces. What still overlaps is pushed apart.
+their velocities, so that nothing passes through anything, however fast it is. After too many impacts in a step, the
+rest of it is taken without bounces. What still overlaps is pushed apart.
 """
 
 import numpy as np
@@ -83,7 +83,7 @@ def _drift(count, vx, vy, slowest, extra_x, extra_y, u, w, moves):
 
 @njit(cache=True)
 def _next_impact(count, x, y, u, w, r, inverse, low, high, horizon):
-    """The time of the earliest impact, and who: (i, j) of two discs, (i, -1 - axis) of a disc and a wall; i = -1: none."""
+    """The time of the earliest impact, and who: two discs (i, j), a disc and a wall (i, -1 - axis), nobody (-1, 0)."""
     best, who, other = horizon, -1, 0
     for i in range(count):
         for axis in range(2):

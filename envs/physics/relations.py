@@ -1,4 +1,4 @@
-"""Relations between entities, as conditions of rules: boolean arrays, calculated once a step and shared by the rules."""
+"""Relations between entities, as conditions of rules: boolean arrays, calculated once and shared by the rules."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar

@@ -21,7 +21,7 @@ class Resolution:
     differentials, and a setting over both. Of two settings the one of the more specific rule wins.
 
     :param factors: outputs for others are dropped; None for none.
-    :param forgets: a factor that a rule aggregates forgets its old value where the rule applies, though it said nothing.
+    :param forgets: a factor that a rule aggregates forgets its old value where the rule applies, whatever it says.
     :param deep: see `Rule.priority`.
     """
 
@@ -80,7 +80,7 @@ class Resolution:
         mask: np.ndarray | None,
         static: np.ndarray | None,
     ) -> None:
-        counts = tuple(len(slots) for slots in rule.slots)
+        counts = rule.counts
         shape = (self._state.num_envs, *counts)
         if mask is not None:
             value = np.where(mask, value, 0.0)
@@ -88,7 +88,7 @@ class Resolution:
         others = [axis + 1 for axis in range(len(counts)) if axis != place]
         for axis in reversed(others):
             whole = _added(whole, axis)
-        slots = _slots(rule.slots[place])
+        slots = rule.places[place]
         known = self._sums.get((factor, aggregate))
         if known is None:
             total = np.zeros(self._state.columns[factor].shape)
@@ -108,22 +108,28 @@ class Resolution:
     def _settle(
         self, factor: type[Factor], rule: "CompiledRule", place: int, value: Any, mask: np.ndarray | None
     ) -> None:
-        counts = tuple(len(slots) for slots in rule.slots)
-        shape = (self._state.num_envs, *counts)
-        rows = np.broadcast_to(True if mask is None else mask[..., 0], shape)
-        width = self._state.columns[factor].shape[0]
+        counts = rule.counts
+        width, batch = self._state.columns[factor].shape[0], self._state.num_envs
+        rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
+        settings = self._settings.setdefault(factor, [])
+        others = tuple(axis + 1 for axis in range(len(counts)) if axis != place)
+        if not others or np.ndim(value) == 0:  # the same for all rows of an entity
+            here = rows.any(axis=others) if others else rows
+            wanted = np.broadcast_to(value, (batch, counts[place], width))
+            settings.append((rule, place, wanted if np.ndim(value) == 0 else wanted.copy(), here))
+            return
         for other in np.ndindex(*(n for axis, n in enumerate(counts) if axis != place)):
             at = (slice(None), *other[:place], slice(None), *other[place:])
             here = rows[at]
             if here.any():
-                wanted = np.array(np.broadcast_to(value, (*shape, width))[at])  # the value may be a view of a column
-                self._settings.setdefault(factor, []).append((rule, place, wanted, here))
+                wanted = np.array(np.broadcast_to(value, (batch, *counts, width))[at])
+                settings.append((rule, place, wanted, here))
 
     def _set(self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]) -> None:
         column = self._state.columns[factor]
         if len(settings) == 1:
             rule, place, wanted, here = settings[0]
-            slots = _slots(rule.slots[place])
+            slots = rule.places[place]
             part = column[:, slots]
             np.copyto(part, wanted.transpose(2, 1, 0), where=here.T)
             column[:, slots] = part
@@ -133,7 +139,7 @@ class Resolution:
         new = column.copy()
         for number, (rule, place, wanted, here) in enumerate(settings):
             priority = rule.rule.priority(self._deep)
-            slots = _slots(rule.slots[place])
+            slots = rule.places[place]
             claimed, values = taken[slots], wanted.transpose(2, 1, 0)
             differs = here.T & (claimed == priority) & (new[:, slots] != values).any(axis=0)
             if differs.any():
@@ -154,12 +160,6 @@ class Resolution:
 
     def _name(self, slot: int, i: int) -> str:
         return next((repr(name) for name, mine in self._state.slot_of[i].items() if mine == slot), f"slot {slot}")
-
-
-def _slots(slots: np.ndarray) -> Any:
-    if len(slots) == slots[-1] - slots[0] + 1:
-        return slice(int(slots[0]), int(slots[-1]) + 1)
-    return slots
 
 
 def _added(values: np.ndarray, axis: int) -> np.ndarray:

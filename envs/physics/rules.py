@@ -1,15 +1,15 @@
-"""Rules: functions whose type hints say which entities they concern and which factors they change (SEGAR, appendix B.3).
+"""Rules: functions whose type hints say which entities they concern, and which factors they change (SEGAR, B.3).
 
     @rule
     def blow(one: Tuple[Velocity, Sail], wind: Wind) -> Differential[Velocity]:
         v, sail = one
         return Differential[Velocity](v, sail * wind)
 
-A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose factors are
-`one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a whole batch: a
-value is an array (B, 1..., n, 1..., d), an axis for each entity that the hints name, in their order, and d = 2 for a
-vector, 1 for anything else. What a rule returns says by its first argument, which is one of these arrays, what it changes.
-A rule that asks `if` of a value is called for each row instead, which is slower.
+A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
+factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
+whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their order,
+and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these arrays, what
+changes. A rule that asks `if` of a value is called for each row instead, which is slower.
 """
 
 import inspect
@@ -208,8 +208,8 @@ def _returns(name: str, hint: Any, given: bool) -> tuple[tuple[type[Output[Any]]
         if not (_is(kind, Output) and len(args) == 1 and _is(args[0], Factor) and not _is(args[0], Parameter)):
             shown = "nothing" if not given else hint
             raise InputError(
-                f"the rule {name} returns {shown}; its hint is Aggregate[F], Differential[F], SetFactor[F] of a factor, "
-                "or a Tuple of these"
+                f"the rule {name} returns {shown}; its hint is Aggregate[F], Differential[F] or SetFactor[F] of a "
+                "factor, or a Tuple of these"
             )
         found.append((kind, args[0]))
     kinds: dict[type[Factor], Any] = {}

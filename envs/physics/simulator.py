@@ -51,8 +51,8 @@ class Simulator:
         sim.step(100)
         sim.state()["a"]["Position"]
 
-    A step takes dt = 1 / framerate: the rules for all factors but Velocity and Position, on the same state; the rules for
-    Velocity; the speed limited to MaxVelocity; the motion, with collisions.
+    A step takes dt = 1 / framerate: the rules for all factors but Velocity and Position, on the same state; the rules
+    for Velocity; the speed limited to MaxVelocity; the motion, with collisions.
 
     :ivar preset: "fixed" (mended) or "compat" (SEGAR's code of 2022, faults included).
     :ivar arrays: the state in arrays; see `State`.
