@@ -7,7 +7,7 @@
 
 A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
 factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
-whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their order,
+whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity of the hints, in their order,
 and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these arrays, what
 changes. A rule that asks `if` of a value is called for each row instead, which is slower.
 """

@@ -6,6 +6,7 @@ entities are the same for a scene alone and in a batch.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ FLOOR = "global_friction"
 ABSENT, CIRCLE, POLYGON = 0, 1, 2
 _DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.float64}
 _LAST = np.iinfo(np.int64).max
+_ARRAYS = ("walls", "present", "types", "insertion", "sequence", "rank", "kinds", "corners", "corner_counts", "reaches",
+           "drawn_size")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -170,21 +173,33 @@ class State:
         self.version += 1
 
     def take(self, columns: np.ndarray, other: "State", rows: np.ndarray) -> None:
-        """Put the scenes `rows` of a state of the same layout into `columns`."""
-        if other.layout is not self.layout or other.type_list != self.type_list:
-            raise InputError("scenes are taken from a state of the same layout and entity types")
+        """Put the scenes `rows` of a state of the same layout into `columns`.
+
+        :raises InputError: a state of another layout.
+        """
+        if other.layout != self.layout:
+            raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[..., columns] = theirs[..., rows]
+        if other.type_list != self.type_list:
+            self.type_list += [each for each in other.type_list if each not in self.type_list]
+            numbers = np.array([self.type_list.index(each) for each in other.type_list])
+            self.types[:, columns] = numbers[other.types[:, rows]]
         for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
             self.scenes[column], self.slot_of[column] = other.scenes[row], other.slot_of[row]
         self.version += 1
 
-    def empty_copy(self, num_envs: int) -> "State":
-        """A state of the same layout and types with so many environments, each with this state's first scene."""
-        copy = State([self.scenes[0]] * num_envs, self.layout)
-        copy.type_list = self.type_list
-        copy.take(np.arange(num_envs), self, np.zeros(num_envs, dtype=np.int64))
-        return copy
+    def select(self, columns: np.ndarray) -> "State":
+        """A state of its own with these scenes, each as often as it is named."""
+        chosen = copy(self)
+        chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
+        chosen.columns = {each: column[..., columns] for each, column in self.columns.items()}
+        chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
+        for name in _ARRAYS:
+            setattr(chosen, name, getattr(self, name)[..., columns])
+        chosen.scenes = [self.scenes[i] for i in columns.tolist()]
+        chosen.slot_of = [self.slot_of[i] for i in columns.tolist()]
+        return chosen
 
     def scene(self, i: int) -> Scene:
         """Scene i as it stands now."""
@@ -197,9 +212,7 @@ class State:
         return fits[self.types] & self.present
 
     def _arrays(self) -> list[np.ndarray]:
-        fixed = [self.walls, self.present, self.types, self.insertion, self.sequence, self.rank, self.kinds]
-        shapes = [self.corners, self.corner_counts, self.reaches, self.drawn_size]
-        return [*self.columns.values(), *self.parameters.values(), *fixed, *shapes]
+        return [*self.columns.values(), *self.parameters.values(), *(getattr(self, name) for name in _ARRAYS)]
 
     def _put(self, i: int, scene: Scene) -> None:
         free = {group.factors: iter(range(group.start, group.stop)) for group in self.layout.groups}

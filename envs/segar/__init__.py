@@ -1,0 +1,10 @@
+"""SEGAR: tasks in a 2-D physics of factors, entities and rules, made for studies of generalisation (Hjelm et al., 2022).
+
+A simulation of one's own:
+
+    from gumption.envs.segar import Simulator
+
+    sim = Simulator({"entities": [{"id": "a", "type": "Ball", "factors": {"Velocity": [1, 0]}}]})
+    sim.step(100)
+    sim.state()["a"]["Position"]
+"""
