@@ -1,1 +1,1 @@
-"""The 2-D physics of the toolkit: entities with factors, rules over them, contacts, a simulator of batches of scenes."""
+"""The 2-D physics of the toolkit: entities with factors, rules over them, contacts, simulators of batches."""
