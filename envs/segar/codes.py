@@ -1,0 +1,70 @@
+"""Codes of things: the twelve numbers that a texture is made of."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import unknown
+from gumption.envs.physics.factors import (
+    Alive,
+    Charge,
+    Density,
+    Factor,
+    FloorFriction,
+    Friction,
+    Heat,
+    Magnetism,
+    Mass,
+    StoredEnergy,
+)
+from gumption.envs.physics.state import State
+
+#: Entry 0 of a code is 1 for the background; these follow, and then the random entries.
+CODED: tuple[type[Factor], ...] = (Heat, Friction, Charge, Magnetism, Density, StoredEnergy, Mass, Alive)
+RANDOM = 3
+LENGTH = 1 + len(CODED) + RANDOM
+#: Keeps the random entries apart from what else is drawn from a level's seed.
+_STREAM = 0x7E
+
+
+def coded_entries(hidden: Sequence[str]) -> np.ndarray:
+    """(8,) bool, which of `CODED` a texture shows.
+
+    :param hidden: names of factors that it does not show.
+    :raises InputError: a name that is none of `CODED`.
+    """
+    names = [factor.__name__ for factor in CODED]
+    for name in hidden:
+        if name not in names:
+            raise InputError(f"hidden: {unknown('the code of a texture', name, names)}")
+    return np.array([name not in hidden for name in names])
+
+
+def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
+    """(B, N + 1, 9): the codes of the slots and, last, of the background, without the random entries.
+
+    A factor that an entity lacks, and one that is not shown, is 0. The background shows the friction of the floor.
+    """
+    codes = np.zeros((state.num_envs, state.slots + 1, 1 + len(CODED)))
+    codes[:, -1, 0] = 1.0
+    for entry, factor in enumerate(CODED):
+        if entries[entry] and factor.root in state.columns:
+            codes[:, :-1, 1 + entry] = state.columns[factor.root][0].T
+        if entries[entry] and factor is Friction:
+            codes[:, -1, 1 + entry] = state.parameters[FloorFriction]
+    return codes
+
+
+def random_entries(state: State, column: int, seed: int) -> tuple[np.ndarray, np.random.Generator]:
+    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and the generator for what else a look needs.
+
+    They depend on the seed and on the place of each thing in its scene, not on the slots of the batch.
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    drawn = np.clip(rng.standard_normal((len(state.scenes[column].entities) + 1, RANDOM)), -1.0, 1.0)
+    entries = np.zeros((state.slots + 1, RANDOM))
+    entries[-1] = drawn[0]
+    here = np.flatnonzero(state.kinds[:, column])
+    entries[here] = drawn[1 + state.insertion[here, column]]
+    return entries, rng

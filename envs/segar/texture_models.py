@@ -1,0 +1,165 @@
+"""Texture models: linear maps of codes to patterns, and how far two of them are apart.
+
+A transposed convolution of a map that has one code everywhere repeats itself every `stride` pixels. The texture of a
+code is therefore one tile of P x P pixels, P the stride, and a tile is tanh(weights @ code + bias).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import unknown
+
+from .codes import LENGTH
+
+#: The decoder of an autoencoder: a transposed convolution of LENGTH to 3 channels.
+KERNEL, STRIDE, PADDING = 5, 3, 1
+#: The pixels at the border that lack neighbours: they are cut off.
+CROP = 1
+WEIGHTS = Path(__file__).parent / "weights"
+#: The models that ship, by set; their numbers are the seeds that they were trained with.
+SETS: dict[str, tuple[str, ...]] = {
+    name: tuple(f"{name}-{seed:02}" for seed in seeds)
+    for name, seeds in (("baseline", range(1)), ("five", range(1, 6)), ("twenty", range(6, 26)))
+}
+_SHAPES = {"decoder.weight": (LENGTH, 3, KERNEL, KERNEL), "decoder.bias": (3,)}
+
+
+class TextureModel:
+    """A linear map of codes to patterns.
+
+    :ivar name: for messages.
+    :ivar weights: (P, P, 3, 12). :ivar bias: (P, P, 3).
+    """
+
+    def __init__(self, name: str, weights: np.ndarray, bias: np.ndarray | None = None) -> None:
+        self.name = name
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.bias = np.zeros(self.weights.shape[:3]) if bias is None else np.asarray(bias, dtype=np.float64)
+
+    @property
+    def period(self) -> int:
+        """P."""
+        return len(self.weights)
+
+    def patterns(self, codes: np.ndarray) -> np.ndarray:
+        """(n, P, P, 3) uint8 of (n, 12) codes."""
+        return patterns(self.weights[None], self.bias[None], codes)
+
+
+def patterns(weights: np.ndarray, bias: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(n, P, P, 3) uint8.
+
+    :param weights: (n or 1, P, P, 3, 12), a model for each code or one for all; `bias` without the last axis.
+    :param codes: (n, 12).
+    """
+    total = np.broadcast_to(bias, (len(codes), *bias.shape[1:])).copy()
+    # One entry after the other: a matrix product would round differently in batches of different sizes.
+    for entry in range(codes.shape[1]):
+        total += weights[..., entry] * codes[:, None, None, None, entry]
+    return np.rint((np.tanh(total) + 1.0) * 127.5).astype(np.uint8)
+
+
+def from_decoder(name: str, weight: np.ndarray, bias: np.ndarray) -> TextureModel:
+    """The model of a transposed convolution.
+
+    :param weight: (12, 3, 5, 5), as torch keeps it. :param bias: (3,).
+    """
+    weights = np.zeros((STRIDE, STRIDE, 3, LENGTH))
+    for row in range(KERNEL):
+        for column in range(KERNEL):
+            # Entry k of the kernel reaches the pixels o with o + PADDING = k modulo the stride.
+            place = (row - PADDING - CROP) % STRIDE, (column - PADDING - CROP) % STRIDE
+            weights[place] += weight[:, :, row, column].T
+    return TextureModel(name, weights, np.broadcast_to(bias, weights.shape[:3]).copy())
+
+
+def load_models(which: str) -> tuple[TextureModel, ...]:
+    """The models of a set that ships, one that ships, or those of a file or folder of `gumption segar renderers`.
+
+    :param which: "baseline", "five", "twenty", the name of one model such as "twenty-07", or a path.
+    :raises InputError: there is no such set or path, or a file that is no model.
+    """
+    if which in SETS:
+        return tuple(_load(WEIGHTS / f"{name}.safetensors") for name in SETS[which])
+    if any(which in names for names in SETS.values()):
+        return (_load(WEIGHTS / f"{which}.safetensors"),)
+    path = Path(which)
+    if path.is_file():
+        return (_load(path),)
+    if path.is_dir():
+        found = sorted(path.glob("*.safetensors"))
+        if found:
+            return tuple(_load(each) for each in found)
+        raise InputError(f"models: {path} has no .safetensors file")
+    raise InputError(f"{unknown('the list of texture models', which, SETS)}, or give a path of .safetensors files")
+
+
+def read_tensors(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file.
+
+    :raises InputError: it cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path}: cannot be read as safetensors ({error})") from None
+
+
+def parameter_distance(one: TextureModel, other: TextureModel) -> float:
+    """The Euclidean distance between the parameters of two models.
+
+    :raises InputError: patterns of different sizes.
+    """
+    if one.period != other.period:
+        raise InputError(
+            f"the patterns of {one.name} have {one.period} x {one.period} pixels, and those of {other.name} "
+            f"{other.period} x {other.period}: compare their textures"
+        )
+    squares = np.square(one.weights - other.weights).sum() + np.square(one.bias - other.bias).sum()
+    return float(np.sqrt(squares))
+
+
+def texture_distance(one: TextureModel, other: TextureModel, codes: np.ndarray | None = None) -> float:
+    """The root mean square difference between the pixels (0 to 1) of two models' textures for the same codes.
+
+    :param codes: (n, 12); None for 1,000 from the uniform distribution from -1 to 1.
+    :raises InputError: an array of another shape.
+    """
+    if codes is None:
+        codes = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, LENGTH))
+    codes = np.asarray(codes, dtype=np.float64)
+    if codes.ndim != 2 or codes.shape[1] != LENGTH or not len(codes):
+        raise InputError(f"codes has the shape {codes.shape}; it has (n, {LENGTH})")
+    side = int(np.lcm(one.period, other.period))
+    first, second = (_repeated(model.patterns(codes), side) for model in (one, other))
+    return float(np.sqrt(np.mean(np.square((first - second) / 255.0))))
+
+
+def distances(models: Sequence[TextureModel]) -> np.ndarray:
+    """(n, n) texture distances between models, for the same 1,000 codes."""
+    found = np.zeros((len(models), len(models)))
+    for i, one in enumerate(models):
+        for j in range(i):
+            found[i, j] = found[j, i] = texture_distance(one, models[j])
+    return found
+
+
+def _repeated(tiles: np.ndarray, side: int) -> np.ndarray:
+    times = side // tiles.shape[1]
+    return np.tile(tiles, (1, times, times, 1)).astype(np.float64)
+
+
+def _load(path: Path) -> TextureModel:
+    tensors = read_tensors(path)
+    for name, shape in _SHAPES.items():
+        if name not in tensors:
+            raise InputError(f"{path}: there is no {name}; make the file with `gumption segar renderers`")
+        if tensors[name].shape != shape or not np.isfinite(tensors[name]).all():
+            raise InputError(f"{path}: {name} has the shape {tensors[name].shape}; it has {shape}, and finite numbers")
+    return from_decoder(path.stem, tensors["decoder.weight"], tensors["decoder.bias"])

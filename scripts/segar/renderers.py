@@ -1,0 +1,45 @@
+"""`gumption segar renderers`: train models of textures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App
+
+app = App(add_completion=False)
+
+
+@app.command("renderers", epilog="Example: gumption segar renderers --models 5 --out looks")
+def renderers(
+    out: Annotated[Path, typer.Option(help="Folder for NAME-SEED.safetensors.")],
+    models: Annotated[Count, typer.Option(help="How many, one for each seed from --seed on.")] = 1,
+    seed: Annotated[Seed, typer.Option(help="Of the first model.")] = 0,
+    epochs: Annotated[Count, typer.Option(help="Each of 4,096 codes.")] = 10,
+    name: Annotated[str, typer.Option(help="What the names of the files begin with.")] = "model",
+) -> None:
+    """Train autoencoders whose decoders make textures; the setting `models` of a renderer takes the folder or a file."""
+    from gumption.data.progress import Bar
+    from gumption.data.writing import check_writable, whole_file
+
+    files = {seed + i: out / f"{name}-{seed + i:02}.safetensors" for i in range(models)}
+    for file in files.values():
+        check_writable(file)
+    from safetensors.numpy import save_file
+
+    from gumption.scripts.segar.train_renderers import TrainingSettings, train
+
+    settings = TrainingSettings(epochs=epochs)
+    with Bar(models * epochs, "epochs") as bar:
+        for done, (number, file) in enumerate(files.items()):
+
+            def show(epoch: int, error: float, before: int = done * epochs) -> None:
+                bar.show(before + epoch, f"mean squared error {error:.4f}")
+
+            trained = train(number, settings, show)
+            with whole_file(file) as beside:
+                save_file(trained.tensors, beside)
+            print(f"{file}: codes are told from textures with a mean squared error of {trained.error:.4f}")
