@@ -8,3 +8,11 @@ A simulation of one's own:
     sim.step(100)
     sim.state()["a"]["Position"]
 """
+
+from gumption.envs.physics.priors import Prior
+from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, rule
+
+from .facts import facts
+from .simulator import Simulator
+
+__all__ = ["Aggregate", "Differential", "Prior", "SetFactor", "Simulator", "facts", "rule"]

@@ -43,9 +43,7 @@ class SegarEnv(NativeEnv):
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
         """:raises InputError: bad settings; see `SegarSettings`."""
-        super().__init__(
-            self.batched(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
-        )
+        super().__init__(self.batched(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings))
 
     @property
     def simulator(self) -> Simulator:

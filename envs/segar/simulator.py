@@ -57,5 +57,3 @@ class Simulator(PhysicsSimulator):
 
     def _told(self, values: Any) -> Any:
         return values if self.batched else values[0].item()
-
-

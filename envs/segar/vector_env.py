@@ -80,7 +80,9 @@ class SegarVectorEnv(NativeVectorEnv):
         force = self._force(actions)
         state = self.state
         mine = np.arange(self.num_envs)
-        resting = self._idle | ~state.columns[Alive][0, self._actors, mine] | ~state.columns[Mobile][0, self._actors, mine]
+        resting = (
+            self._idle | ~state.columns[Alive][0, self._actors, mine] | ~state.columns[Mobile][0, self._actors, mine]
+        )
         mass = state.columns[Mass][0, self._actors, mine]
         push = np.where(resting | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
         state.columns[Velocity][:, self._actors, mine] += force.T * push
@@ -136,7 +138,9 @@ class SegarVectorEnv(NativeVectorEnv):
             self._make_room(read)
         one = State([read], self.state.layout)
         seed = 0 if scene is not None else crc32(str(chosen).encode())
-        self._put(columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), [seed] * len(columns))
+        self._put(
+            columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), [seed] * len(columns)
+        )
 
     @property
     def success(self) -> np.ndarray:
@@ -201,9 +205,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     def _adapted(self, scene: Scene) -> Scene:
         changes = {
-            name: value
-            for name in ("friction", "wall_damping")
-            if (value := getattr(self.settings, name)) is not None
+            name: value for name in ("friction", "wall_damping") if (value := getattr(self.settings, name)) is not None
         }
         return replace(scene, sim=replace(scene.sim, **changes)) if changes else scene
 
@@ -234,9 +236,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._actors = slots_of(self.state, self.task.actor)
         fresh = np.isin(np.arange(self.num_envs), columns)
         now = self.task.standing(self.state)
-        self._standing = Standing(
-            *(np.where(fresh, part, old) for part, old in zip(now, self._standing, strict=True))
-        )
+        self._standing = Standing(*(np.where(fresh, part, old) for part, old in zip(now, self._standing, strict=True)))
         self._standing.over[columns] = False
         self._standing.success[columns] = False
         self._observation.begin(self.state, columns, seeds)
