@@ -1,4 +1,4 @@
-"""SEGAR: tasks in a 2-D physics of factors, entities and rules, made for studies of generalisation (Hjelm et al., 2022).
+"""SEGAR: tasks in a 2-D physics of factors, entities and rules, for studies of generalisation (Hjelm et al., 2022).
 
 A simulation of one's own:
 
