@@ -80,9 +80,7 @@ def played(name: str, batch: int) -> Callable[[float], float]:
 
     import gumption.envs  # noqa: F401  (registers)
 
-    env: Any = gym.make_vec(
-        "gumption/PuttPutt-v0", num_envs=batch, vector_kwargs={"autoreset_mode": "SameStep", "levels": name}
-    )
+    env: Any = gym.make_vec("gumption/PuttPutt-v0", num_envs=batch, autoreset_mode="SameStep", levels=name)
     env.reset(seed=0)
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(64)]
