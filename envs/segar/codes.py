@@ -42,17 +42,17 @@ def coded_entries(hidden: Sequence[str]) -> np.ndarray:
 
 
 def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
-    """(B, N + 1, 9): the codes of the slots and, last, of the background, without the random entries.
+    """(9, N + 1, B): the codes of the slots and, last, of the background, without the random entries.
 
     A factor that an entity lacks, and one that is not shown, is 0. The background shows the friction of the floor.
     """
-    codes = np.zeros((state.num_envs, state.slots + 1, 1 + len(CODED)))
-    codes[:, -1, 0] = 1.0
+    codes = np.zeros((1 + len(CODED), state.slots + 1, state.num_envs))
+    codes[0, -1] = 1.0
     for entry, factor in enumerate(CODED):
         if entries[entry] and factor.root in state.columns:
-            codes[:, :-1, 1 + entry] = state.columns[factor.root][0].T
+            codes[1 + entry, :-1] = state.columns[factor.root][0]
         if entries[entry] and factor is Friction:
-            codes[:, -1, 1 + entry] = state.parameters[FloorFriction]
+            codes[1 + entry, -1] = state.parameters[FloorFriction]
     return codes
 
 

@@ -43,7 +43,7 @@ class Textured:
         self._weights = np.stack([model.weights for model in models])
         self._bias = np.stack([model.bias for model in models])
         self._drawing: Drawing | None = None
-        self._codes = self._textures = self._chosen = np.zeros(0)
+        self._codes = self._random = self._textures = self._chosen = np.zeros(0)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
         """Episodes begin in these columns: make their textures.
@@ -55,20 +55,19 @@ class Textured:
             if len(columns) != state.num_envs:
                 raise InputError("the first episodes of a batch begin together: give all its columns")
             self._drawing = Drawing(state, self.resolution, centred=self._centred)
-            shape = state.num_envs, state.slots + 1
-            period = self.models[0].period
-            self._codes = np.zeros((*shape, LENGTH))
+            shape, period = (state.num_envs, state.slots + 1), self.models[0].period
+            self._codes = np.zeros((LENGTH - RANDOM, *shape[::-1]))
+            self._random = np.zeros((*shape, RANDOM))
             self._textures = np.zeros((*shape, period, period, 3), dtype=np.uint8)
             self._chosen = np.zeros(state.num_envs, dtype=np.int64)
         codes = factor_codes(state, self._entries)
         for column, seed in zip(np.asarray(columns).tolist(), seeds, strict=True):
             entries, rng = random_entries(state, column, int(seed))
-            self._codes[column, :, -RANDOM:] = entries
+            self._random[column] = entries
             self._chosen[column] = rng.integers(len(self.models))
-        self._codes[columns, :, :-RANDOM] = codes[columns]
-        changed = np.zeros(self._codes.shape[:2], dtype=bool)
-        changed[columns] = True
-        self._make(changed)
+        changed = np.zeros(self._codes.shape[1:], dtype=bool)
+        changed[:, columns] = True
+        self._make(changed, codes)
 
     def draw(self, state: State) -> np.ndarray:
         """(B, R, R, 3) uint8.
@@ -79,15 +78,17 @@ class Textured:
             raise InputError("no episode has begun: call begin first")
         if self._follow:
             codes = factor_codes(state, self._entries)
-            changed = (np.abs(codes - self._codes[:, :, :-RANDOM]) > CHANGE).any(axis=2)
+            changed = (np.abs(codes - self._codes) > CHANGE).any(axis=0)
             if changed.any():
-                self._codes[changed, :-RANDOM] = codes[changed]
-                self._make(changed)
+                self._make(changed, codes)
         return self._drawing.draw(state, self._textures)
 
-    def _make(self, changed: np.ndarray) -> None:
-        """Make the textures of the (B, N + 1) mask anew."""
+    def _make(self, changed: np.ndarray, codes: np.ndarray) -> None:
+        """Make the textures of the (N + 1, B) mask of these codes."""
         assert self._drawing is not None
-        chosen = self._chosen[np.nonzero(changed)[0]]
-        self._textures[changed] = patterns(self._weights[chosen], self._bias[chosen], self._codes[changed])
-        self._drawing.renew(changed)
+        self._codes[:, changed] = codes[:, changed]
+        n, b = np.nonzero(changed)
+        complete = np.concatenate([codes[:, n, b].T, self._random[b, n]], axis=1)
+        chosen = self._chosen[b]
+        self._textures[b, n] = patterns(self._weights[chosen], self._bias[chosen], complete)
+        self._drawing.renew(changed.T)

@@ -1,0 +1,217 @@
+"""What an agent sees of a batch of scenes: pixels, factors, several of these, and frames one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from gumption.data import InputError
+from gumption.data.settings import Size, settings
+from gumption.data.wording import shown
+
+from .renderers import Renderer, RendererSettings, make_renderer
+from .state_observations import (
+    ALL_FACTORS,
+    OBJECT_FACTORS,
+    TILE_FACTORS,
+    EntityState,
+    ManyStates,
+    read_factors,
+)
+
+if TYPE_CHECKING:
+    from gumption.envs.physics.factors import Factor
+    from gumption.envs.physics.state import State
+
+Kind = Literal["rgb", "entity", "object", "tile", "state", "objects", "tiles", "multimodal"]
+Seen = np.ndarray | dict[str, np.ndarray]
+
+_MANY: tuple[Kind, ...] = ("state", "objects", "tiles")
+_ONE: tuple[Kind, ...] = ("entity", "object", "tile")
+_DEFAULTS: dict[str, tuple[type[Factor], ...]] = {
+    "object": OBJECT_FACTORS,
+    "tile": TILE_FACTORS,
+    "state": ALL_FACTORS,
+    "objects": OBJECT_FACTORS,
+    "tiles": TILE_FACTORS,
+}
+#: The fields that only some kinds read.
+_FIELDS: dict[str, tuple[Kind, ...]] = {
+    "id": _ONE,
+    "factors": (*_ONE, *_MANY),
+    "hidden": (*_ONE, *_MANY),
+    "n_things": _MANY,
+    "unique_ids": _MANY,
+    "renderer": ("rgb",),
+    "parts": ("multimodal",),
+}
+
+
+class Observation(Protocol):
+    """What an agent sees.
+
+    :ivar space: of one environment.
+    """
+
+    space: spaces.Space[Any]
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """Episodes begin in these columns.
+
+        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
+        """
+        ...
+
+    def observe(self, state: State) -> Seen:
+        """The observations of all environments, batch first; call it once a step, because frames may be kept."""
+        ...
+
+
+@settings
+class ObservationSettings:
+    """What an agent sees.
+
+    :ivar kind: "rgb": pixels; "entity", "object" and "tile": the factors of the entity `id`; "state", "objects" and
+        "tiles": a row of factors for each thing; "multimodal": a dict of `parts`.
+    :ivar id: of the entity.
+    :ivar factors: names, in order; () for those that SEGAR shows of the kind ("entity" has none).
+    :ivar hidden: names of factors that are left out; those of pixels are in `renderer`.
+    :ivar n_things: rows; unique_ids: ids of the first ones.
+    :ivar renderer: how pixels are made.
+    :ivar parts: names to settings of observations, or dicts of such.
+    :ivar stack: how many frames there are, the oldest first: pixels side by side as channels, numbers along a new first
+        axis. Frames before the first one of an episode are like that one.
+    """
+
+    kind: Kind = "rgb"
+    id: str = "golfball"
+    factors: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    n_things: Size = 20
+    unique_ids: tuple[str, ...] = ()
+    renderer: RendererSettings = field(default_factory=RendererSettings)
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    stack: Size = 1
+
+    def __post_init__(self) -> None:
+        known = {one.name: one for one in fields(self)}  # pyright: ignore[reportArgumentType]
+        for name, kinds in _FIELDS.items():
+            default = known[name].default_factory() if callable(known[name].default_factory) else known[name].default
+            if self.kind not in kinds and getattr(self, name) != default:
+                raise InputError(
+                    f"{name} is of observations of the kind {' or '.join(kinds)}; this one is {self.kind!r}"
+                )
+        if self.kind == "multimodal" and not self.parts:
+            raise InputError('a multimodal observation needs parts, such as {"pixels": "rgb", "numbers": "state"}')
+
+
+def read_settings(given: ObservationSettings | Mapping[str, Any] | str, where: str = "observation") -> ObservationSettings:
+    """Settings of what a person gives: a kind, a dict of settings, or settings.
+
+    :raises InputError: something else, or settings that are none.
+    """
+    if isinstance(given, ObservationSettings):
+        return given
+    if isinstance(given, str):
+        return ObservationSettings(kind=given)  # pyright: ignore[reportArgumentType]
+    if not isinstance(given, Mapping):
+        raise InputError(f"{where} is {shown(given)}; it is a kind such as 'rgb', or a dict of settings")
+    options = {str(name): value for name, value in given.items()}
+    if isinstance(options.get("renderer"), Mapping):
+        options["renderer"] = RendererSettings(**{str(name): value for name, value in options["renderer"].items()})
+    return ObservationSettings(**options)
+
+
+def make_observation(given: ObservationSettings | Mapping[str, Any] | str) -> Observation:
+    """The observation of these settings.
+
+    :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, or settings.
+    :raises InputError: what they say cannot be.
+    """
+    wanted = read_settings(given)
+    if wanted.stack > 1:
+        return Stacked(make_observation(replace(wanted, stack=1)), wanted.stack, channels=wanted.kind == "rgb")
+    if wanted.kind == "rgb":
+        return Pixels(make_renderer(wanted.renderer))
+    if wanted.kind == "multimodal":
+        parts = {name: read_settings(part, f"parts: {name}") for name, part in wanted.parts.items()}
+        return Multimodal({name: make_observation(part) for name, part in parts.items()})
+    names = wanted.factors or tuple(factor.__name__ for factor in _DEFAULTS.get(wanted.kind, ()))
+    factors = read_factors(names, wanted.hidden)
+    if wanted.kind in _ONE:
+        return EntityState(wanted.id, factors)
+    required = () if wanted.kind == "state" else _DEFAULTS[wanted.kind]
+    return ManyStates(factors, wanted.n_things, wanted.unique_ids, required)
+
+
+class Pixels:
+    """Pictures.
+
+    :ivar space: (R, R, 3) uint8.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.renderer = renderer
+        self.space = spaces.Box(0, 255, (renderer.resolution, renderer.resolution, 3), np.uint8)
+        self.begin = renderer.begin
+        self.observe = renderer.draw
+
+
+class Multimodal:
+    """Several observations under their names.
+
+    :ivar space: a Dict of theirs.
+    """
+
+    def __init__(self, parts: Mapping[str, Observation]) -> None:
+        self._parts = dict(parts)
+        self.space = spaces.Dict({name: part.space for name, part in self._parts.items()})
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """As `Observation.begin`."""
+        for part in self._parts.values():
+            part.begin(state, columns, seeds)
+
+    def observe(self, state: State) -> dict[str, Any]:
+        """Name to array."""
+        return {name: part.observe(state) for name, part in self._parts.items()}
+
+
+class Stacked:
+    """The last frames of an observation.
+
+    :ivar space: (count, ...), or (R, R, 3 * count) where frames are channels.
+    """
+
+    def __init__(self, observation: Observation, count: int, channels: bool) -> None:
+        """:raises InputError: an observation of several parts: stack each part."""
+        if not isinstance(observation.space, spaces.Box):
+            raise InputError("stack is of arrays: give it to each of the parts")
+        self._observation, self._count, self._channels = observation, count, channels
+        box = observation.space
+        join = np.concatenate if channels else np.stack
+        low, high = (join([side] * count, axis=-1 if channels else 0) for side in (box.low, box.high))
+        self.space = spaces.Box(low, high, dtype=box.dtype)  # pyright: ignore[reportArgumentType]
+        self._frames: list[np.ndarray] = []
+        self._new = np.zeros(0, dtype=bool)
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """As `Observation.begin`; the next frame is the first of these columns."""
+        self._observation.begin(state, columns, seeds)
+        if len(self._new) != state.num_envs:
+            self._frames, self._new = [], np.zeros(state.num_envs, dtype=bool)
+        self._new[columns] = True
+
+    def observe(self, state: State) -> np.ndarray:
+        """(B, count, ...), or (B, R, R, 3 * count)."""
+        seen = self._observation.observe(state)
+        assert isinstance(seen, np.ndarray)
+        self._frames = [*self._frames[1:], seen] if self._frames else [seen.copy() for _ in range(self._count)]
+        for frame in self._frames[:-1]:
+            frame[self._new] = seen[self._new]
+        self._new[:] = False
+        return np.concatenate(self._frames, axis=-1) if self._channels else np.stack(self._frames, axis=1)
