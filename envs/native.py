@@ -17,6 +17,7 @@ from gumption.kg import NaryRelation
 
 from .action_facts import ActionFacts
 from .memory import Layout
+from .native_actions import as_action, as_actions, as_array
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
@@ -37,7 +38,7 @@ class Recorder(Protocol):
 
 class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """A batch of episodes with autoreset in the three modes of Gymnasium. A world implements the methods that raise
-    NotImplementedError here; actions are integers, or vectors of integers, one per environment.
+    NotImplementedError here. There is one action per environment: an integer, a vector of integers, or one of a box.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -73,7 +74,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     # ---- what a world implements
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One step of all environments but the idle ones; actions (B, ...) int64, idle (B,) bool."""
+        """One step of all environments but the idle ones; actions (B, ...) int64, or float64 of a box; idle (B,)."""
         raise NotImplementedError
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -177,7 +178,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         super().reset(seed=seed)
         mask = options.pop("reset_mask", None)
         if mask is not None:
-            mask = _array("reset_mask", mask)
+            mask = as_array("reset_mask", mask)
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise InputError(f"reset_mask is an array of {self.num_envs} booleans, at least one of them true")
         columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
@@ -197,7 +198,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """
         if not self._started:
             raise ResetNeeded("call reset before step")
-        chosen = as_integers(actions, self._action_shape)
+        chosen = as_actions(actions, self.single_action_space, self._action_shape)
         waiting = self._over.any()
         if waiting and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded("an episode has ended: reset it, e.g. reset(options={'reset_mask': terminations})")
@@ -246,14 +247,14 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def step_arrays(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One step without observations and infos; an episode that ends is followed at once by the next.
 
-        :param actions: (B, ...) integers.
+        :param actions: (B, ...), see `step`.
         :returns: reward (B,) float32, done (B,) bool, success (B,) bool, of the episodes before they were renewed.
         """
         self.start()
         if self._over.any():  # `step` was used before, and left ended episodes for its next call to reset
             self.renew(np.flatnonzero(self._over), self.np_random)
             self._over[:] = False
-        self.make_step(as_integers(actions, self._action_shape))
+        self.make_step(as_actions(actions, self.single_action_space, self._action_shape))
         reward, terminated, truncated = self.results()
         results = reward.copy(), terminated | truncated, self.success.copy()
         ended = np.flatnonzero(results[1])
@@ -283,7 +284,8 @@ class NativeEnv(gym.Env[Any, Any]):
         self.render_mode = batch.render_mode
         self.observation_space = batch.single_observation_space
         self.action_space = batch.single_action_space
-        self._action = np.zeros((1, *(self.action_space.shape or ())), dtype=np.int64)
+        kind = np.float64 if isinstance(self.action_space, gym.spaces.Box) else np.int64
+        self._action = np.zeros((1, *(self.action_space.shape or ())), dtype=kind)
         self._column = np.zeros(1, dtype=np.int64)
         self._over = True
 
@@ -303,7 +305,7 @@ class NativeEnv(gym.Env[Any, Any]):
         """:raises ResetNeeded: when the episode has ended or none was begun."""
         if self._over:
             raise ResetNeeded("the episode has ended or was never begun: call reset")
-        self._action[0] = as_slot(action) if self._action.ndim == 1 else as_vector(action, self._action.shape[1:])
+        self._action[0] = as_action(action, self.action_space)
         self.batch.make_step(self._action)
         reward, terminated, truncated = (part.item() for part in self.batch.results())
         self._over = terminated or truncated
@@ -352,49 +354,3 @@ def check_batch(num_envs: int, render_mode: str | None) -> None:
     """:raises InputError: unless there is an environment and the render mode is known."""
     check("num_envs", num_envs, Size)
     check("render_mode", render_mode, RenderMode | None)
-
-
-def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Actions (B, ...) int64.
-
-    :raises InputError: not one action per environment, or something else than integers.
-    """
-    chosen = _array("actions", actions)
-    if chosen.shape != shape:
-        raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
-    if chosen.dtype.kind not in "iu":
-        raise InputError(f"actions are {chosen.dtype}; they are integers")
-    return np.ascontiguousarray(chosen, dtype=np.int64)
-
-
-def as_vector(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The action of a single environment whose actions are vectors.
-
-    :raises InputError: a vector of another length, or of something else than integers.
-    """
-    chosen = _array("the action", action)
-    if chosen.shape != shape:
-        raise InputError(f"the action has shape {chosen.shape}, expected {shape}")
-    if chosen.dtype.kind not in "iu":
-        raise InputError(f"the action is {chosen.dtype}; it is of integers")
-    return chosen.astype(np.int64)
-
-
-def as_slot(action: Any) -> int:
-    """The action of a single environment; an integer too large for an array becomes -1, which worlds refuse.
-
-    :raises InputError: something else than an integer.
-    """
-    if type(action) is not int:
-        array = _array("the action", action)
-        if array.size != 1 or array.dtype.kind not in "iu":
-            raise InputError(f"the action is {shown(action)}; it is one integer")
-        action = array.item()
-    return action if -1 <= action < 2**63 else -1
-
-
-def _array(what: str, given: Any) -> np.ndarray:
-    try:
-        return np.asarray(given)
-    except (ValueError, TypeError):  # rows of different lengths, or an object that refuses
-        raise InputError(f"{what}: {shown(given)} is no array") from None

@@ -223,6 +223,31 @@ WORLDS: dict[str, World] = {
                 "serve": "gumption.scripts.gradual.serve:app",
             },
         ),
+        World(
+            name="segar",
+            title="SEGAR",
+            about="Bring balls to goals in a 2-D physics whose rules and distributions are data.",
+            source="Hjelm et al. (2022), The Sandbox Environment for Generalizable Agent Research (SEGAR)",
+            environments=tuple(
+                Environment(
+                    f"gumption/{task}-v0",
+                    f"gumption.envs.segar.env:{task}Env",
+                    f"gumption.envs.segar.env:{task}VectorEnv",
+                    small={"num_levels": 5, "resolution": 32, "directions": 16, **small},
+                    variants=({"directions": 0, "observation": "state"},),
+                    held_out={"partition": "test"},
+                )
+                for task, small in (
+                    ("PuttPutt", {"levels": "tilesx2-medium"}),
+                    ("PuttPuttNegDist", {"levels": "objectsx2-hard"}),
+                    ("Invisiball", {}),
+                    ("Billiards", {}),
+                )
+            ),
+            offers={
+                "facts": "gumption.envs.segar.facts:facts",
+            },
+        ),
     )
 }
 

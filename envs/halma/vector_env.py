@@ -14,7 +14,8 @@ from gumption.data.arrays import whole_numbers
 from gumption.data.settings import unknown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
-from gumption.envs.native import Arrays, NativeVectorEnv, Numbers, as_integers, check_batch
+from gumption.envs.native import Arrays, NativeVectorEnv, Numbers, check_batch
+from gumption.envs.native_actions import as_integers
 
 from .action_facts import RELATIONS, HALMAFacts
 from .maze import DIRECTIONS, SHAPES, Maze, panel_items, row_digits

@@ -204,3 +204,7 @@ class WallDamping(Parameter, default=0.025):
 
 class Framerate(Parameter, default=100.0):
     """Steps a second."""
+
+
+class Restitution(Parameter, default=1.0):
+    """The share of the speed at which discs approach that they have after a collision: 1 elastic, 0 none."""

@@ -1,11 +1,12 @@
 """The state of a batch of scenes in arrays: one column per factor, its slots shared by scenes of like entities.
 
-Entities with the same factors form a group, and a group has as many slots as the scene with most of them needs: slots that
-a scene does not use are absent. Slots come in an order that depends on the factors alone, so that sums over entities are
-the same for a scene alone and in a batch.
+Entities with the same factors form a group, and a group has as many slots as the scene with most of them needs: slots
+that a scene does not use are absent. Slots come in an order that depends on the factors alone, so that sums over
+entities are the same for a scene alone and in a batch.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ FLOOR = "global_friction"
 ABSENT, CIRCLE, POLYGON = 0, 1, 2
 _DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.float64}
 _LAST = np.iinfo(np.int64).max
+_ARRAYS = ("walls", "present", "types", "insertion", "sequence", "rank", "kinds", "corners", "corner_counts", "reaches",
+           "drawn_size")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class State:
         absent, last. :ivar rank: (N, B) its inverse.
     :ivar kinds: (N, B) ABSENT, CIRCLE or POLYGON.
     :ivar corners: (V, 2, N, B) vertices relative to the position, counter-clockwise, for a Size of `drawn_size` (N, B).
-    :ivar corner_counts: (N, B).
+    :ivar corner_counts, reaches: (N, B), how many vertices, and the distance of the farthest.
     """
 
     def __init__(self, scenes: Sequence[Scene], layout: Layout | None = None) -> None:
@@ -117,6 +120,12 @@ class State:
             raise InputError("a state needs a scene")
         self.layout = Layout.of(scenes) if layout is None else layout
         self.num_envs, self.slots = len(scenes), self.layout.slots
+        #: Polygons grow with their Size.
+        self.polygons_scale = True
+        #: What relations have calculated since rules last changed anything.
+        self.derived: dict[str, Any] = {}
+        #: Changes when entities come or go, or change their type or place in the order.
+        self.version = 0
         self.scenes: list[Scene] = [scenes[0]] * self.num_envs
         self.slot_of: list[dict[str, int]] = [{} for _ in scenes]
         shape = self.slots, self.num_envs
@@ -139,6 +148,7 @@ class State:
         self.kinds = np.zeros(shape, dtype=np.int64)
         self.corners = np.zeros((self.layout.corners, 2, *shape))
         self.corner_counts = np.zeros(shape, dtype=np.int64)
+        self.reaches = np.zeros(shape)
         self.drawn_size = np.ones(shape)
         for i, scene in enumerate(scenes):
             self._put(i, scene)
@@ -160,36 +170,49 @@ class State:
         self.sequence[:] = np.lexsort((self.insertion, key, late), axis=0)
         places = np.arange(self.slots)[:, None]
         np.put_along_axis(self.rank, self.sequence, np.broadcast_to(places, self.rank.shape), axis=0)
+        self.version += 1
 
     def take(self, columns: np.ndarray, other: "State", rows: np.ndarray) -> None:
-        """Put the scenes `rows` of a state of the same layout into `columns`."""
-        if other.layout is not self.layout or other.type_list != self.type_list:
-            raise InputError("scenes are taken from a state of the same layout and entity types")
+        """Put the scenes `rows` of a state of the same layout into `columns`.
+
+        :raises InputError: a state of another layout.
+        """
+        if other.layout != self.layout:
+            raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[..., columns] = theirs[..., rows]
+        if other.type_list != self.type_list:
+            self.type_list += [each for each in other.type_list if each not in self.type_list]
+            numbers = np.array([self.type_list.index(each) for each in other.type_list])
+            self.types[:, columns] = numbers[other.types[:, rows]]
         for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
             self.scenes[column], self.slot_of[column] = other.scenes[row], other.slot_of[row]
+        self.version += 1
 
-    def empty_copy(self, num_envs: int) -> "State":
-        """A state of the same layout and types with so many environments, each with this state's first scene."""
-        copy = State([self.scenes[0]] * num_envs, self.layout)
-        copy.type_list = self.type_list
-        copy.take(np.arange(num_envs), self, np.zeros(num_envs, dtype=np.int64))
-        return copy
+    def select(self, columns: np.ndarray) -> "State":
+        """A state of its own with these scenes, each as often as it is named."""
+        chosen = copy(self)
+        chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
+        chosen.columns = {each: column[..., columns] for each, column in self.columns.items()}
+        chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
+        for name in _ARRAYS:
+            setattr(chosen, name, getattr(self, name)[..., columns])
+        chosen.scenes = [self.scenes[i] for i in columns.tolist()]
+        chosen.slot_of = [self.slot_of[i] for i in columns.tolist()]
+        return chosen
 
     def scene(self, i: int) -> Scene:
         """Scene i as it stands now."""
         drawn = self.scenes[i]
         return Scene(drawn.sim, tuple(self._entity(i, self.slot_of[i][one.id], one) for one in drawn.entities))
 
-    def circle_radius(self) -> np.ndarray:
-        """(N, B), half the Size; only circles have one."""
-        return self.columns[Size][0] / 2
+    def is_a(self, entity_type: type[Entity]) -> np.ndarray:
+        """(N, B) bool: the entity is of this type."""
+        fits = np.array([issubclass(each, entity_type) for each in self.type_list])
+        return fits[self.types] & self.present
 
     def _arrays(self) -> list[np.ndarray]:
-        fixed = [self.walls, self.present, self.types, self.insertion, self.sequence, self.rank, self.kinds]
-        shapes = [self.corners, self.corner_counts, self.drawn_size]
-        return [*self.columns.values(), *self.parameters.values(), *fixed, *shapes]
+        return [*self.columns.values(), *self.parameters.values(), *(getattr(self, name) for name in _ARRAYS)]
 
     def _put(self, i: int, scene: Scene) -> None:
         free = {group.factors: iter(range(group.start, group.stop)) for group in self.layout.groups}
@@ -224,6 +247,7 @@ class State:
         vertices = np.asarray(shape["vertices"])
         self.corner_counts[slot, i] = len(vertices)
         self.corners[: len(vertices), :, slot, i] = vertices
+        self.reaches[slot, i] = np.sqrt((vertices**2).sum(axis=1)).max()
 
     def _entity(self, i: int, slot: int, drawn: EntityData) -> EntityData:
         values: dict[type[Factor], Any] = {}

@@ -14,8 +14,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def ansi(state: State, i: int = 0) -> str:
     """Scene i as text: 20 rows between walls, a letter for each thing that is visible, capital for objects, and a line
     for each."""
-    one = state.empty_copy(1)
-    one.take(np.array([0]), state, np.array([i]))
+    one = state.select(np.array([i]))
     marks = np.arange(1, one.slots + 2, dtype=np.uint8)
     marks[-1] = 0  # the floor
     textures = np.repeat(marks[None, :, None], 3, axis=2)[:, :, None, None]

@@ -117,7 +117,7 @@ def close_and_far(models: Sequence[FeatureModel], count: int) -> tuple[list[Feat
     :param count: how many of each.
     :raises InputError: too few models.
     """
-    if not 1 <= count or 2 * count > len(models) - 1:
+    if not count >= 1 or 2 * count > len(models) - 1:
         raise InputError(f"{count} close and {count} far models of {len(models) - 1} others; give more models")
     others = sorted(models[1:], key=lambda model: (cluster_distance(models[0], model), model.name))
     return others[:count], others[-count:]

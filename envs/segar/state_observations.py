@@ -111,7 +111,7 @@ class EntityState:
         """Episodes begin in these columns; see `gumption.envs.segar.observations.Observation`."""
         self._slots = _slots_of([self._id], self._slots, state, columns)
 
-    def observe(self, state: State) -> np.ndarray:
+    def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         """(B, d) float32."""
         return self._rows.read(state, self._slots)[:, 0]
 
@@ -147,7 +147,7 @@ class ManyStates:
         for slots in self._slots.T:
             self._fitting[slots[slots >= 0], rows[slots >= 0]] = False
 
-    def observe(self, state: State) -> np.ndarray:
+    def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         """(B, n_things, d) float32."""
         fitting = np.take_along_axis(self._fitting, state.sequence, axis=0)
         # The things that fit come first, and stay in order.

@@ -1,0 +1,272 @@
+"""Rules matched against the slots of a state, once, and evaluated on the whole batch at each step."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+
+from .factors import WIDTHS, Factor
+from .relations import Relation
+from .resolution import Resolution
+from .rules import Output, Pattern, Rule
+from .state import State
+from .values import FactorArray
+
+
+class Entities:
+    """The entities of one pattern, as a rule gets them whose hint is an entity type: `one[Mass]` is an array."""
+
+    def __init__(self, arrays: dict[type[Factor], Any]) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, factor: type[Factor]) -> Any:
+        """:raises KeyError: these entities have no such factor."""
+        return self._arrays[factor.root]
+
+    def __contains__(self, factor: type[Factor]) -> bool:
+        return factor.root in self._arrays
+
+
+class CompiledRule:
+    """A rule with the slots that each of its patterns matches, and the masks of the rows that are none.
+
+    :ivar slots: for each pattern (n,) slots.
+    :ivar reaches: whether there is any row.
+    """
+
+    def __init__(self, rule: Rule, state: State, exact: bool) -> None:
+        """:param exact: a subclass of a factor does not match."""
+        self.rule = rule
+        self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
+        #: As indices: slices where they can be; and how many there are.
+        self.places = [_place(slots) for slots in self.slots]
+        self.counts = tuple(len(slots) for slots in self.slots)
+        self._state = state
+        self._mask: np.ndarray | None = None
+        self._version = -1
+        self._distinct = _distinct(self.slots)
+        self.reaches = all(len(each) for each in self.slots) and (self._distinct is None or bool(self._distinct.any()))
+        self._roots = [list(_numeric(state, slots)) for slots in self.slots]
+        self._scalar = False
+        self._arguments, self._sources = self._gather() if self._is_static() else (None, None)
+        declared = {factor.root: kind for kind, factor in rule.returns}
+        self._declared = declared
+
+    def evaluate(self, relations: dict[Relation, np.ndarray], resolution: Resolution) -> None:
+        """Call the rule and hand its outputs on."""
+        if self._state.version != self._version:
+            self._match()
+        mask = self._mask
+        relation = self.rule.relation
+        if relation is not None:
+            if relation not in relations:
+                relations[relation] = relation.holds(self._state)
+            holds = self._sliced(relations[relation], relation.unary)
+            mask = holds if mask is None else mask & holds
+        if self._scalar:
+            self._by_rows(mask, resolution)
+            return
+        arguments, sources = (self._arguments, self._sources) if self._arguments is not None else self._gather()
+        try:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                outputs = self.rule.function(*arguments)
+        except (ValueError, AttributeError) as error:
+            if not _asks_for_rows(error):
+                raise
+            warnings.warn(
+                f"the rule {self.rule.name} is no rule of arrays ({error}); it is called for each row, which is "
+                "slower. Use masks: Aggregate[F](a, value, where=condition)",
+                stacklevel=2,
+            )
+            self._scalar = True
+            self._by_rows(mask, resolution)
+            return
+        for output in _listed(outputs, self.rule):
+            place, factor = self._target(output, sources)
+            resolution.add(type(output), factor, self, place, output.value, output.where, mask, self._mask)
+
+    def _target(self, output: Output[Any], sources: dict[int, tuple[int, type[Factor]]]) -> tuple[int, type[Factor]]:
+        found = sources.get(id(output.target))
+        if found is None:
+            raise InputError(
+                f"the rule {self.rule.name} returns a {type(output).__name__} whose first argument is none of the "
+                "arrays that it was given: it says which factor changes"
+            )
+        kind = self._declared.get(found[1])
+        if kind is None or not isinstance(output, kind):
+            said = ", ".join(f"{each.__name__}[{factor.__name__}]" for each, factor in self.rule.returns)
+            raise InputError(
+                f"the rule {self.rule.name} returns {type(output).__name__}[{found[1].__name__}]; its hint says {said}"
+            )
+        return found
+
+    def _is_static(self) -> bool:
+        """All slots are ranges, so that arguments are views that stay."""
+        return all(_range(slots) is not None for slots in self.slots)
+
+    def _gather(self) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
+        """The arguments, and for the id of each array its pattern and root factor."""
+        sources: dict[int, tuple[int, type[Factor]]] = {}
+        count = len(self.slots)
+
+        def array(place: int, factor: type[Factor]) -> Any:
+            if factor.root not in self._state.columns:
+                return True  # a tag or a text: it is there
+            view = self._state.view(factor)[:, self.places[place]]
+            made = _spread(view, place, count)
+            sources[id(made)] = (place, factor.root)
+            return made
+
+        arguments: list[Any] = []
+        bare = iter(self.rule.patterns[0].factors)
+        for argument in self.rule.arguments:
+            if not isinstance(argument, int):
+                values = self._state.parameters[argument]
+                arguments.append(values.reshape(len(values), *[1] * (count + 1)))
+            elif self.rule.bare:
+                arguments.append(array(0, next(bare)))
+            elif self.rule.patterns[argument].entity_type is not None:
+                arguments.append(Entities({factor: array(argument, factor) for factor in self._roots[argument]}))
+            else:
+                arguments.append(tuple(array(argument, each) for each in self.rule.patterns[argument].factors))
+        return arguments, sources
+
+    def _match(self) -> None:
+        """The static mask (B, n1, ..., 1) of rows that are entities, distinct, and fit the types; None where all do."""
+        self._version = self._state.version
+        count = len(self.slots)
+        mask: np.ndarray | None = None if self._distinct is None else self._distinct
+        typed = self.rule.entity_type
+        any_typed: np.ndarray | None = None
+        for place, (pattern, slots) in enumerate(zip(self.rule.patterns, self.slots, strict=True)):
+            here = self._state.present[slots]
+            if pattern.entity_type is not None:
+                here = here & self._state.is_a(pattern.entity_type)[slots]
+            if not here.all():
+                mask = _and(mask, _spread(here.T[:, :, None], place, count))
+            if typed is not None:
+                fits = _spread(self._state.is_a(typed)[slots].T[:, :, None], place, count)
+                any_typed = fits if any_typed is None else any_typed | fits
+            if self.rule.factor_type is not None:
+                has = np.isin(slots, self._state.layout.owners([self.rule.factor_type]))
+                fits = _spread(np.broadcast_to(has[None, :, None], (self._state.num_envs, len(slots), 1)), place, count)
+                any_typed = fits if any_typed is None else any_typed | fits
+        if any_typed is not None:
+            mask = _and(mask, any_typed)
+        self._mask = mask
+
+    def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:
+        """A relation's (N, N, B) as the rows of this rule."""
+        first = holds[self.places[0]]
+        if unary:
+            return _spread(first[:, 0].T[:, :, None], 0, len(self.slots))
+        return first[:, self.places[1]].transpose(2, 0, 1)[..., None]
+
+    def _by_rows(self, mask: np.ndarray | None, resolution: Resolution) -> None:
+        """Call the rule for one row after the other, with the values of single entities."""
+        arguments, sources = self._gather()
+        batch, counts = self._state.num_envs, [len(slots) for slots in self.slots]
+        rows = (
+            np.ones((batch, *counts), dtype=bool) if mask is None else np.broadcast_to(mask[..., 0], (batch, *counts))
+        )
+        found: dict[tuple[type[Output[Any]], int, type[Factor]], tuple[np.ndarray, np.ndarray]] = {}
+        for row in np.argwhere(rows):
+            names: dict[int, tuple[int, type[Factor]]] = {}
+            outputs = self.rule.function(*[_row(each, row, sources, names) for each in arguments])
+            for output in _listed(outputs, self.rule):
+                place, factor = self._target(output, names)
+                key = (type(output), place, factor)
+                if key not in found:
+                    width = WIDTHS[factor.base]
+                    found[key] = (
+                        np.zeros((batch, *counts, width), dtype=self._state.columns[factor].dtype),
+                        np.zeros((batch, *counts, 1), dtype=bool),
+                    )
+                values, there = found[key]
+                values[tuple(row)] = output.value
+                there[tuple(row)] = output.where is None or bool(output.where)
+        for (kind, place, factor), (values, there) in found.items():
+            resolution.add(kind, factor, self, place, values, there, mask, self._mask)
+
+
+def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:
+    if pattern.entity_type is None:
+        return state.layout.owners(pattern.factors, exact)
+    wanted = pattern.entity_type
+    return state.layout.owners(wanted.all_factors) if wanted.all_factors else np.arange(state.slots)
+
+
+def _numeric(state: State, slots: np.ndarray) -> Iterable[type[Factor]]:
+    """Root factors of numbers that all the slots have."""
+    return [root for root in state.columns if np.isin(slots, state.layout.owners([root])).all()]
+
+
+def _distinct(slots: Sequence[np.ndarray]) -> np.ndarray | None:
+    """(1, n1, n2, ..., 1) bool, the rows whose entities differ; None where all do."""
+    mask: np.ndarray | None = None
+    for place, mine in enumerate(slots):
+        for other in range(place):
+            if not np.intersect1d(mine, slots[other]).size:
+                continue
+            first = _spread(slots[other][None, :, None], other, len(slots))
+            second = _spread(mine[None, :, None], place, len(slots))
+            mask = _and(mask, first != second)
+    return mask
+
+
+def _and(mask: np.ndarray | None, other: np.ndarray) -> np.ndarray:
+    return other if mask is None else mask & other
+
+
+def _spread(array: np.ndarray, place: int, count: int) -> np.ndarray:
+    """(B, n, d) as (B, 1, ..., n, ..., 1, d): n is the axis of the pattern."""
+    before, after = [None] * place, [None] * (count - place - 1)
+    return array[(slice(None), *before, slice(None), *after, slice(None))]
+
+
+def _range(slots: np.ndarray) -> slice | None:
+    """The slots as a slice, if they follow on one another."""
+    if len(slots) and (np.diff(slots) == 1).all():
+        return slice(int(slots[0]), int(slots[-1]) + 1)
+    return None
+
+
+def _place(slots: np.ndarray) -> Any:
+    found = _range(slots)
+    return slots if found is None else found
+
+
+def _listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
+    if outputs is None:
+        return []
+    listed = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    listed = [each for each in listed if each is not None]
+    for each in listed:
+        if not isinstance(each, Output):
+            raise InputError(
+                f"the rule {rule.name} returns {type(each).__name__}; it returns Aggregate, Differential or SetFactor"
+            )
+    return listed
+
+
+def _asks_for_rows(error: Exception) -> bool:
+    """A rule was written for one entity: it asks `if` of an array, or calls a method of a single value."""
+    return "truth value of an array" in str(error) or "'numpy.ndarray' object has no attribute" in str(error)
+
+
+def _row(argument: Any, row: np.ndarray, sources: dict[int, Any], names: dict[int, Any]) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(_row(each, row, sources, names) for each in argument)
+    if isinstance(argument, Entities):
+        return Entities({factor: _row(each, row, sources, names) for factor, each in argument._arrays.items()})
+    if not isinstance(argument, np.ndarray):
+        return argument
+    at = tuple(0 if size == 1 else int(k) for k, size in zip(row, argument.shape[:-1], strict=True))
+    value = argument[at]
+    single = (value if len(value) == 2 else value.reshape(())).view(FactorArray)
+    if id(argument) in sources:
+        names[id(single)] = sources[id(argument)]
+    return single

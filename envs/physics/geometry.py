@@ -1,0 +1,117 @@
+"""Who lies on whom: overlaps of circles and convex polygons, for whole batches."""
+
+import numpy as np
+from numba import njit
+
+from .factors import Floor, Position, Size
+from .state import CIRCLE, POLYGON, State
+
+#: Circles that are closer than the sum of their radii and this overlap.
+EPS = 1e-7
+
+
+def is_on(state: State, whole: bool) -> np.ndarray:
+    """(N, N, B) bool: [i, j] where j is the topmost floor that i overlaps; without `whole` j may also be anything
+    without a position.
+
+    :param whole: i lies inside j as a whole. Where polygons do not scale (SEGAR's code), nothing does in a polygon.
+    """
+    if "is_on" not in state.derived:
+        shape = state.slots, state.slots, state.num_envs
+        on, inside = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        floors, placed = _marks(state, Floor), _marks(state, Position)
+        _top(*_figures(state), state.present, state.sequence, floors, placed, on, inside)
+        state.derived["is_on"] = on, inside
+    return state.derived["is_on"][1 if whole else 0]
+
+
+def overlaps(state: State) -> np.ndarray:
+    """(N, N, B) bool: i and j are there and lie on one another."""
+    over = np.zeros((state.slots, state.slots, state.num_envs), dtype=np.bool_)
+    _pairs(*_figures(state), state.present, _marks(state, Position), over)
+    return over
+
+
+def _marks(state: State, factor: type) -> np.ndarray:
+    marks = np.zeros(state.slots, dtype=np.bool_)
+    marks[state.layout.owners([factor])] = True
+    return marks
+
+
+def _figures(state: State) -> tuple[np.ndarray, ...]:
+    size = state.columns[Size][0] if Size in state.columns else np.zeros(state.kinds.shape)
+    place = state.columns[Position] if Position in state.columns else np.zeros((2, *state.kinds.shape))
+    drawn = state.drawn_size if state.polygons_scale else np.zeros(state.kinds.shape)
+    return place, size, drawn, state.reaches, state.kinds, state.corners, state.corner_counts
+
+
+@njit(cache=True)
+def _inside(px, py, j, b, size, drawn, reaches, corners, counts, margin):
+    """The point is inside polygon j, and no closer to its edges than the margin."""
+    scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
+    reach = reaches[j, b] * scale
+    if px * px + py * py > reach * reach:
+        return False
+    n = counts[j, b]
+    for k in range(n):
+        ax, ay = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
+        m = k + 1 if k + 1 < n else 0
+        ex, ey = corners[m, 0, j, b] * scale - ax, corners[m, 1, j, b] * scale - ay
+        if ex * (py - ay) - ey * (px - ax) < margin * np.sqrt(ex * ex + ey * ey):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+    """Circles (or points) i and j overlap, or the centre of i is inside polygon j."""
+    dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
+    if kinds[j, b] == POLYGON:
+        return _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, 0.0)
+    if kinds[j, b] == CIRCLE:
+        reach = size[j, b] / 2 + (size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0) + EPS
+        return np.sqrt(dx * dx + dy * dy) <= reach
+    return False
+
+
+@njit(cache=True)
+def _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+    """Circle i lies inside j as a whole."""
+    dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
+    radius = size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0
+    if kinds[j, b] == CIRCLE:
+        return np.sqrt(dx * dx + dy * dy) <= size[j, b] / 2 - radius
+    return drawn[j, b] > 0 and _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, radius)
+
+
+@njit(cache=True)
+def _top(x, size, drawn, reaches, kinds, corners, counts, present, sequence, floors, placed, on, inside):
+    slots, batch = kinds.shape
+    for b in range(batch):
+        for i in range(slots):
+            if floors[i] or not placed[i] or not present[i, b]:
+                continue
+            for k in range(slots):
+                j = sequence[k, b]
+                if j == i or not floors[j] or not present[j, b]:
+                    continue
+                if _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+                    on[i, j, b] = True
+                    inside[i, j, b] = _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts)
+                    break
+            for j in range(slots):
+                if not placed[j] and present[j, b]:
+                    on[i, j, b] = True
+
+
+@njit(cache=True)
+def _pairs(x, size, drawn, reaches, kinds, corners, counts, present, placed, out):
+    slots, batch = kinds.shape
+    for b in range(batch):
+        for i in range(slots):
+            for j in range(slots):
+                if i == j or not (placed[i] and placed[j] and present[i, b] and present[j, b]):
+                    continue
+                turned = kinds[i, b] == POLYGON and kinds[j, b] != POLYGON
+                first, second = (j, i) if turned else (i, j)
+                out[i, j, b] = _overlap(first, second, b, x, size, drawn, reaches, kinds, corners, counts)

@@ -1,0 +1,305 @@
+"""Distributions of scenes: how many entities of which types, and priors of their factors (SEGAR, section 4.4, B.5).
+
+An initialisation is data, so that a person's own is a file:
+
+    {"numbers": [["GolfBall", 1], [{"Charger": 0.5, "Ball": 0.5}, {"noise": "Choice", "values": [1, 2]}]],
+     "priors": [{"target": "Position", "value": {"noise": "RandomTopLocation"}, "entity_type": "GolfBall"}],
+     "positions": [["Ball", [[0, 0], [0.2, 0]]]],
+     "sim": {"friction": {"noise": "UniformNoise", "low": 0.02, "high": 0.1}}}
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, get_args
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import check, unknown
+from gumption.data.wording import shown
+
+from .distribution import Noise, NumericNoise, read_noise
+from .entities import CueBall, Entity, GoalTile, GolfBall
+from .factors import ID, Factor, Label, Order, Position, Shape, Size
+from .noise import DiscreteNoise, check_probabilities
+from .placement import place
+from .priors import Preset, Prior, read_prior, resolve
+from .scene import Scene, SimSettings, entity_type, read_value
+from .shapes import scaled, width
+
+#: Ids of the things that tasks speak of, where there is one of them.
+IDS: dict[type[Entity], str] = {GolfBall: "golfball", CueBall: "cueball", GoalTile: "goal"}
+
+
+class ThingFactory:
+    """One of some entity types, drawn anew for each entity.
+
+    :param types: types, all equally likely, or types with their probabilities.
+    :raises InputError: no type, one that there is not, or probabilities whose sum is not 1.
+    """
+
+    def __init__(self, types: Sequence[type[Entity] | str] | Mapping[type[Entity] | str, float]) -> None:
+        if isinstance(types, str) or not isinstance(types, Mapping | Sequence) or not types:
+            raise InputError(f"ThingFactory: types is {shown(types)}; give one type or more, or a dict type -> share")
+        self.types = tuple(entity_type(each, "ThingFactory") for each in types)
+        if len(set(self.types)) < len(self.types):
+            raise InputError(f"ThingFactory: a type is named twice in {shown(types)}")
+        n = len(self.types)
+        shares = list(types.values()) if isinstance(types, Mapping) else [1 / n] * n
+        self.p = check("ThingFactory: the shares", shares, tuple[float, ...])
+        check_probabilities("ThingFactory: the shares", self.p, n)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThingFactory) and self.to_data() == other.to_data()
+
+    def __hash__(self) -> int:
+        return hash((self.types, self.p))
+
+    def sample(self, rng: np.random.Generator, n: int) -> list[type[Entity]]:
+        """n types."""
+        return [self.types[each] for each in rng.choice(len(self.types), n, p=np.array(self.p) / sum(self.p))]
+
+    def to_data(self) -> dict[str, float]:
+        """As it stands in a file."""
+        return {kind.__name__: share for kind, share in zip(self.types, self.p, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class Initialization:
+    """A distribution of scenes.
+
+    :param numbers: pairs of a type, or a factory of types, and how many: a number, or a noise of whole numbers.
+    :param priors: what the factors are drawn from; others have the defaults of their type.
+    :param positions: pairs of a type and fixed positions: an entity of the type for each.
+    :param sim: settings of the simulation, or noises that they are drawn from for each scene.
+    :param preset: "compat" keeps how the first release of SEGAR ranked and placed.
+    :raises InputError: what does not fit, or a prior that matches none of the types.
+    """
+
+    numbers: Sequence[Any] = ()
+    priors: Sequence[Any] = ()
+    positions: Sequence[Any] = ()
+    sim: Mapping[str, Any] | None = None
+    preset: Preset = "fixed"
+
+    def __post_init__(self) -> None:
+        check("preset", self.preset, Preset)
+        for name, pair in (("numbers", "(type, how many)"), ("positions", "(type, [[x, y], ...])")):
+            rows = getattr(self, name)
+            if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence):
+                raise InputError(f"{name} is {shown(rows)}; it is a list of {pair}")
+            for row in rows:
+                if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
+                    raise InputError(f"{name} has {shown(row)}; each is {pair}")
+        numbers = tuple((_read_kinds(kinds), _read_number(number)) for kinds, number in self.numbers)
+        priors = tuple(read_prior(each, f"prior {place}") for place, each in enumerate(self.priors))
+        positions = tuple(
+            (entity_type(kind, "positions"), tuple(read_value(Position, each, "positions") for each in places))
+            for kind, places in self.positions
+        )
+        for name, value in (("numbers", numbers), ("priors", priors), ("positions", positions)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "sim", _read_sim({} if self.sim is None else self.sim))
+        kinds = self.kinds
+        for prior in priors:
+            if all(prior.factor_of(kind, self.preset) is None for kind in kinds):
+                names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
+                raise InputError(f"{prior} matches nothing: the initialisation has {names}; remove it or mend it")
+
+    @staticmethod
+    def read(given: Any, where: str = "the initialisation") -> "Initialization":
+        """From data; see the module.
+
+        :raises InputError: what does not fit, with its place.
+        """
+        if isinstance(given, Initialization):
+            return given
+        known = [each.name for each in fields(Initialization)]
+        if not isinstance(given, Mapping):
+            raise InputError(f"{where} is {shown(given)}; it is a dict of {', '.join(known)}")
+        for name in given:
+            if name not in known:
+                raise InputError(unknown(where, name, known))
+        try:
+            return Initialization(**given)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file; `read` gives the same initialisation."""
+        assert self.sim is not None
+        return {
+            "numbers": [
+                [_kinds_data(kinds), number.to_data() if isinstance(number, Noise) else number]
+                for kinds, number in self.numbers
+            ],
+            "priors": [prior.to_data() for prior in self.priors],
+            "positions": [[kind.__name__, [list(each) for each in places]] for kind, places in self.positions],
+            "sim": {
+                name: value.to_data() if isinstance(value, Noise) else list(value) if type(value) is tuple else value
+                for name, value in self.sim.items()
+            },
+            "preset": self.preset,
+        }
+
+    @property
+    def kinds(self) -> list[type[Entity]]:
+        """The types that its scenes can have, in order of their first mention."""
+        of_numbers = [kind for kinds, _ in self.numbers for kind in _types(kinds)]
+        return list(dict.fromkeys([*of_numbers, *(kind for kind, _ in self.positions)]))
+
+    def sample(self, rng: np.random.Generator, settle: Callable[[Scene], Scene] | None = None) -> Scene:
+        """A scene.
+
+        Things lie inside the walls, their centres more than 0.1 apart, and no object overlaps another: positions
+        that conflict are drawn again. With the preset "compat" the whole scene is drawn again until the centres are far
+        enough apart, and the rest is left to `settle`.
+
+        :param settle: changes the scene before it is returned.
+        :raises InputError: things that cannot be placed in 100 tries.
+        """
+        assert self.sim is not None
+        drawn = {
+            name: value.sample(rng, 1)[0] if isinstance(value, Noise) else value for name, value in self.sim.items()
+        }
+        sim = SimSettings(**drawn)
+        fixed = [(kind, place) for kind, places in self.positions for place in places]
+
+        def draw() -> list[dict[str, Any]]:
+            kinds = [kind for row in self.numbers for kind in _draw_kinds(*row, rng)]
+            entities = _named([*kinds, *(kind for kind, _ in fixed)])
+            priors = self._draw_factors(entities, rng)
+            for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):
+                entity["factors"][Position] = position
+                priors.pop((entity["id"], Position), None)
+            for entity in entities:
+                entity["redraw"] = priors.get((entity["id"], Position))
+            return entities
+
+        entities = place(draw, sim.boundaries, rng, whole=self.preset == "compat")
+        _shuffle_orders(entities, rng)
+        scene = Scene.read({"sim": sim, "entities": entities})
+        return scene if settle is None else settle(scene)
+
+    def priors_of(self, kind: type[Entity], name: str) -> dict[type[Factor], Prior]:
+        """The prior of each factor of an entity that has one.
+
+        :param name: its id.
+        """
+        return resolve(self.priors, kind, {**kind.all_factors, ID: name, Label: kind.__name__}, self.preset)
+
+    def _draw_factors(
+        self, entities: Sequence[dict[str, Any]], rng: np.random.Generator
+    ) -> dict[tuple[str, type[Factor]], Noise]:
+        """Draw the factors of all entities, those of one prior at once.
+
+        :returns: the noise of each id and factor.
+        """
+        noises: dict[tuple[str, type[Factor]], Noise] = {}
+        owners: dict[Prior, list[tuple[dict[str, Any], type[Factor]]]] = {prior: [] for prior in self.priors}
+        for entity in entities:
+            for factor, prior in self.priors_of(entity["type"], entity["id"]).items():
+                owners[prior].append((entity, factor))
+        for prior, owned in owners.items():
+            noise = prior.value
+            values = noise.sample(rng, len(owned)) if isinstance(noise, Noise) else [noise] * len(owned)
+            for (entity, factor), value in zip(owned, values, strict=True):
+                if isinstance(noise, NumericNoise):
+                    noises[entity["id"], factor] = noise
+                    value = tuple(value.tolist()) if noise.dimension == 2 else value.item()
+                entity["factors"][factor] = value
+        for entity in entities:
+            self._fit_size(entity)
+        return noises
+
+    def _fit_size(self, entity: dict[str, Any]) -> None:
+        """A drawn size scales the shape. In the first release it changed no polygon and no shape of a prior."""
+        values = entity["factors"]
+        size = next((factor for factor in values if issubclass(factor, Size)), None)
+        shape = values.get(Shape, entity["type"].all_factors.get(Shape))
+        if size is None or shape is None:
+            return
+        if self.preset == "compat":
+            if Shape in values or shape["kind"] != "circle":
+                del values[size]
+        elif Shape in values and values[size] > 0:
+            values[Shape] = scaled(shape, values[size] / width(shape))
+
+
+def _read_kinds(given: Any) -> type[Entity] | ThingFactory:
+    if isinstance(given, ThingFactory):
+        return given
+    if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
+        return ThingFactory(given)
+    return entity_type(given, "numbers")
+
+
+def _read_number(given: Any) -> int | DiscreteNoise:
+    if isinstance(given, Noise | Mapping):
+        noise = read_noise(given, "numbers")
+        if isinstance(noise, DiscreteNoise):
+            values = noise.support[0]
+            if values.dtype.kind == "i" and values.min() >= 0:
+                return noise
+        raise InputError(f"numbers: {shown(noise)} draws something else than whole numbers, at least 0")
+    number = check("numbers: how many", given, int)
+    if number < 0:
+        raise InputError(f"numbers: how many is {number}; it is at least 0")
+    return number
+
+
+def _read_sim(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"sim is {shown(given)}; it is a dict of settings")
+    plain, noises = {}, {}
+    known = {each.name: each.type for each in fields(SimSettings)}  # pyright: ignore[reportArgumentType]
+    for name, value in given.items():
+        if not (isinstance(value, Noise) or (isinstance(value, Mapping) and "noise" in value)):
+            plain[name] = value
+            continue
+        noise = read_noise(value, f"sim: {name}")
+        if name not in known:
+            raise InputError(f"sim: {unknown('SimSettings', name, known)}")
+        number = known[name] is float or float in get_args(known[name])[:1]
+        if not number or not isinstance(noise, NumericNoise) or noise.dimension != 1:
+            raise InputError(f"sim: {name} cannot be drawn from {shown(noise)}")
+        noises[name] = noise
+    settings = SimSettings(**plain)
+    return {name: getattr(settings, name) if name in plain else noises[name] for name in given}
+
+
+def _types(kinds: type[Entity] | ThingFactory) -> tuple[type[Entity], ...]:
+    return kinds.types if isinstance(kinds, ThingFactory) else (kinds,)
+
+
+def _kinds_data(kinds: type[Entity] | ThingFactory) -> Any:
+    return kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__
+
+
+def _draw_kinds(
+    kinds: type[Entity] | ThingFactory, number: int | DiscreteNoise, rng: np.random.Generator
+) -> list[type[Entity]]:
+    n = number if isinstance(number, int) else int(number.sample(rng, 1)[0])
+    return kinds.sample(rng, n) if isinstance(kinds, ThingFactory) else [kinds] * n
+
+
+def entity_id(kind: type[Entity], place: int) -> str:
+    """The id of the entity of a type at a place among those of its type: "charger_0", and "goal" for the first goal."""
+    return IDS[kind] if kind in IDS and place == 0 else f"{kind.__name__.lower()}_{place}"
+
+
+def _named(kinds: Sequence[type[Entity]]) -> list[dict[str, Any]]:
+    count = dict.fromkeys(kinds, 0)
+    entities = []
+    for kind in kinds:
+        entities.append({"id": entity_id(kind, count[kind]), "type": kind, "factors": {}})
+        count[kind] += 1
+    return entities
+
+
+def _shuffle_orders(entities: Sequence[dict[str, Any]], rng: np.random.Generator) -> None:
+    """Things whose order is 0 get their place in a random permutation."""
+    for entity, order in zip(entities, rng.permutation(len(entities)).tolist(), strict=True):
+        default = entity["type"].all_factors.get(Order)
+        if entity["factors"].get(Order, default) == 0:
+            entity["factors"][Order] = order

@@ -1,0 +1,218 @@
+"""Measures of distributions of scenes: entropy, distances, and how representative samples are (SEGAR, appendix B.6).
+
+All are mean-field: factors count as independent of each other. They are those of the priors: that things are moved
+inside the walls and apart from each other, the random permutation of orders, and fixed positions are left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import checked
+
+from .distribution import Noise, NumericNoise
+from .entities import Entity
+from .factors import WIDTHS, Factor, Order, Position, Shape, Size
+from .initialization import Initialization, ThingFactory, entity_id
+from .locations import Point
+from .noise import Deterministic
+from .scene import Scene, SimSettings
+from .shapes import width
+
+#: What two tasks are apart that do not have the same entity types (the paper's m).
+MISMATCH = 100.0
+
+Distributions = dict[type[Entity], dict[type[Factor], Noise]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one initialisation has otherwise than another.
+
+    :ivar of: an entity type and a factor, "sim" and a setting, or "numbers" and types.
+    :ivar w2: the exact Wasserstein-2 distance; None where there is no formula.
+    :ivar ks: the Kolmogorov-Smirnov distance.
+    """
+
+    of: tuple[str, str]
+    w2: float | None
+    ks: float
+
+
+@checked
+def distributions(initialization: Initialization) -> Distributions:
+    """What each factor of each entity type is drawn from; of priors with an id, those of the first entity of the type.
+
+    Values that do not vary are `Deterministic` or `Point`. A drawn shape is a noise without statistics, unless a size
+    is drawn, which scales it; another shape is its size.
+    """
+    found: Distributions = {}
+    placed = {kind for kind, _ in initialization.positions}
+    for kind in initialization.kinds:
+        mine: dict[type[Factor], Any] = dict(kind.all_factors)
+        for factor, prior in initialization.priors_of(kind, entity_id(kind, 0)).items():
+            mine = {each: value for each, value in mine.items() if each.root is not factor.root} | {factor: prior.value}
+        _fit_size(mine, kind, initialization.preset == "compat")
+        if kind in placed:
+            mine.pop(Position, None)
+        if Order in mine and mine[Order] in (0, Deterministic(0)):
+            del mine[Order]
+        noises = {factor: _as_noise(factor, value) for factor, value in mine.items()}
+        found[kind] = {factor: noise for factor, noise in noises.items() if noise is not None}
+    return found
+
+
+@checked
+def entropy(initialization: Initialization) -> float:
+    """The entropy of its scenes, in nats: the sum of those of numbers, types, factors and settings.
+
+    Of an entity that may be there or not, the entropy of its factors counts as often as it is expected to be there.
+    Shapes that are drawn are left out.
+    """
+    inner = {
+        kind: sum(noise.entropy() for noise in factors.values() if isinstance(noise, NumericNoise))
+        for kind, factors in distributions(initialization).items()
+    }
+    total = sum(noise.entropy() for noise in _settings(initialization).values())
+    for kinds, number in initialization.numbers:
+        shares = _shares(kinds)
+        each = sum(share * (inner[kind] - log(share)) for kind, share in shares.items() if share > 0)
+        count = Deterministic(number) if isinstance(number, int) else number
+        values, masses = count.support
+        total += count.entropy() + float(values @ masses) * each
+    return total + sum(len(places) * inner[kind] for kind, places in initialization.positions)
+
+
+@checked
+def differences(first: Initialization, second: Initialization, *, mismatch: float = MISMATCH) -> list[Difference]:
+    """Where two initialisations differ, with the exact distances there.
+
+    A type that only one of them has counts as `mismatch`; so do, by their share, types that it has more often than the
+    other in the same row of numbers.
+    """
+    found = []
+    theirs, others = distributions(first), distributions(second)
+    for kind in dict.fromkeys([*theirs, *others]):
+        if kind not in theirs or kind not in others:
+            found.append(Difference(("numbers", kind.__name__), mismatch, 1.0))
+            continue
+        mine, its = _by_root(theirs[kind]), _by_root(others[kind])
+        for root in mine.keys() & its.keys():
+            found += _difference((kind.__name__, root.__name__), mine[root], its[root])
+    mine, its = _settings(first), _settings(second)
+    for name in mine:
+        found += _difference(("sim", name), mine[name], its[name])
+    for (kinds, number), (other_kinds, other_number) in zip(first.numbers, second.numbers, strict=False):
+        shares, other_shares = _shares(kinds), _shares(other_kinds)
+        name = " or ".join(kind.__name__ for kind in shares)
+        counts = [Deterministic(each) if isinstance(each, int) else each for each in (number, other_number)]
+        if shares.keys() == other_shares.keys():
+            apart = sum(abs(share - other_shares[kind]) for kind, share in shares.items()) / 2
+            if apart > 1e-12:
+                found.append(Difference(("numbers", name), mismatch * sqrt(apart), apart))
+            found += _difference(("numbers", f"how many {name}"), *counts)
+    return sorted(found, key=lambda each: each.of)
+
+
+@checked
+def w2_of(found: Sequence[Difference]) -> float | None:
+    """The Wasserstein-2 distance of all differences together, None if one of them is not known."""
+    known = [each.w2 for each in found if each.w2 is not None]
+    return sqrt(sum(each**2 for each in known)) if len(known) == len(found) else None
+
+
+@checked
+def representativeness(scenes: Iterable[Scene], initialization: Initialization) -> dict[str, dict[str, float]]:
+    """How far samples are from the distribution they come from: for each entity type and factor that varies, the
+    Kolmogorov-Smirnov statistic between the values in the scenes and the noise; it is small for many good samples."""
+    values: dict[tuple[str, str], list[Any]] = {}
+    for scene in scenes:
+        for entity in scene.entities:
+            for factor, value in entity.factors.items():
+                values.setdefault((entity.type.__name__, factor.__name__), []).append(value)
+    found: dict[str, dict[str, float]] = {}
+    for kind, noises in distributions(initialization).items():
+        for factor, noise in noises.items():
+            samples = values.get((kind.__name__, factor.__name__))
+            if samples and isinstance(noise, NumericNoise) and not isinstance(noise, Deterministic | Point):
+                found.setdefault(kind.__name__, {})[factor.__name__] = samples_to_noise(samples, noise)
+    return found
+
+
+def samples_to_noise(samples: Any, noise: NumericNoise) -> float:
+    """The largest difference between the share of samples up to a value and the `cdf` of the noise; in the plane among
+    the values of the samples' coordinates."""
+    at = np.asarray(samples, float)
+    if noise.dimension == 1:
+        points = np.unique(at)
+        below, up_to = (np.searchsorted(np.sort(at), points, side=side) / len(at) for side in ("left", "right"))
+        return float(max(np.abs(up_to - noise.cdf(points)).max(), np.abs(below - noise.cdf(_before(points))).max()))
+    axes = [np.unique(column) for column in at.T]
+    counts = np.histogram2d(*at.T, bins=[np.append(axis, np.inf) for axis in axes])[0]
+    shares = np.pad(counts.cumsum(0).cumsum(1) / len(at), ((1, 0), (1, 0)))
+    best = 0.0
+    for x, left in ((axes[0], 1), (_before(axes[0]), 0)):
+        for y, down in ((axes[1], 1), (_before(axes[1]), 0)):
+            grid = np.stack(np.meshgrid(x, y, indexing="ij"), -1)
+            share = shares[left : left + len(x), down : down + len(y)]
+            best = max(best, float(np.abs(share - noise.cdf(grid)).max()))
+    return best
+
+
+def _before(x: np.ndarray) -> np.ndarray:
+    return np.nextafter(x, -np.inf)
+
+
+def _fit_size(values: dict[type[Factor], Any], kind: type[Entity], compat: bool) -> None:
+    """Leave the size in, or the drawn shape: who has one has the other."""
+    size = next((factor for factor in values if issubclass(factor, Size)), None)
+    if Shape not in values or size is None:
+        return
+    drawn, own_shape = isinstance(values[size], Noise), values[Shape] is not kind.all_factors.get(Shape)
+    if drawn and not (compat and (own_shape or kind.all_factors[Shape]["kind"] != "circle")):
+        del values[Shape]
+    elif isinstance(values[Shape], Noise):
+        del values[size]
+    else:
+        values[size] = width(values.pop(Shape))
+
+
+def _as_noise(factor: type[Factor], value: Any) -> Noise | None:
+    if isinstance(value, Noise):
+        return value
+    if factor.base not in WIDTHS:
+        return None
+    return Point(value) if factor.base == "vector" else Deterministic(value)
+
+
+def _by_root(noises: Mapping[type[Factor], Noise]) -> dict[type[Factor], NumericNoise]:
+    return {factor.root: noise for factor, noise in noises.items() if isinstance(noise, NumericNoise)}
+
+
+def _settings(initialization: Initialization) -> dict[str, NumericNoise]:
+    assert initialization.sim is not None
+    defaults = SimSettings()
+    found: dict[str, NumericNoise] = {}
+    for name in ("framerate", "friction", "wall_damping", "gravity", "min_mass", "max_velocity", "min_velocity"):
+        value = initialization.sim.get(name, getattr(defaults, name))
+        found[name] = value if isinstance(value, NumericNoise) else Deterministic(value)
+    return found
+
+
+def _shares(kinds: type[Entity] | ThingFactory) -> dict[type[Entity], float]:
+    return dict(zip(kinds.types, kinds.p, strict=True)) if isinstance(kinds, ThingFactory) else {kinds: 1.0}
+
+
+def _difference(of: tuple[str, str], first: NumericNoise, second: NumericNoise) -> list[Difference]:
+    if first == second:
+        return []
+    try:
+        w2: float | None = first.w2(second)
+    except InputError:
+        w2 = None
+    ks = first.ks(second)
+    return [Difference(of, w2, ks)] if w2 is None or max(w2, ks) > 1e-12 else []

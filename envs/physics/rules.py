@@ -1,0 +1,233 @@
+"""Rules: functions whose type hints say which entities they concern, and which factors they change (SEGAR, B.3).
+
+    @rule
+    def blow(one: Tuple[Velocity, Sail], wind: Wind) -> Differential[Velocity]:
+        v, sail = one
+        return Differential[Velocity](v, sail * wind)
+
+A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
+factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
+whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity of the hints, in their order,
+and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these arrays, what
+changes. A rule that asks `if` of a value is called for each row instead, which is slower.
+"""
+
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+
+from gumption.data import InputError
+
+from .entities import Entity
+from .factors import Factor, Parameter
+from .relations import Relation
+
+F = TypeVar("F", bound=Factor)
+
+
+class Output(Generic[F]):
+    """What a rule wants of a factor.
+
+    :ivar target: the array that the rule was given of the factor.
+    :ivar value: what it wants, of a shape that fits the target's and those of the other entities.
+    :ivar where: for which rows; None for all.
+    """
+
+    __slots__ = ("__orig_class__", "target", "value", "where")
+
+    def __init__(self, target: Any, value: Any, where: Any = None) -> None:
+        self.target, self.value, self.where = target, value, where
+
+
+class Aggregate(Output[F]):
+    """All values of this kind are added, and the sum takes the place of the old value."""
+
+
+class Differential(Output[F]):
+    """All values of this kind are added, and the sum times dt is added to the old value."""
+
+
+class SetFactor(Output[F]):
+    """The value takes the place of the old one, whatever others want; two that differ are a conflict."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An entity that a rule concerns: with these factors, or of this type."""
+
+    factors: tuple[type[Factor], ...] = ()
+    entity_type: type[Entity] | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and what its hints say.
+
+    :ivar patterns: the entities, in the order of the hints.
+    :ivar arguments: for each argument the number of its pattern, or its parameter.
+    :ivar bare: the factors come as arguments of their own, all from one entity.
+    :ivar returns: the kinds and factors of its outputs.
+    :ivar relation: must hold between the first entity and the second.
+    :ivar entity_type: one of the entities must be of this type.
+    :ivar factor_type: one of the entities must have this factor.
+    """
+
+    function: Callable[..., Any]
+    patterns: tuple[Pattern, ...]
+    arguments: tuple[int | type[Parameter], ...]
+    bare: bool
+    returns: tuple[tuple[type[Output[Any]], type[Factor]], ...]
+    relation: Relation | None = None
+    entity_type: type[Entity] | None = None
+    factor_type: type[Factor] | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        return self.function.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        """What the function says."""
+        return self.function(*args)
+
+    def priority(self, deep: bool) -> int:
+        """How specific its conditions are: what wins among settings of one factor.
+
+        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal.
+        """
+        parts = [_entity_priority(self.entity_type, deep), 3 if self.factor_type else 0]
+        return max(*parts, self.relation.priority if self.relation else 1)
+
+
+#: A person's rules by name; a later definition of the same name replaces an earlier one.
+RULES: dict[str, Rule] = {}
+
+
+@overload
+def rule(function: Callable[..., Any]) -> Rule: ...
+@overload
+def rule(
+    *,
+    relation: Relation | None = None,
+    entity_type: type[Entity] | None = None,
+    factor_type: type[Factor] | None = None,
+) -> Callable[[Callable[..., Any]], Rule]: ...
+def rule(
+    function: Callable[..., Any] | None = None,
+    *,
+    relation: Relation | None = None,
+    entity_type: type[Entity] | None = None,
+    factor_type: type[Factor] | None = None,
+) -> Any:
+    """A function as a rule, known by its name in scenes.
+
+    :raises InputError: hints that are missing or say nothing that a rule can be; the message names the rule.
+    """
+
+    def make(function: Callable[..., Any]) -> Rule:
+        made = read_rule(function, relation, entity_type, factor_type)
+        RULES[made.name] = made
+        return made
+
+    return make if function is None else make(function)
+
+
+def read_rule(
+    function: Callable[..., Any],
+    relation: Relation | None = None,
+    entity_type: type[Entity] | None = None,
+    factor_type: type[Factor] | None = None,
+) -> Rule:
+    """The rule that a function's hints describe; see `rule`."""
+    name = getattr(function, "__name__", repr(function))
+    if not inspect.isfunction(function):
+        raise InputError(f"the rule {name} is no function")
+    try:
+        hints = get_type_hints(function)
+    except (NameError, TypeError) as error:
+        raise InputError(f"the rule {name} has a hint that cannot be read: {error}") from None
+    patterns: list[Pattern] = []
+    arguments: list[int | type[Parameter]] = []
+    bare: list[type[Factor]] = []
+    for parameter in inspect.signature(function).parameters:
+        if parameter not in hints:
+            raise InputError(
+                f"the rule {name} has no hint for {parameter!r}: Tuple[...] of factors, an entity type, ..."
+            )
+        hint = hints[parameter]
+        if get_origin(hint) is tuple:
+            factors = get_args(hint)
+            if not factors or not all(_is(each, Factor) and not _is(each, Parameter) for each in factors):
+                raise InputError(f"the rule {name}: the hint of {parameter!r} is a tuple of factors, not {hint}")
+            arguments.append(len(patterns))
+            patterns.append(Pattern(factors))
+        elif _is(hint, Entity):
+            arguments.append(len(patterns))
+            patterns.append(Pattern(entity_type=hint))
+        elif _is(hint, Parameter):
+            arguments.append(hint)
+        elif _is(hint, Factor):
+            arguments.append(0)
+            bare.append(hint)
+        else:
+            raise InputError(
+                f"the rule {name}: the hint of {parameter!r} is {hint}, which is no factor and no entity type"
+            )
+    if bare and patterns:
+        raise InputError(f"the rule {name} mixes factors alone with Tuple[...] or entity types")
+    if bare:
+        patterns = [Pattern(tuple(bare))]
+    if not patterns:
+        raise InputError(f"the rule {name} concerns no entity: none of its hints is a factor or an entity type")
+    if relation is not None and len(patterns) != 2 and not relation.unary:
+        raise InputError(
+            f"the rule {name} has the relation {relation}, and concerns {len(patterns)} entities instead of 2"
+        )
+    returns = _returns(name, hints.get("return"), "return" in hints)
+    made = Rule(function, tuple(patterns), tuple(arguments), bool(bare), returns, relation, entity_type, factor_type)
+    for _, factor in returns:
+        if not any(
+            each.entity_type or any(issubclass(mine, factor.root) for mine in each.factors) for each in patterns
+        ):
+            raise InputError(f"the rule {name} returns {factor.__name__}, which none of its arguments has")
+    return made
+
+
+def _returns(name: str, hint: Any, given: bool) -> tuple[tuple[type[Output[Any]], type[Factor]], ...]:
+    parts = get_args(hint) if get_origin(hint) in (tuple, Union, types.UnionType) else (hint,)
+    found = []
+    for part in parts:
+        if part is type(None) and len(parts) > 1:
+            continue
+        kind, args = get_origin(part), get_args(part)
+        if get_origin(hint) in (Union, types.UnionType) and kind is tuple:
+            found.extend(_returns(name, part, given))
+            continue
+        if not (_is(kind, Output) and len(args) == 1 and _is(args[0], Factor) and not _is(args[0], Parameter)):
+            shown = "nothing" if not given else hint
+            raise InputError(
+                f"the rule {name} returns {shown}; its hint is Aggregate[F], Differential[F] or SetFactor[F] of a "
+                "factor, or a Tuple of these"
+            )
+        found.append((kind, args[0]))
+    kinds: dict[type[Factor], Any] = {}
+    for kind, factor in found:
+        if kinds.setdefault(factor.root, kind) is not kind:
+            raise InputError(f"the rule {name} returns {factor.__name__} in two ways that conflict: choose one")
+    return tuple(found)
+
+
+def _entity_priority(entity_type: type[Entity] | None, deep: bool) -> int:
+    from .entities import Object, Thing, Tile
+
+    if entity_type is None or not issubclass(entity_type, Thing):
+        return 0
+    if deep:
+        return 4 + len(entity_type.__mro__) - len(Thing.__mro__)
+    return 4 if entity_type is Thing else 5 if entity_type in (Object, Tile) else 6
+
+
+def _is(hint: Any, kind: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, kind)

@@ -1,0 +1,387 @@
+"""The simulator: rules, then motion with collisions, step by step, of one scene or of many at once."""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Positive, Whole, check
+from gumption.data.wording import shown
+from gumption.data.writing import write_text
+
+from .builtin_rules import FIXED_RULES
+from .compat_rules import COMPAT_RULES
+from .compiled_rules import CompiledRule
+from .factors import (
+    Alive,
+    Done,
+    Factor,
+    Framerate,
+    InfiniteEnergy,
+    Mass,
+    MaxVelocity,
+    MinVelocity,
+    Mobile,
+    Order,
+    Position,
+    Restitution,
+    Size,
+    StoredEnergy,
+    Velocity,
+    WallDamping,
+)
+from .relations import Relation
+from .resolution import Resolution
+from .rules import RULES, Rule, read_rule
+from .scene import Scene
+from .state import POLYGON, State
+
+Preset = Literal["fixed", "compat"]
+Pair = Sequence[float] | np.ndarray
+
+
+class Simulator:
+    """A scene, or a batch of scenes with the same rules, that moves.
+
+        sim = Simulator({"entities": [{"id": "a", "type": "Ball", "factors": {"Velocity": [1, 0]}}]})
+        sim.step(100)
+        sim.state()["a"]["Position"]
+
+    A step takes dt = 1 / framerate: the rules for all factors but Velocity and Position, on the same state; the rules
+    for Velocity; the speed limited to MaxVelocity; the motion, with collisions.
+
+    :ivar preset: "fixed" (mended) or "compat" (SEGAR's code of 2022, faults included).
+    :ivar arrays: the state in arrays; see `State`.
+    :ivar time: (B,) seconds since the start.
+    """
+
+    def __init__(
+        self, scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State, preset: Preset = "fixed"
+    ) -> None:
+        """:param scenes: one scene or several, as data (see `Scene.read`); `state()` then has a batch axis.
+        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, or a
+            shape that cannot move.
+        """
+        self.preset: Preset = check("preset", preset, Preset)
+        self.batched = isinstance(scenes, State) or (
+            isinstance(scenes, Sequence) and not isinstance(scenes, (str, Mapping))
+        )
+        if isinstance(scenes, State):
+            self.arrays = scenes
+        else:
+            listed: Sequence[Any] = scenes if self.batched else [scenes]  # pyright: ignore[reportAssignmentType]
+            named = [f"scene {i}" for i in range(len(listed))] if self.batched else ["the scene"]
+            read = [Scene.read(each, where) for each, where in zip(listed, named, strict=True)]
+            self.arrays = State(read)
+        self.arrays.polygons_scale = preset == "fixed"
+        self.time = np.zeros(self.arrays.num_envs)
+        self._discs = self.arrays.layout.owners([Position, Velocity])
+        self._check_shapes()
+        self.rules = _read_rules(self.arrays.scenes, preset)
+        self._compile()
+
+    # ---- running
+
+    def step(self, n: Count = 1) -> None:
+        """Go on for n steps.
+
+        :raises InputError: two rules that conflict; with "compat" also where the code of 2022 fails.
+        """
+        for _ in range(check("n", n, Count)):
+            self._step()
+
+    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-3) -> np.ndarray:
+        """Go on until nothing is faster than `slow`, in any scene, or the time is over.
+
+        :returns: (B,) bool, which scenes rest.
+        """
+        rate = float(self.arrays.parameters[Framerate].max())
+        for _ in range(int(check("max_seconds", max_seconds, Positive) * rate)):
+            self._step()
+            if self.at_rest(slow).all():
+                break
+        return self.at_rest(slow)
+
+    def at_rest(self, slow: float = 1e-3) -> np.ndarray:
+        """(B,) bool: nothing is faster than `slow`."""
+        if not len(self._discs):
+            return np.ones(self.arrays.num_envs, dtype=bool)
+        v = self.arrays.columns[Velocity]
+        return ((v * v).sum(axis=0) <= slow * slow).all(axis=0)
+
+    def add_force(self, name: str, force: Pair, i: Whole | None = None) -> None:
+        """Push an entity: its velocity changes by force / mass at once.
+
+        :param force: (2,), or (B, 2) for a batch; `i` for one scene of a batch.
+        :raises InputError: no such entity, or one without a mass.
+        """
+        for k, slot, push in self._pushes(name, force, i, Mass):
+            mass = self.arrays.columns[Mass][0, slot, k]
+            if mass == 0.0:
+                raise InputError(f"{name!r} has no mass: a force has no effect that could be told")
+            self.arrays.columns[Velocity][:, slot, k] += push / mass
+
+    def add_velocity(self, name: str, velocity: Pair, i: Whole | None = None) -> None:
+        """Change an entity's velocity at once; arguments as of `add_force`."""
+        for k, slot, change in self._pushes(name, velocity, i, Velocity):
+            self.arrays.columns[Velocity][:, slot, k] += change
+
+    # ---- reading and saving
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The entities now: id -> factor -> value.
+
+        Of a single scene plain values. Of a batch arrays (B,) or (B, 2), nan or False where a scene has no such entity;
+        shapes and texts are lists.
+        """
+        if not self.batched:
+            return {each.id: _named(each.factors) for each in self.arrays.scene(0).entities}
+        scenes = [self.arrays.scene(i) for i in range(self.arrays.num_envs)]
+        found: dict[str, dict[str, Any]] = {}
+        for i, scene in enumerate(scenes):
+            for entity in scene.entities:
+                mine = found.setdefault(entity.id, {})
+                for factor, value in entity.factors.items():
+                    mine.setdefault(factor.__name__, _gap(factor, len(scenes)))[i] = value
+        return found
+
+    def scenes(self) -> list[Scene]:
+        """The scenes as they are now."""
+        return [self.arrays.scene(i) for i in range(self.arrays.num_envs)]
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as JSON; `load` goes on from it, bit for bit.
+
+        :raises InputError: the file cannot be written.
+        """
+        scenes = [scene.to_data() for scene in self.scenes()]
+        kept = {"preset": self.preset, "batched": self.batched, "time": self.time.tolist(), "scenes": scenes}
+        write_text(Path(path), json.dumps(kept, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Simulator":
+        """A simulator that goes on where another was saved.
+
+        :raises InputError: no such file, or another kind of file; rules of a person's own that are not defined now.
+        """
+        try:
+            kept = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read as a saved simulator: {error}") from None
+        if not isinstance(kept, dict) or set(kept) != {"preset", "batched", "time", "scenes"}:
+            raise InputError(f"{path} is no saved simulator: it has preset, batched, time and scenes")
+        scenes = check(f"{path}: scenes", kept["scenes"], list)
+        made = cls(scenes if kept["batched"] else scenes[0], preset=kept["preset"])
+        made.time[:] = kept["time"]
+        return made
+
+    # ---- a step
+
+    def _compile(self) -> None:
+        exact = self.preset == "compat"
+        compiled = [CompiledRule(rule, self.arrays, exact) for rule in self.rules]
+        live = [each for each in compiled if each.reaches]
+        numeric = frozenset(self.arrays.columns)
+        #: Rules of each round, and the factors that they may change in it: the code of 2022 applies all that they say.
+        first = numeric - {Position, Velocity}
+        self._rounds = [
+            ([each for each in live if _changes(each.rule) & wanted], None if exact else wanted)
+            for wanted in (first, frozenset([Velocity]))
+        ]
+        builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
+        self._moves = any(each.rule is builtin for each in live)
+        self._drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]
+        self._reorders = any(Order in _changes(each.rule) for each in live)
+        shape = self.arrays.present.shape
+        self._nothing = np.zeros((2, *shape))
+        self._failures = np.zeros(shape[1], dtype=np.int64)
+        self._falses, self._zeros = np.zeros(shape, dtype=bool), np.zeros(shape)
+        self._is_disc = np.isin(np.arange(shape[0]), self._discs)
+        self._inserted_version = -1
+
+    def _step(self) -> None:
+        for rules, wanted in self._rounds:
+            self._evaluate(rules, wanted).apply()
+        if self._reorders:
+            self.arrays.order()
+        if len(self._discs):
+            self._clip()
+            if self.preset == "compat":
+                self._move_compat()
+            else:
+                self._move()
+        self.time += 1.0 / self.arrays.parameters[Framerate]
+
+    def _evaluate(self, rules: Sequence[CompiledRule], wanted: frozenset[type[Factor]] | None) -> Resolution:
+        fixed = self.preset == "fixed"
+        resolution = Resolution(self.arrays, wanted, forgets=fixed, deep=fixed)
+        relations: dict[Relation, np.ndarray] = {}
+        self.arrays.derived.clear()
+        for each in rules:
+            each.evaluate(relations, resolution)
+        return resolution
+
+    def _clip(self) -> None:
+        v = self.arrays.columns[Velocity]
+        speed = np.sqrt(v[0] * v[0] + v[1] * v[1])
+        fastest = self.arrays.parameters[MaxVelocity]
+        over = speed > fastest
+        if over.any():
+            v *= np.where(over, fastest / np.where(over, speed, 1.0), 1.0)
+
+    def _move(self) -> None:
+        from .contacts import advance
+
+        state = self.arrays
+        extra = self._nothing
+        if self._drifts:
+            before = state.columns[Position].copy()
+            self._evaluate(self._drifts, frozenset([Position])).apply()
+            extra = (state.columns[Position] - before) * state.parameters[Framerate]
+            state.columns[Position][:] = before
+        mass, mobile = self._column(Mass, 1.0), self._column(Mobile, True)
+        alive, done = self._column(Alive, True), self._column(Done, False)
+        active = state.present & alive & ~done
+        with np.errstate(divide="ignore"):
+            inverse = np.where(mobile & (mass > 0), 1.0 / mass, 0.0)
+        scalars = np.stack(
+            [
+                1.0 / state.parameters[Framerate],
+                *(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution)),
+            ]
+        )
+        places, velocities = state.columns[Position], state.columns[Velocity]
+        energy, lasting = self._column(StoredEnergy, 0.0), self._column(InfiniteEnergy, False)
+        size = self._column(Size, 0.0)
+        slots = self._discs
+        advance(
+            places, velocities, extra, active, size, inverse, energy, lasting, slots, scalars, state.walls, self._moves
+        )
+
+    def _move_compat(self) -> None:
+        from .compat_contacts import FINE, NEVER_ENDS, NO_WAY_BACK, OUT_OF_BOUNDS, advance
+
+        state = self.arrays
+        if self._inserted_version != state.version:
+            self._inserted = np.argsort(np.where(state.present, state.insertion, state.slots), axis=0, kind="stable")
+            self._inserted_version = state.version
+        ghost = ~self._column(Alive, True) | self._column(Done, False)
+        scalars = np.stack(
+            [
+                1.0 / state.parameters[Framerate],
+                *(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping)),
+            ]
+        )
+        self._failures[:] = FINE
+        advance(
+            state.columns[Position],
+            state.columns[Velocity],
+            state.present,
+            ghost,
+            self._column(Size, 0.0),
+            self._column(Mass, 1.0),
+            self._column(Mobile, True),
+            self._column(StoredEnergy, 0.0),
+            self._column(InfiniteEnergy, False),
+            state.sequence,
+            self._inserted,
+            self._is_disc,
+            scalars,
+            state.walls,
+            self._moves,
+            self._failures,
+        )
+        if self._failures.any():
+            i = int(np.flatnonzero(self._failures)[0])
+            why = {
+                OUT_OF_BOUNDS: "the code of 2022 raises 'rollback out of bounds' here",
+                NEVER_ENDS: "the code of 2022 never ends here",
+                NO_WAY_BACK: "the code of 2022 divides by a velocity of 0 at a wall here",
+            }[int(self._failures[i])]
+            raise InputError(f"scene {i}: {why}; the preset 'fixed' goes on")
+
+    def _column(self, factor: type[Factor], default: Any) -> np.ndarray:
+        """(N, B) of a factor, or of its default where no entity of the batch has it."""
+        found = self.arrays.columns.get(factor)
+        if found is not None:
+            return found[0]
+        return np.full(self.arrays.present.shape, default)
+
+    # ---- helpers of the public methods
+
+    def _pushes(self, name: str, given: Pair, i: int | None, factor: type[Factor]) -> Any:
+        state = self.arrays
+        try:
+            push = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            push = np.zeros(0)
+        if push.shape not in {(2,), (state.num_envs, 2)} or not np.isfinite(push).all():
+            raise InputError(f"{shown(given)} is no pair of finite numbers, and no array of {state.num_envs} pairs")
+        chosen = range(state.num_envs) if i is None else [check("i", i, Whole)]
+        owners = set(state.layout.owners([factor, Velocity]).tolist())
+        found = []
+        for k in chosen:
+            slot = state.slot_of[k].get(name) if k < state.num_envs else None
+            if slot is None:
+                near = get_close_matches(name, state.slot_of[0], n=1) if isinstance(name, str) else []
+                raise InputError(f"scene {k} has no entity {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            if slot not in owners:
+                raise InputError(f"{name!r} has no {factor.__name__} and Velocity: it cannot be pushed")
+            found.append((k, slot, push if push.ndim == 1 else push[k]))
+        return found
+
+    def _check_shapes(self) -> None:
+        bad = self.arrays.kinds[self._discs] == POLYGON
+        if not bad.any():
+            return
+        k, i = (int(each[0]) for each in np.nonzero(bad))
+        name = next(name for name, slot in self.arrays.slot_of[i].items() if slot == self._discs[k])
+        raise InputError(f"scene {i}: {name!r} moves and is a polygon; only circles can move and collide")
+
+
+def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:
+    builtin = COMPAT_RULES if preset == "compat" else FIXED_RULES
+    chosen = scenes[0].sim.rules
+    for i, scene in enumerate(scenes):
+        if scene.sim.rules != chosen:
+            raise InputError(f"scene {i} has other rules than scene 0; scenes of one batch have the same rules")
+    found: list[Rule] = []
+    for each in chosen:
+        if isinstance(each, str):
+            known = {**RULES, **builtin}
+            if each not in known:
+                near = get_close_matches(each, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+                raise InputError(f"there is no rule {each!r}; {hint}")
+            found.append(known[each])
+        else:
+            found.append(each if isinstance(each, Rule) else read_rule(each))
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"the rule {name!r} is named twice")
+    return found
+
+
+def _changes(rule: Rule) -> frozenset[type[Factor]]:
+    return frozenset(factor.root for _, factor in rule.returns)
+
+
+def _named(factors: Mapping[type[Factor], Any]) -> dict[str, Any]:
+    return {factor.__name__: value for factor, value in factors.items()}
+
+
+def _gap(factor: type[Factor], batch: int) -> Any:
+    match factor.base:
+        case "vector":
+            return np.full((batch, 2), np.nan)
+        case "float" | "int":
+            return np.full(batch, np.nan)
+        case "bool":
+            return np.zeros(batch, dtype=bool)
+        case _:
+            return [None] * batch

@@ -1,0 +1,270 @@
+"""The distributions of scenes that have names: those of SEGAR's benchmark, and of its four demonstrations.
+
+A name of the benchmark is a kind and a difficulty: "empty-easy", "objectsx2-hard", "tilesx3-medium", with any number
+of objects or tiles from 1 on. The preset "compat" has the distributions of the first release as they were.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import checked
+from gumption.data.wording import shown
+from gumption.envs.physics.distribution import Noise
+from gumption.envs.physics.entities import (
+    Ball,
+    Bumper,
+    Charger,
+    CueBall,
+    Damper,
+    Entity,
+    FireTile,
+    GoalTile,
+    GolfBall,
+    Hole,
+    MagmaTile,
+    Magnet,
+    Object,
+    SandTile,
+    Tile,
+)
+from gumption.envs.physics.factors import (
+    Charge,
+    Friction,
+    Heat,
+    Magnetism,
+    Mass,
+    Mobile,
+    Position,
+    Shape,
+    Size,
+    StoredEnergy,
+)
+from gumption.envs.physics.initialization import Initialization, ThingFactory
+from gumption.envs.physics.locations import (
+    Center,
+    RandomBottomLocation,
+    RandomConvexHull,
+    RandomEdgeLocation,
+    RandomMiddleLocation,
+    RandomTopLocation,
+    RandomTopRightLocation,
+    RandomUniformLocation,
+)
+from gumption.envs.physics.noise import DiscreteRangeNoise, GaussianMixtureNoise, GaussianNoise, UniformNoise
+from gumption.envs.physics.priors import Preset, Prior
+from gumption.envs.physics.shapes import circle, random_convex_hull
+
+DIFFICULTIES = ("easy", "medium", "hard")
+OBJECTS: tuple[type[Entity], ...] = (Charger, Magnet, Bumper, Damper, Ball)
+TILES: tuple[type[Entity], ...] = (SandTile, MagmaTile, Hole, FireTile)
+#: The most objects or tiles of a configuration: more do not fit between the walls.
+MOST = 20
+
+_Places = tuple[type[Noise], type[Noise], type[Noise]]
+#: Where golf ball, goal and the others are.
+_PLACES: dict[str, _Places] = {
+    "easy": (Center, RandomTopRightLocation, RandomTopLocation),
+    "medium": (RandomBottomLocation, RandomTopLocation, RandomMiddleLocation),
+    "hard": (RandomUniformLocation, RandomUniformLocation, RandomUniformLocation),
+}
+
+
+@checked
+def configuration(name: str, preset: Preset = "fixed") -> Initialization:
+    """The distribution of scenes of a name.
+
+    :raises InputError: there is none of this name.
+    """
+    return _configuration(name, preset)
+
+
+def configuration_names(most: int = 3) -> list[str]:
+    """The names of all configurations, with up to so many objects or tiles."""
+    kinds = ["empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in range(1, most + 1))]
+    return [*(f"{kind}-{difficulty}" for kind in kinds for difficulty in DIFFICULTIES), *_DEMONSTRATIONS]
+
+
+@cache
+def _configuration(name: str, preset: Preset) -> Initialization:
+    if name in _DEMONSTRATIONS:
+        return _DEMONSTRATIONS[name](preset)
+    found = re.fullmatch(r"(?:(empty)|(objects|tiles)x([1-9]\d?))-(easy|medium|hard)", name)
+    if not found or int(found[3] or 0) > MOST:
+        raise InputError(
+            f"there is no configuration {shown(name)}; there are empty-, objectsxN- and tilesxN- with easy, medium or "
+            f"hard and N from 1 to {MOST}, such as objectsx2-hard, and {', '.join(_DEMONSTRATIONS)}"
+        )
+    kind, n, difficulty = found[1] or found[2], int(found[3] or 0), found[4]
+    ball, goal, _ = _PLACES[difficulty]
+    numbers: list[Any] = [(GoalTile, 1), (GolfBall, 1)]
+    priors = [
+        Prior(Position, ball(), entity_type=GolfBall),
+        Prior(Position, goal(), entity_type=GoalTile),
+        Prior(Shape, circle(0.4), entity_type=GoalTile),
+    ]
+    if kind == "objects":
+        numbers.insert(0, (ThingFactory(OBJECTS), n))
+        priors += _object_priors(difficulty, preset)
+    if kind == "tiles":
+        numbers.insert(0, (ThingFactory(TILES), n))
+        priors += _tile_priors(difficulty, preset)
+    return Initialization(numbers, priors, preset=preset)
+
+
+def _object_priors(difficulty: str, preset: Preset) -> list[Prior]:
+    priors = [Prior(Position, _PLACES[difficulty][2](), entity_type=Object)]
+    if difficulty == "easy":
+        return priors
+    spread, least = (0.1, 0.5) if difficulty == "medium" else (0.4, 0.0)
+    # Clipping to (-0.5, -1.0) gave -1 always.
+    damper = GaussianNoise(-1.0, spread, clip=(-1.0, -least)) if preset == "fixed" else -1.0
+    priors += [
+        *_signs(spread),
+        Prior(StoredEnergy, GaussianNoise(1.0, spread, clip=(least, 1.0)), entity_type=Bumper),
+        Prior(StoredEnergy, damper, entity_type=Damper),
+    ]
+    if difficulty == "hard":
+        priors += [
+            Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object),
+            Prior(Mass, 1.0, entity_type=Object),
+            Prior(Mobile, True, entity_type=Object),
+        ]
+    return priors
+
+
+def _tile_priors(difficulty: str, preset: Preset) -> list[Prior]:
+    low, high = (0.4, 1.0) if difficulty == "hard" else (0.5, 0.55)
+    priors = [
+        Prior(Position, _PLACES[difficulty][2](), entity_type=Tile),
+        Prior(Shape, _hull(preset), entity_type=Tile),
+        Prior(Friction, UniformNoise(low, high), entity_type=Tile),
+        Prior(Heat, UniformNoise(low, high), entity_type=Tile),
+        *_tile_size(preset, 1.5),
+    ]
+    if difficulty == "hard":
+        priors.append(Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object))
+    if preset == "fixed":
+        # Otherwise the goal burns the ball before it is reached.
+        priors += [Prior(Friction, 0.0, entity_type=GoalTile), Prior(Heat, 0.0, entity_type=GoalTile)]
+    return priors
+
+
+def _signs(spread: float) -> list[Prior]:
+    """Charges and magnets are positive or negative."""
+    either = GaussianMixtureNoise((-1.0, 1.0), (spread, spread))
+    return [Prior(Charge, either, entity_type=Charger), Prior(Magnetism, either, entity_type=Magnet)]
+
+
+def _hull(preset: Preset) -> Any:
+    """The first release drew one polygon for all tiles of all levels; which one, no seed decided."""
+    return RandomConvexHull(0.3) if preset == "fixed" else random_convex_hull(0.3, np.random.default_rng(0))
+
+
+def _tile_size(preset: Preset, largest: float) -> list[Prior]:
+    """The first release drew sizes of tiles that changed no shape; as they would here, "fixed" leaves them out."""
+    size = GaussianNoise(1.0, 0.01, clip=(0.5, largest))
+    return [] if preset == "fixed" else [Prior(Size, size, entity_type=Tile)]
+
+
+def _objects_and_ball() -> list[Prior]:
+    return [
+        Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object),
+        Prior(Mass, 1.0),
+    ]
+
+
+def _puttputt_default(preset: Preset) -> Initialization:
+    tiles = ThingFactory({SandTile: 0.4, MagmaTile: 0.2, Hole: 0.2, FireTile: 0.2})
+    return Initialization(
+        numbers=[
+            (ThingFactory(OBJECTS), DiscreteRangeNoise(1, 2)),
+            (tiles, DiscreteRangeNoise(1, 2)),
+            (GoalTile, 1),
+            (GolfBall, 1),
+        ],
+        priors=[
+            Prior(Position, RandomEdgeLocation(), entity_type=Object),
+            Prior(Position, RandomMiddleLocation(), entity_type=Tile),
+            Prior(Position, RandomBottomLocation(), entity_type=GolfBall),
+            Prior(Position, RandomTopLocation(), entity_type=GoalTile),
+            Prior(Shape, _hull(preset), entity_type=Tile),
+            Prior(Shape, circle(0.3), entity_type=GoalTile),
+            Prior(Shape, circle(0.4), entity_type=Hole),
+            *_tile_size(preset, 1.1),
+            *_objects_and_ball(),
+            Prior(Mobile, False),
+            Prior(Mobile, True, entity_type=Ball),
+            Prior(Mobile, True, entity_type=GolfBall),
+            *_signs(0.1),
+            Prior(Friction, UniformNoise(0.2, 1.0), entity_type=SandTile),
+        ],
+        preset=preset,
+    )
+
+
+def _random_middle(preset: Preset) -> Initialization:
+    return Initialization(
+        numbers=[(ThingFactory([*OBJECTS, *TILES]), 1), (GoalTile, 1), (GolfBall, 1)],
+        priors=[
+            Prior(Position, RandomMiddleLocation()),
+            Prior(Position, RandomBottomLocation(), entity_type=GolfBall),
+            Prior(Position, RandomTopLocation(), entity_type=GoalTile),
+            Prior(Shape, _hull(preset), entity_type=Tile),
+            Prior(Shape, circle(0.3), entity_type=GoalTile),
+            Prior(Shape, circle(0.4), entity_type=Hole),
+            *_tile_size(preset, 1.1),
+            *_objects_and_ball(),
+            Prior(Mobile, True),
+            *_signs(0.1),
+            Prior(Friction, UniformNoise(0.2, 1.0), entity_type=SandTile),
+        ],
+        preset=preset,
+    )
+
+
+def _invisiball(preset: Preset) -> Initialization:
+    return Initialization(
+        numbers=[(Charger, DiscreteRangeNoise(1, 3)), (GoalTile, 1), (GolfBall, 1)],
+        priors=[
+            Prior(Position, RandomMiddleLocation(), entity_type=Object),
+            Prior(Position, RandomBottomLocation(), entity_type=GolfBall),
+            Prior(Position, RandomTopLocation(), entity_type=GoalTile),
+            Prior(Shape, circle(0.3), entity_type=GoalTile),
+            *_objects_and_ball(),
+            Prior(Mobile, True),
+            Prior(Charge, 1.0, entity_type=Charger),
+        ],
+        preset=preset,
+    )
+
+
+def _billiards(preset: Preset) -> Initialization:
+    """Ten balls in a triangle whose lowest is in the middle, and four holes in the corners."""
+    half = 0.101
+    rack = [((2 * place - row) * half, row * sqrt(3) * half) for row in range(4) for place in range(row + 1)]
+    corners = [(x, y) for x in (-0.9, 0.9) for y in (-0.9, 0.9)]
+    return Initialization(
+        numbers=[(CueBall, 1)],
+        priors=[
+            Prior(Position, RandomBottomLocation(), entity_type=CueBall),
+            Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=CueBall),
+            Prior(Mass, 1.0),
+            Prior(Shape, circle(0.3), entity_type=Hole),
+        ],
+        positions=[(Ball, rack), (Hole, corners)],
+        preset=preset,
+    )
+
+
+_DEMONSTRATIONS: dict[str, Callable[[Preset], Initialization]] = {
+    "puttputt_default": _puttputt_default,
+    "random_middle": _random_middle,
+    "invisiball": _invisiball,
+    "billiards": _billiards,
+}

@@ -1,0 +1,254 @@
+"""Distances between sets of tasks, from their initial scenes (SEGAR, appendix B.6, algorithms 1 and 2).
+
+A set of tasks is a list of scenes, which need not be of one distribution.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import gcd, sqrt
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.settings import NonNegative, checked
+from gumption.envs.physics.factors import WIDTHS, Order
+from gumption.envs.physics.initialization_measures import MISMATCH
+from gumption.envs.physics.noise_distances import transport
+from gumption.envs.physics.scene import EntityData, Scene
+
+Grouping = Literal["type", "factors"]
+
+#: Settings of the simulation that count as the factors of one more entity.
+_SETTINGS = ("friction", "wall_damping", "gravity", "min_mass", "max_velocity")
+_PROJECTIONS = 50
+_MOST_PERMUTED = 4
+
+
+class _Key(NamedTuple):
+    """A group of entities whose states are vectors of one space."""
+
+    name: str
+    factors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The entities of a group in all tasks of a set.
+
+    :ivar counts: (T,) how many entities each task has.
+    :ivar states: (T, K, d) their states; those from `counts` on are zeros.
+    """
+
+    counts: np.ndarray
+    states: np.ndarray
+
+
+@checked
+def w2(
+    first: Iterable[Scene],
+    second: Iterable[Scene],
+    *,
+    order: bool = True,
+    grouping: Grouping = "type",
+    sliced: bool = False,
+    mismatch: NonNegative = MISMATCH,
+) -> float:
+    """The Wasserstein-2 distance between two sets of tasks (algorithm 1).
+
+    Two tasks are as far apart as the sum, over groups of entities, of the squared distance between their sets of
+    states; the distance of the task sets is the square root of the earth mover's distance with these costs.
+
+    :param order: count the factor Order, too, which is a random permutation unless a prior sets it.
+    :param grouping: "type" compares entities of one type, and the settings of the simulation as one more entity, as
+        the paper says; "factors" compares entities with the same numeric factors, as the first release did.
+    :param sliced: instead of the exact distance between sets of states, its mean over 50 random directions, as the
+        first release did; it is smaller.
+    :param mismatch: the distance of two tasks one of which lacks a group; the squared distance is `mismatch`².
+    :raises InputError: a set without tasks.
+    """
+    cost = task_costs(first, second, order=order, grouping=grouping, sliced=sliced, mismatch=mismatch)
+    return sqrt(max(0.0, transport(cost)))
+
+
+@checked
+def task_costs(
+    first: Iterable[Scene],
+    second: Iterable[Scene],
+    *,
+    order: bool = True,
+    grouping: Grouping = "type",
+    sliced: bool = False,
+    mismatch: NonNegative = MISMATCH,
+) -> np.ndarray:
+    """(n, m) the squared distance of each task of one set to each of another; see `w2`."""
+    theirs, others = _groups(first, order, grouping), _groups(second, order, grouping)
+    cost = np.zeros((_size(theirs), _size(others)))
+    for key in dict.fromkeys([*theirs, *others]):
+        if key not in theirs or key not in others:
+            there = theirs.get(key) or others[key]
+            has = (there.counts > 0)[:, None] if key in theirs else (there.counts > 0)[None]
+            cost += np.where(has, mismatch**2, 0.0)
+            continue
+        mine, its = theirs[key], others[key]
+        for n in np.unique(mine.counts):
+            for m in np.unique(its.counts):
+                rows, columns = np.flatnonzero(mine.counts == n), np.flatnonzero(its.counts == m)
+                if n and m:
+                    a, b = mine.states[rows, :n], its.states[columns, :m]
+                    found = _sliced(a, b) if sliced else _exact(a, b)
+                else:
+                    found = mismatch**2 if n or m else 0.0
+                cost[np.ix_(rows, columns)] += found
+    return cost
+
+
+@checked
+def ks_by_factor(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> dict[str, dict[str, float]]:
+    """The Kolmogorov-Smirnov distance of each number of each entity type that both sets have."""
+    return {
+        kind: {name: float(np.abs(a - b).max()) for name, (a, b) in columns.items()}
+        for kind, (_, columns) in _curves(first, second, order).items()
+        if columns
+    }
+
+
+@checked
+def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
+    """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
+    difference of the products of all shares up to a value, one factor for each number of each entity type, and the
+    share of tasks that have the type. The supremum over all values is exact.
+
+    :raises InputError: a set without tasks.
+    """
+    curves = _curves(first, second, order)
+    shares = np.array([share for share, _ in curves.values()]).prod(0)
+    columns = [pair for _, columns in curves.values() for pair in columns.values()]
+    columns.sort(key=lambda pair: -float(np.abs(pair[0] - pair[1]).max()))
+    ways = [_largest(shares, columns), _largest(shares[::-1], [(b, a) for a, b in columns])]
+    return float(max(ways))
+
+
+def _largest(shares: np.ndarray, columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """The largest product of one choice of each column in the first set less that in the second.
+
+    Both products grow with their factors, so that a choice that is no better in both than another can be left out.
+    """
+    a, b = shares[:1], shares[1:]
+    for mine, its in columns:
+        a, b = _frontier(np.outer(a, mine).ravel(), np.outer(b, its).ravel())
+    return max(0.0, float((a - b).max()))
+
+
+def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The choices with a large and b small that no other beats, and that can still become the best."""
+    possible = a >= (a - b).max()
+    a, b = a[possible], b[possible]
+    by_a = np.lexsort((b, -a))
+    a, b = a[by_a], b[by_a]
+    better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
+    return a[better], b[better]
+
+
+def _curves(
+    first: Iterable[Scene], second: Iterable[Scene], order: bool
+) -> dict[str, tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]]:
+    """Of each entity type the shares of tasks that have it in both sets, and of each number the shares up to each
+    value that occurs. An entity weighs as much as all of its type in its task together."""
+    theirs, others = _groups(first, order, "type"), _groups(second, order, "type")
+    sizes = _size(theirs), _size(others)
+    found = {}
+    for key in dict.fromkeys([*theirs, *others]):
+        both = [groups.get(key) for groups in (theirs, others)]
+        shares = [0.0 if each is None else (each.counts > 0).sum() / n for each, n in zip(both, sizes, strict=True)]
+        columns = {}
+        if both[0] is not None and both[1] is not None:
+            weighted = [_weighted(each) for each in both if each is not None]
+            for place, name in enumerate(key.factors):
+                values = [states[:, place] for states, _ in weighted]
+                at = np.unique(np.concatenate(values))
+                curves = [
+                    _shares_up_to(at, value, weights) for value, (_, weights) in zip(values, weighted, strict=True)
+                ]
+                if len(at) > 1:
+                    columns[name] = (curves[0], curves[1])
+        found[key.name] = (np.array(shares), columns)
+    return found
+
+
+def _weighted(group: _Group) -> tuple[np.ndarray, np.ndarray]:
+    there = np.arange(group.states.shape[1]) < group.counts[:, None]
+    weights = there / np.maximum(group.counts, 1)[:, None]
+    return group.states[there], weights[there] / max(1, int((group.counts > 0).sum()))
+
+
+def _shares_up_to(at: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    by_value = np.argsort(values)
+    total = np.concatenate([[0.0], np.cumsum(weights[by_value])])
+    return np.minimum(total[np.searchsorted(values[by_value], at, side="right")], 1.0)
+
+
+def _groups(scenes: Iterable[Scene], order: bool, grouping: Grouping) -> dict[_Key, _Group]:
+    """The groups of a set of tasks; the settings of the simulation are one, so that there is always a group."""
+    tasks: list[dict[_Key, list[list[float]]]] = []
+    for scene in scenes:
+        task: dict[_Key, list[list[float]]] = {}
+        for entity in scene.entities:
+            names, state = _state(entity, order)
+            task.setdefault(_Key(entity.type.__name__ if grouping == "type" else "", names), []).append(state)
+        parameters = dict(scene.sim.parameters)
+        settings = {name: getattr(scene.sim, name) for name in _SETTINGS if grouping == "type"} | parameters
+        task[_Key("sim", tuple(settings))] = [list(settings.values())]
+        tasks.append(task)
+    if not tasks:
+        raise InputError("a set of tasks is empty; give at least one scene")
+    found = {}
+    for key in dict.fromkeys(key for task in tasks for key in task):
+        counts = np.array([len(task.get(key, ())) for task in tasks])
+        states = np.zeros((len(tasks), counts.max(), len(key.factors)))
+        for place, task in enumerate(tasks):
+            if key in task:
+                states[place, : counts[place]] = task[key]
+        found[key] = _Group(counts, states)
+    return found
+
+
+def _state(entity: EntityData, order: bool) -> tuple[tuple[str, ...], list[float]]:
+    """Names and values of the numbers of an entity, in the order of the names."""
+    values: dict[str, float] = {}
+    for factor, value in entity.factors.items():
+        if factor.base in WIDTHS and (order or factor.root is not Order):
+            if factor.base == "vector":
+                values[f"{factor.root.__name__}.x"], values[f"{factor.root.__name__}.y"] = value
+            else:
+                values[factor.root.__name__] = float(value)
+    names = sorted(values)
+    return tuple(names), [values[name] for name in names]
+
+
+def _size(groups: Mapping[Any, _Group]) -> int:
+    return len(next(iter(groups.values())).counts)
+
+
+def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(A, B) the squared W2 distance of each set of a (A, n, d) to each of b (B, m, d)."""
+    n, m = a.shape[1], b.shape[1]
+    squares = ((a[:, None, :, None] - b[None, :, None, :]) ** 2).sum(-1)  # (A, B, n, m)
+    if n == 1 or m == 1:
+        return squares.mean((2, 3))
+    if n == m <= _MOST_PERMUTED:
+        mates = np.array(list(permutations(range(n))))
+        return squares[:, :, np.arange(n), mates].mean(-1).min(-1)
+    return np.array([[transport(one) for one in row] for row in squares])
+
+
+def _sliced(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """As `_exact`, the mean over random directions of the squared distance along each."""
+    n, m, d = a.shape[1], b.shape[1], a.shape[2]
+    # The generator is that of the library which the first release called, for the same directions.
+    directions = np.random.RandomState(0).randn(d, _PROJECTIONS)
+    directions /= np.sqrt((directions**2).sum(0))
+    common = n * m // gcd(n, m)
+    along = [np.sort(states @ directions, axis=1).repeat(common // states.shape[1], 1) for states in (a, b)]
+    return np.stack([((row - along[1]) ** 2).mean((1, 2)) for row in along[0]])

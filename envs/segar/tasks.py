@@ -1,0 +1,167 @@
+"""SEGAR's tasks: what the agent moves, and reward and end as functions of the state (section 4.4)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.envs.physics.entities import Ball, CueBall, Entity, GoalTile, GolfBall, Hole
+from gumption.envs.physics.factors import Alive, Done, Position, Velocity, Visible
+from gumption.envs.physics.state import State
+
+#: What destroying the ball costs.
+DEATH = -100.0
+#: The goal is reached at this distance, in diagonals of the arena.
+REACHED = 1e-2
+#: A ball this close to the middle of a hole is out of the game.
+POTTED = 1e-4
+
+
+class Standing(NamedTuple):
+    """How a task stands in B environments.
+
+    :ivar reward: (B,) of the latest step; `over`, `success` (B,) bool; `distance` (B,) in diagonals of the arena.
+    """
+
+    reward: np.ndarray
+    over: np.ndarray
+    success: np.ndarray
+    distance: np.ndarray
+
+
+class Task(Protocol):
+    """A task.
+
+    :ivar name: of its environment; `actor` the type of what the agent moves; `configuration` its usual levels.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def actor(self) -> type[Entity]: ...
+    @property
+    def configuration(self) -> str: ...
+    @property
+    def hides_actor(self) -> bool: ...
+
+    def standing(self, state: State) -> Standing:
+        """How it stands now."""
+        ...
+
+    def check(self, state: State) -> None:
+        """:raises InputError: a scene has not what the task needs."""
+        ...
+
+
+@dataclass(frozen=True)
+class PuttPutt:
+    """Bring the golf ball to the goal.
+
+    :ivar squared: the reward is minus the squared distance, else minus the distance.
+    :ivar hides_actor: the ball is seen before the first action alone.
+    :ivar fastest_at_goal: a ball that is faster has not reached the goal; None for any speed.
+    """
+
+    name: str
+    squared: bool = True
+    hides_actor: bool = False
+    configuration: str = "empty-easy"
+    fastest_at_goal: float | None = None
+    actor: type[Entity] = GolfBall
+
+    def standing(self, state: State) -> Standing:
+        """Reward -D^2 (or -D), -100 once the ball is destroyed; over when it is, or in a hole, or at the goal."""
+        ball, goal = slots_of(state, GolfBall), slots_of(state, GoalTile)
+        far = _apart(state, ball, goal)
+        dead, done = ~_flag(state, Alive, ball), _flag(state, Done, ball)
+        reached = far <= REACHED
+        if self.fastest_at_goal is not None:
+            v = _picked(state.columns[Velocity], ball)
+            reached &= np.sqrt((v * v).sum(axis=0)) <= self.fastest_at_goal
+        reward = -(far * far if self.squared else far) + np.where(dead, DEATH, 0.0)
+        return Standing(reward, dead | done | reached, reached & ~dead & ~done, far)
+
+    def check(self, state: State) -> None:
+        """See `Task.check`."""
+        _check_one(state, self.name, GolfBall, GoalTile)
+
+
+@dataclass(frozen=True)
+class Billiards:
+    """Bring the balls into the holes with the cue ball."""
+
+    name: str = "Billiards"
+    configuration: str = "billiards"
+    hides_actor: bool = False
+    actor: type[Entity] = CueBall
+
+    def standing(self, state: State) -> Standing:
+        """Reward minus the sum over balls of the squared distance to the nearest hole, -100 once the cue ball is
+        destroyed; over when it is, or in a hole, or when no ball is left.
+        """
+        cue = slots_of(state, CueBall)
+        balls, holes = state.is_a(Ball), state.is_a(Hole)
+        x = state.columns[Position]
+        apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / _diagonal(state)
+        nearest = np.where(holes[None], apart, np.inf).min(axis=1)
+        out = ~state.columns[Alive][0] | state.columns[Done][0] | (nearest * _diagonal(state) <= POTTED)
+        dead, done = ~_flag(state, Alive, cue), _flag(state, Done, cue)
+        reward = -np.where(balls, nearest**2, 0.0).sum(axis=0) + np.where(dead, DEATH, 0.0)
+        won = (out | ~balls).all(axis=0)
+        left = np.where(balls & ~out, nearest, 0.0).sum(axis=0)
+        return Standing(reward, dead | done | won, won & ~dead & ~done, left)
+
+    def check(self, state: State) -> None:
+        """See `Task.check`."""
+        _check_one(state, self.name, CueBall)
+        if not state.is_a(Ball).any() or not state.is_a(Hole).any(axis=0).all():
+            raise InputError(f"{self.name} needs a Ball and a Hole in each scene")
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        PuttPutt("PuttPutt"),
+        PuttPutt("PuttPuttNegDist", squared=False),
+        PuttPutt("Invisiball", hides_actor=True, configuration="invisiball"),
+        Billiards(),
+    )
+}
+
+
+def slots_of(state: State, kind: type[Entity]) -> np.ndarray:
+    """(B,) the slot of the first entity of the type in each scene."""
+    return state.is_a(kind).argmax(axis=0)
+
+
+def hide(state: State, slots: np.ndarray) -> None:
+    """Make an entity of each scene invisible."""
+    state.columns[Visible][0, slots, np.arange(state.num_envs)] = False
+
+
+def _picked(column: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """(d, B) of a column (d, N, B)."""
+    return column[:, slots, np.arange(column.shape[2])]
+
+
+def _flag(state: State, factor: type, slots: np.ndarray) -> np.ndarray:
+    return _picked(state.columns[factor], slots)[0]
+
+
+def _apart(state: State, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    x = state.columns[Position]
+    between = _picked(x, one) - _picked(x, other)
+    return np.sqrt((between * between).sum(axis=0)) / _diagonal(state)
+
+
+def _diagonal(state: State) -> np.ndarray:
+    return np.sqrt(2.0) * (state.walls[1] - state.walls[0])
+
+
+def _check_one(state: State, task: str, *kinds: type[Entity]) -> None:
+    for kind in kinds:
+        counts = state.is_a(kind).sum(axis=0)
+        if (counts != 1).any():
+            i = int(np.flatnonzero(counts != 1)[0])
+            raise InputError(f"{task} needs one {kind.__name__} in a scene; scene {i} has {counts[i]}")

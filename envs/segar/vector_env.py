@@ -1,0 +1,254 @@
+"""A batch of SEGAR's tasks: levels are played by one simulator, as one batch of scenes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import pi
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gumption.data import InputError
+from gumption.data.wording import shown
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
+from gumption.envs.physics.factors import Acceleration, Alive, Mass, Mobile, Velocity
+from gumption.envs.physics.scene import Scene
+from gumption.envs.physics.simulator import Simulator
+from gumption.envs.physics.state import Layout, State
+
+from .affordances import Affordances
+from .levels import level
+from .observations import make_observation
+from .render import draw_frame
+from .settings import SegarSettings
+from .tasks import TASKS, Standing, hide, slots_of
+
+#: Directions whose facts are told where actions are forces of a box.
+DIRECTIONS = 8
+_OPTIONS = ("scene", "level")
+
+
+class SegarVectorEnv(NativeVectorEnv):
+    """A batch of environments; see the single ones in `gumption.envs.segar.env` for rewards and ends.
+
+    :cvar task_name: of the task.
+    """
+
+    task_name = "PuttPutt"
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ) -> None:
+        """:raises InputError: bad settings; see `SegarSettings`."""
+        check_batch(num_envs, render_mode)
+        self.settings = SegarSettings(**settings)
+        self.task = TASKS[self.task_name]
+        self.levels = self.settings.load_levels(self.task.configuration)
+        self._observation = make_observation(self.settings.seen())
+        self._fresh = False
+        self._affordances = Affordances()
+        count = self.settings.directions or DIRECTIONS
+        turns = 2 * pi * np.arange(count) / count
+        #: (A, 2): unit vectors, the first one zero where no force is an action.
+        self._directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+        bound = self.settings.action_max
+        action_space: spaces.Space[Any] = spaces.Box(-bound, bound, (2,), np.float32)
+        if self.settings.directions:
+            self._directions = np.concatenate([np.zeros((1, 2)), self._directions])
+            action_space = spaces.Discrete(len(self._directions))
+        super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
+        scenes = [self._adapted(scene) for scene in self.levels.scenes]
+        self._seeds = [crc32(name.encode()) for name in self.levels.names]
+        self.level = np.zeros(num_envs, dtype=np.int64)
+        self.steps = np.zeros(num_envs, dtype=np.int64)
+        self._idle = np.zeros(num_envs, dtype=bool)
+        self._look = np.zeros(num_envs, dtype=np.int64)
+        self._all = State(scenes)
+        self._play(self._all.select(np.zeros(num_envs, dtype=np.int64)))
+
+    # ---- episodes
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        self._idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle.copy()
+        force = self._force(actions)
+        state = self.state
+        mine = np.arange(self.num_envs)
+        resting = (
+            self._idle | ~state.columns[Alive][0, self._actors, mine] | ~state.columns[Mobile][0, self._actors, mine]
+        )
+        mass = state.columns[Mass][0, self._actors, mine]
+        push = np.where(resting | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
+        state.columns[Velocity][:, self._actors, mine] += force.T * push
+        if self.task.hides_actor:
+            hide(state, self._actors)
+        kept: list[tuple[np.ndarray, State]] = []
+        frozen = self._idle
+        standing = self._standing
+        for _ in range(self.settings.sub_steps):
+            if frozen.any() and not kept:
+                kept.append((frozen, state.select(np.flatnonzero(frozen))))
+            self.simulator.step()
+            now = self.task.standing(state)
+            standing = _merged(standing, now, frozen)
+            ended = standing.over & ~frozen
+            if ended.any():
+                kept.append((ended, state.select(np.flatnonzero(ended))))
+                frozen = frozen | ended
+            if frozen.all():
+                break
+        for which, copy in kept:
+            columns = np.flatnonzero(which)
+            state.take(columns, copy, np.arange(len(columns)))
+        self._standing = standing
+        self.steps[~self._idle] += 1
+        self._fresh = True
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        told = ~self._idle
+        reward = np.where(told, self._standing.reward, 0.0).astype(np.float32)
+        over = self._standing.over & told
+        return reward, over, (self.steps >= self.settings.max_steps) & told & ~over
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        rows = rng.integers(len(self.levels), size=len(columns))
+        self._put(columns, self._all, rows, rows, [self._seeds[row] for row in rows.tolist()])
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
+        if len(options) != 1 or not set(options) <= set(_OPTIONS):
+            raise InputError(f"reset options are {shown(dict(options))}; one of {' and '.join(_OPTIONS)} is given")
+        number, scene = len(self.levels), options.get("scene")
+        chosen = options.get("level")
+        if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
+            if not 0 <= chosen < len(self.levels):
+                raise InputError(f"level is {chosen}; there are levels 0 to {len(self.levels) - 1}")
+            rows = np.full(len(columns), int(chosen))
+            self._put(columns, self._all, rows, rows, [self._seeds[int(chosen)]] * len(columns))
+            return
+        read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"))  # pyright: ignore[reportArgumentType]
+        self.task.check(State([read]))
+        if not _fits(read, self.state.layout):
+            self._make_room(read)
+        one = State([read], self.state.layout)
+        seed = 0 if scene is not None else crc32(str(chosen).encode())
+        self._put(
+            columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), [seed] * len(columns)
+        )
+
+    @property
+    def success(self) -> np.ndarray:
+        return self._standing.success & ~self._idle
+
+    # ---- what is seen
+
+    def observe(self) -> Observation:
+        fresh, self._fresh = self._fresh, False
+        return self._observation.observe(self.state, fresh)
+
+    def info_arrays(self) -> Arrays:
+        mine = np.arange(self.num_envs)
+        return {
+            "success": self.success,
+            "distance": self._standing.distance.astype(np.float32),
+            "mass": self.state.columns[Mass][0, self._actors, mine].astype(np.float32),
+            "velocity": self.state.columns[Velocity][:, self._actors, mine].T.astype(np.float32),
+            "acceleration": self.state.columns[Acceleration][:, self._actors, mine].T.astype(np.float32),
+            "alive": self.state.columns[Alive][0, self._actors, mine].copy(),
+            "level": self.level.copy(),
+            "action_mask": np.ones((self.num_envs, len(self._directions)), dtype=np.int8),
+        }
+
+    def describe(self, i: int) -> dict[str, Any]:
+        told = {name: values[i] for name, values in self.info_arrays().items()}
+        own = int(self.level[i]) == len(self.levels)
+        return {
+            **told,
+            "success": bool(told["success"]),
+            "distance": float(told["distance"]),
+            "mass": float(told["mass"]),
+            "alive": bool(told["alive"]),
+            "level": "" if own else self.levels.names[int(self.level[i])],
+            "scene": self.state.scene(i).to_data(),
+        }
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        return self._affordances.vocabulary
+
+    @property
+    def relations(self) -> Sequence[str]:
+        return self._affordances.relations
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        reach = (self.state.walls[1] - self.state.walls[0]).max()
+        return self._affordances(self.state, self._actors, self._directions, float(reach))
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        return draw_frame(self.state, i, mode)
+
+    # ---- inside
+
+    def _force(self, actions: np.ndarray) -> np.ndarray:
+        """(B, 2)."""
+        if not self.settings.directions:
+            return actions
+        if ((actions < 0) | (actions >= len(self._directions))).any():
+            raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
+        return self._directions[actions] * self.settings.action_max
+
+    def _adapted(self, scene: Scene) -> Scene:
+        changes = {
+            name: value for name in ("friction", "wall_damping") if (value := getattr(self.settings, name)) is not None
+        }
+        return replace(scene, sim=replace(scene.sim, **changes)) if changes else scene
+
+    def _play(self, state: State) -> None:
+        """Go on with these scenes, one for each environment."""
+        self.task.check(state)
+        self.state = state
+        self.simulator = Simulator(state, preset=self.settings.preset)
+        self._actors = slots_of(state, self.task.actor)
+        self._standing = self.task.standing(state)
+        self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
+
+    def _make_room(self, scene: Scene) -> None:
+        """Give the batch slots for a scene that has other entities than the levels."""
+        layout = Layout.of([*self._all.scenes, scene])
+        self._all = State(self._all.scenes, layout)
+        playing, time = [self.state.scene(i) for i in range(self.num_envs)], self.simulator.time
+        self._observation = make_observation(self.settings.seen())
+        self._play(State(playing, layout))
+        self.simulator.time[:] = time
+
+    def _put(
+        self, columns: np.ndarray, scenes: State, rows: np.ndarray, levels: np.ndarray, seeds: Sequence[int]
+    ) -> None:
+        self.state.take(columns, scenes, rows)
+        self.simulator.time[columns] = 0.0
+        self.level[columns], self.steps[columns], self._look[columns] = levels, 0, seeds
+        self._actors = slots_of(self.state, self.task.actor)
+        fresh = np.isin(np.arange(self.num_envs), columns)
+        now = self.task.standing(self.state)
+        self._standing = Standing(*(np.where(fresh, part, old) for part, old in zip(now, self._standing, strict=True)))
+        self._standing.over[columns] = False
+        self._standing.success[columns] = False
+        self._observation.begin(self.state, columns, seeds)
+
+
+def _merged(before: Standing, now: Standing, frozen: np.ndarray) -> Standing:
+    return Standing(*(np.where(frozen, old, new) for old, new in zip(before, now, strict=True)))
+
+
+def _fits(scene: Scene, layout: Layout) -> bool:
+    try:
+        State([scene], layout)
+    except InputError:
+        return False
+    return True
