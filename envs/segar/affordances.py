@@ -101,7 +101,8 @@ def first_met(state: State, actors: np.ndarray, directions: np.ndarray, reach: f
             there[owners] &= state.columns[factor][0, owners] != gone
     wide = size / 2 + np.where(_collides(state), radius, 0.0)
     hit = (
-        there & (across <= wide) & (along > 0) & (along - wide <= reach) & (directions != 0).any(axis=1)[:, None, None]
+        there & (across <= wide) & (along > 0) & (along - wide <= reach)
+    hit &= (directions != 0).any(axis=1)[:, None, None]
     )
     distance = np.where(hit, along - wide, np.inf)
     return np.where(hit.any(axis=1), distance.argmin(axis=1), state.slots).T

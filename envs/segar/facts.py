@@ -24,9 +24,9 @@ def facts(*, split: Literal["train", "test", "all"], split_seed: Seed = 0) -> It
     """The facts of the world, distinct and sorted.
 
     (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor), (rule reads factor), (rule
-    writes factor), (rule dependsOn parameter), (factor canChange factor) where a rule reads the one and writes the other,
-    and (entity type affords effect). Of what things afford "train" has four in five, drawn by the seed, and "test" the
-    rest; all other facts are in "train".
+    writes factor), (rule dependsOn parameter), (factor canChange factor) where a rule reads the one and writes the
+    other, and (entity type affords effect). Of what things afford "train" has four in five, drawn by the seed, and
+    "test" the rest; all other facts are in "train".
 
     :param split: "train", "test" or "all".
     """

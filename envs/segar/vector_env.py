@@ -84,7 +84,7 @@ class SegarVectorEnv(NativeVectorEnv):
             self._idle | ~state.columns[Alive][0, self._actors, mine] | ~state.columns[Mobile][0, self._actors, mine]
         )
         mass = state.columns[Mass][0, self._actors, mine]
-        push = np.where(resting | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
+        push = np.where(self._idle | ~moves | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
         state.columns[Velocity][:, self._actors, mine] += force.T * push
         if self.task.hides_actor:
             hide(state, self._actors)
