@@ -66,16 +66,11 @@ class Observation(Protocol):
         """
         ...
 
-<<<<<<< HEAD
-    def observe(self, state: State) -> Seen:
-        """The observations of all environments, batch first; call it once a step, because frames may be kept."""
-=======
     def observe(self, state: State, fresh: bool = True) -> Seen:
         """The observations of all environments, batch first.
 
         :param fresh: a step was made since the last call: frames move on.
         """
->>>>>>> segar
         ...
 
 
@@ -117,13 +112,9 @@ class ObservationSettings:
             raise InputError('a multimodal observation needs parts, such as {"pixels": "rgb", "numbers": "state"}')
 
 
-<<<<<<< HEAD
-def read_settings(given: ObservationSettings | Mapping[str, Any] | str, where: str = "observation") -> ObservationSettings:
-=======
 def read_settings(
     given: ObservationSettings | Mapping[str, Any] | str, where: str = "observation"
 ) -> ObservationSettings:
->>>>>>> segar
     """Settings of what a person gives: a kind, a dict of settings, or settings.
 
     :raises InputError: something else, or settings that are none.
@@ -172,14 +163,10 @@ class Pixels:
         self.renderer = renderer
         self.space = spaces.Box(0, 255, (renderer.resolution, renderer.resolution, 3), np.uint8)
         self.begin = renderer.begin
-<<<<<<< HEAD
-        self.observe = renderer.draw
-=======
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         """(B, R, R, 3)."""
         return self.renderer.draw(state)
->>>>>>> segar
 
 
 class Multimodal:
@@ -197,15 +184,9 @@ class Multimodal:
         for part in self._parts.values():
             part.begin(state, columns, seeds)
 
-<<<<<<< HEAD
-    def observe(self, state: State) -> dict[str, Any]:
-        """Name to array."""
-        return {name: part.observe(state) for name, part in self._parts.items()}
-=======
     def observe(self, state: State, fresh: bool = True) -> dict[str, Any]:
         """Name to array."""
         return {name: part.observe(state, fresh) for name, part in self._parts.items()}
->>>>>>> segar
 
 
 class Stacked:
@@ -233,13 +214,6 @@ class Stacked:
             self._frames, self._new = [], np.zeros(state.num_envs, dtype=bool)
         self._new[columns] = True
 
-<<<<<<< HEAD
-    def observe(self, state: State) -> np.ndarray:
-        """(B, count, ...), or (B, R, R, 3 * count)."""
-        seen = self._observation.observe(state)
-        assert isinstance(seen, np.ndarray)
-        self._frames = [*self._frames[1:], seen] if self._frames else [seen.copy() for _ in range(self._count)]
-=======
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
         """(B, count, ...), or (B, R, R, 3 * count)."""
         seen = self._observation.observe(state, fresh)
@@ -247,7 +221,6 @@ class Stacked:
         if not self._frames:
             self._frames = [seen.copy() for _ in range(self._count)]
         self._frames = [*(self._frames[1:] if fresh else self._frames[:-1]), seen]
->>>>>>> segar
         for frame in self._frames[:-1]:
             frame[self._new] = seen[self._new]
         self._new[:] = False
