@@ -1,9 +1,9 @@
 """Many streams at once, in arrays, which do what `Stream` does for one.
 
 Between two verdicts a stream only sends the bytes of its text, or waits and gathers what is said. The arrays hold where
-each stream is in that. Where answers have a fixed length they also hold the rounds to come (rounds.py), and judge
-answers themselves. At all other events, such as the end of an instance, a stream hears what its column has played, makes
-its step, and gives the column back.
+each stream is in that. Where answers have a fixed length, the arrays also hold the rounds to come (rounds.py), and the
+answers are judged there. At all other events, such as the end of an instance, a stream hears what its column has
+played, makes its step, and gives the column back.
 """
 
 import json

@@ -48,7 +48,8 @@ class Life:
 
     :ivar record: of the running task. :ivar records: of all tasks so far, in order.
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
-    :ivar ended: whether the instance has ended. :ivar over: whether the schedule has. :ivar row: right answers in a row.
+    :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
+    :ivar row: right answers in a row.
     :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
     :ivar tail: how many of the last bytes that it said are sent while the agent may answer.
     """
@@ -233,7 +234,7 @@ class Life:
                 if question not in known and len(known) < _REMEMBERED:
                     known[question] = _packed(question, self._solved(question), None)
             rounds = map(known.get, questions)
-        return b"".join(takewhile(bool, rounds))
+        return b"".join(takewhile(bool, rounds))  # pyright: ignore[reportArgumentType]
 
     def played(self, rights: str, row: int) -> None:
         """Rounds of the script have been played.

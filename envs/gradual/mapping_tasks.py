@@ -77,11 +77,13 @@ def _alphabets(draw: Random) -> Iterator[Hidden]:
 
 def _of_alphabet(hidden: Hidden, draw: Random) -> Iterator[str]:
     alphabet = hidden["alphabet"]
-    bits = len(alphabet).bit_length()
-    table = b"".join(bytes([ord(character)]) * (1 << 8 - bits) for character in alphabet).ljust(256)
-    beyond = bytes(range(len(alphabet) << 8 - bits, 256))
+    if not 0 < len(alphabet) < 256:
+        raise InputError(f"the alphabet has {len(alphabet)} characters; it has to be 1 to 255")
+    shift = 8 - len(alphabet).bit_length()
+    beyond = bytes(range(len(alphabet) << shift, 256))
     while True:  # what draw.choice(alphabet) gives, many at once: it takes the first bits of each four bytes
-        yield from draw.randbytes(320)[3::4].translate(table, beyond).decode("latin-1")
+        for byte in draw.randbytes(320)[3::4].translate(None, beyond):
+            yield alphabet[byte >> shift]
 
 
 def _the_answer(question: str, hidden: Hidden) -> Solution:

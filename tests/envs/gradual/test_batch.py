@@ -1,13 +1,14 @@
 """Streams in arrays do what single streams do, byte by byte."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gumption.envs.gradual import Solution, Task, all_tasks, stateless
+from gumption.envs.gradual import Rules, Solution, Task, all_tasks, stateless
 from gumption.envs.gradual.batch import Batch
 from gumption.envs.gradual.engine import Life
 from gumption.envs.gradual.stream import Stream
@@ -82,7 +83,9 @@ def fixed(name: str, **solutions: Solution) -> Task:
     return Task(name, "", stateless, letters, lambda question, _: solutions.get(question, others), fixed_length=True)
 
 
+OTHER_RULES = all_tasks(Rules(early_stop=True, adaptive_stop=True))
 JUDGED = [task for task in TASKS if task.fixed_length] + [
+    *(replace(OTHER_RULES[name], name=f"{name}, other rules") for name in ("micro5.5", "micro5.6", "micro5.18")),
     fixed("drawn", a=Solution("2", ("x", "y"), ("z",)), b=Solution("3", ("x", "y"), ("z", "w"))),
     fixed("noisy", a=Solution("2", (";",), (";",), noise=(0, 3)), b=Solution("3", ("x",), ("z",), noise=(14, 20))),
     fixed("long", a=Solution("2" * 17, ("x",), ("z" * 16,)), b=Solution("3" * 16, ("y" * 300,), ("z" * 30,))),
@@ -110,9 +113,7 @@ def test_arrays_judge_as_streams_do(skill: float) -> None:
             assert one.questions() == [stream.life.question for stream in streams]
             assert one.life(3).question == streams[3].life.question
         # Half of them speak only when it is their turn.
-        heard = [
-            said(stream, rng, skill) if i % 2 or stream.listening else SPACE for i, stream in enumerate(streams)
-        ]
+        heard = [said(stream, rng, skill) if i % 2 or stream.listening else SPACE for i, stream in enumerate(streams)]
         sent, rewards = zip(*(stream.step(byte) for stream, byte in zip(streams, heard, strict=True)), strict=True)
         sent = list(sent)
         one.step(np.array(heard, dtype=np.uint8))
@@ -129,7 +130,7 @@ def test_arrays_judge_as_streams_do(skill: float) -> None:
 
 def test_an_instance_without_limits_times_out_in_arrays_too() -> None:
     task = Task(
-        "unlimited", "", stateless, letters, lambda question, _: Solution("1"), lambda _: OptionsLeft({"never": 2}),
+        "unlimited", "", stateless, letters, lambda question, _: Solution("123"), lambda _: OptionsLeft({"never": 2}),
         fixed_length=True,
     )  # fmt: skip
     batch, stream = Batch(1), Stream(Life([task], 5, 0))
