@@ -84,7 +84,8 @@ def test_polygons_are_drawn_where_they_are_or_around_their_position() -> None:
 def test_of_tiles_the_first_in_order_is_on_top_and_of_objects_the_last() -> None:
     tiles = [thing("SandTile", 0, 0, "a", Order=2), thing("FireTile", 0, 0, "b", Order=1)]
     assert drawn(state_of(tiles))[4] == "99222299"
-    state = state_of([thing("Charger", 0, 0, "c", Order=1, Size=1.0), thing("Magnet", 0, 0, "d", Size=1.0)] + tiles)
+    objects = [thing("Charger", 0, 0, "c", Order=1, Size=1.0), thing("Magnet", 0, 0, "d", Size=1.0)]
+    state = state_of([*objects, *tiles])
     assert drawn(state)[4] == "99111199"
     state.columns[Order][0, state.slot_of[0]["c"]] = -1
     state.order()
@@ -154,7 +155,7 @@ def test_pictures_of_mirrored_and_turned_scenes_are_mirrored_and_turned(make: An
     ways: list[tuple[Any, Any]] = [
         (lambda x, y: [-x, y], lambda picture: picture[:, ::-1]),
         (lambda x, y: [x, -y], lambda picture: picture[::-1]),
-        (lambda x, y: [-y, x], lambda picture: np.rot90(picture)),
+        (lambda x, y: [-y, x], np.rot90),
     ]
     original = state_of(scene)
     picture = Drawing(original, resolution).draw(original, plain(original))[0]

@@ -75,7 +75,9 @@ def test_models_differ_from_each_other() -> None:
 
 
 def test_the_distance_of_textures_is_that_of_pixels() -> None:
-    black, white = (from_decoder(name, np.zeros((12, 3, 5, 5)), np.full(3, bias)) for name, bias in (("b", -9), ("w", 9)))
+    black, white = (
+        from_decoder(name, np.zeros((12, 3, 5, 5)), np.full(3, bias)) for name, bias in (("b", -9), ("w", 9))
+    )
     assert texture_distance(black, white) == pytest.approx(1.0)
     assert parameter_distance(black, white) == pytest.approx(18 * np.sqrt(27))
     big = feature_models(np.random.default_rng(0).standard_normal((20, 3, 4, 4)), [0])[0]
@@ -119,7 +121,7 @@ def test_a_place_without_models_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no \.safetensors file"):
         load_models(str(tmp_path))
     (tmp_path / "text.safetensors").write_text("no tensors")
-    with pytest.raises(InputError, match="text.safetensors: cannot be read as safetensors"):
+    with pytest.raises(InputError, match=r"text\.safetensors: cannot be read as safetensors"):
         load_models(str(tmp_path / "text.safetensors"))
 
 
