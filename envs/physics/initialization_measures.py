@@ -91,8 +91,8 @@ def entropy(initialization: Initialization) -> float:
 def differences(first: Initialization, second: Initialization, *, mismatch: float = MISMATCH) -> list[Difference]:
     """Where two initialisations differ, with the exact distances there.
 
-    A type that only one of them has counts as `mismatch`; so do, by their share, types that it has more often than the
-    other in the same row of numbers.
+    A type that only one of them has counts as `mismatch`; of types that are drawn with other shares, two are missing in
+    each pair of scenes that cannot agree. Noises of the `numbers` are compared row by row.
     """
     found = []
     theirs, others = distributions(first), distributions(second)
@@ -113,14 +113,14 @@ def differences(first: Initialization, second: Initialization, *, mismatch: floa
         if shares.keys() == other_shares.keys():
             apart = sum(abs(share - other_shares[kind]) for kind, share in shares.items()) / 2
             if apart > 1e-12:
-                found.append(Difference(("numbers", name), mismatch * sqrt(apart), apart))
+                found.append(Difference(("numbers", name), mismatch * sqrt(2 * apart), apart))
             found += _difference(("numbers", f"how many {name}"), *counts)
     return sorted(found, key=lambda each: each.of)
 
 
 @checked
 def w2_of(found: Sequence[Difference]) -> float | None:
-    """The Wasserstein-2 distance of all differences together, None if one of them is not known."""
+    """The Wasserstein-2 distance of all differences together, each once; None if one of them is not known."""
     known = [each.w2 for each in found if each.w2 is not None]
     return sqrt(sum(each**2 for each in known)) if len(known) == len(found) else None
 

@@ -13,6 +13,7 @@ from scipy.special import digamma, gamma
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _HALVINGS = 2.0 ** np.arange(-46, 0)
 _LARGEST_ASSIGNMENT = 1_500
+_NEIGHBOURS = 3
 
 
 class OneDimensional(Protocol):
@@ -87,10 +88,11 @@ def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
     entropy = -sum(share * log(share) for share in shares if share > 0)
     rest = samples[~at.any(1)]
     if len(rest) > 1:
-        distance, _ = KDTree(rest).query(rest, k=2)
+        neighbours = min(_NEIGHBOURS, len(rest) - 1)
+        distance, _ = KDTree(rest).query(rest, k=[neighbours + 1])
         ball = pi ** (dimension / 2) / gamma(dimension / 2 + 1)
-        nearest = np.log(np.maximum(distance[:, 1], 1e-300)).mean()
-        entropy += shares[-1] * float(digamma(len(rest)) - digamma(1) + log(ball) + dimension * nearest)
+        nearest = np.log(np.maximum(distance, 1e-300)).mean()
+        entropy += shares[-1] * float(digamma(len(rest)) - digamma(neighbours) + log(ball) + dimension * nearest)
     return float(entropy)
 
 

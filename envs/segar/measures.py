@@ -26,6 +26,11 @@ _PROJECTIONS = 50
 _MOST_PERMUTED = 4
 
 
+#: Of an entity type the shares of tasks that have it in two sets, and of each of its numbers the two shares of entities
+#: up to each value that occurs.
+_Curves = tuple[tuple[float, float], dict[str, tuple[np.ndarray, np.ndarray]]]
+
+
 class _Key(NamedTuple):
     """A group of entities whose states are vectors of one space."""
 
@@ -117,63 +122,57 @@ def ks_by_factor(first: Iterable[Scene], second: Iterable[Scene], *, order: bool
 @checked
 def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
     """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
-    difference of the products of all shares up to a value, one factor for each number of each entity type, and the
-    share of tasks that have the type. The supremum over all values is exact.
+    difference of the products, over entity types and their numbers, of the shares up to a value. A task that lacks a
+    type counts as below every value of it. The supremum over all values is exact.
 
     :raises InputError: a set without tasks.
     """
-    curves = _curves(first, second, order)
-    shares = np.array([share for share, _ in curves.values()]).prod(0)
-    columns = [pair for _, columns in curves.values() for pair in columns.values()]
-    columns.sort(key=lambda pair: -float(np.abs(pair[0] - pair[1]).max()))
-    ways = [_largest(shares, columns), _largest(shares[::-1], [(b, a) for a, b in columns])]
-    return float(max(ways))
+    curves = list(_curves(first, second, order).values())
+    swapped = [(shares[::-1], {name: (b, a) for name, (a, b) in columns.items()}) for shares, columns in curves]
+    return max(_largest(curves), _largest(swapped))
 
 
-def _largest(shares: np.ndarray, columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The largest product of one choice of each column in the first set less that in the second.
+def _largest(curves: Sequence[_Curves]) -> float:
+    """The largest product of one choice for each number in the first set less that in the second.
 
     Both products grow with their factors, so that a choice that is no better in both than another can be left out.
     """
-    a, b = shares[:1], shares[1:]
-    for mine, its in columns:
-        a, b = _frontier(np.outer(a, mine).ravel(), np.outer(b, its).ravel())
-    return max(0.0, float((a - b).max()))
+    a = b = np.ones(1)
+    for (share, its_share), columns in curves:
+        mine = its = np.ones(1)
+        for up_to, its_up_to in columns.values():
+            mine, its = _frontier(np.outer(mine, up_to).ravel(), np.outer(its, its_up_to).ravel())
+        # The value below all others has the share 0 in both sets.
+        mine, its = 1 - share + share * np.append(mine, 0.0), 1 - its_share + its_share * np.append(its, 0.0)
+        a, b = np.outer(a, mine).ravel(), np.outer(b, its).ravel()
+        possible = a >= (a - b).max()  # the factors to come are at most 1
+        a, b = _frontier(a[possible], b[possible])
+    return float((a - b).max())
 
 
 def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The choices with a large and b small that no other beats, and that can still become the best."""
-    possible = a >= (a - b).max()
-    a, b = a[possible], b[possible]
+    """The choices with a large and b small that no other beats."""
     by_a = np.lexsort((b, -a))
     a, b = a[by_a], b[by_a]
     better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
     return a[better], b[better]
 
 
-def _curves(
-    first: Iterable[Scene], second: Iterable[Scene], order: bool
-) -> dict[str, tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]]:
-    """Of each entity type the shares of tasks that have it in both sets, and of each number the shares up to each
-    value that occurs. An entity weighs as much as all of its type in its task together."""
+def _curves(first: Iterable[Scene], second: Iterable[Scene], order: bool) -> dict[str, _Curves]:
+    """:returns: for each entity type. An entity weighs as much as all of its type in its task together."""
     theirs, others = _groups(first, order, "type"), _groups(second, order, "type")
-    sizes = _size(theirs), _size(others)
-    found = {}
+    found: dict[str, _Curves] = {}
     for key in dict.fromkeys([*theirs, *others]):
-        both = [groups.get(key) for groups in (theirs, others)]
-        shares = [0.0 if each is None else (each.counts > 0).sum() / n for each, n in zip(both, sizes, strict=True)]
+        both = theirs.get(key), others.get(key)
+        share, its_share = (0.0 if each is None else float((each.counts > 0).mean()) for each in both)
         columns = {}
         if both[0] is not None and both[1] is not None:
-            weighted = [_weighted(each) for each in both if each is not None]
-            for place, name in enumerate(key.factors):
-                values = [states[:, place] for states, _ in weighted]
-                at = np.unique(np.concatenate(values))
-                curves = [
-                    _shares_up_to(at, value, weights) for value, (_, weights) in zip(values, weighted, strict=True)
-                ]
+            (states, weights), (its_states, its_weights) = _weighted(both[0]), _weighted(both[1])
+            for name, mine, its in zip(key.factors, states.T, its_states.T, strict=True):
+                at = np.unique(np.concatenate([mine, its]))
                 if len(at) > 1:
-                    columns[name] = (curves[0], curves[1])
-        found[key.name] = (np.array(shares), columns)
+                    columns[name] = _shares_up_to(at, mine, weights), _shares_up_to(at, its, its_weights)
+        found[key.name] = (share, its_share), columns
     return found
 
 
