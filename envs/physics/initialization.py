@@ -89,7 +89,8 @@ class Initialization:
             if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence):
                 raise InputError(f"{name} is {shown(rows)}; it is a list of {pair}")
             for row in rows:
-                if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
+                pair_given = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2
+                if not pair_given or (name == "positions" and not isinstance(row[1], Sequence)):
                     raise InputError(f"{name} has {shown(row)}; each is {pair}")
         numbers = tuple((_read_kinds(kinds), _read_number(number)) for kinds, number in self.numbers)
         priors = tuple(read_prior(each, f"prior {place}") for place, each in enumerate(self.priors))

@@ -102,7 +102,7 @@ def task_costs(
                 rows, columns = np.flatnonzero(mine.counts == n), np.flatnonzero(its.counts == m)
                 if n and m:
                     a, b = mine.states[rows, :n], its.states[columns, :m]
-                    found = _sliced(a, b) if sliced else _exact(a, b)
+                    found = sliced_costs(a, b) if sliced else _exact(a, b)
                 else:
                     found = mismatch**2 if n or m else 0.0
                 cost[np.ix_(rows, columns)] += found
@@ -242,8 +242,8 @@ def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([[transport(one) for one in row] for row in squares])
 
 
-def _sliced(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """As `_exact`, the mean over random directions of the squared distance along each."""
+def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(A, B) the mean over random directions of the squared W2 distance along each, of each set to each."""
     n, m, d = a.shape[1], b.shape[1], a.shape[2]
     # The generator is that of the library which the first release called, for the same directions.
     directions = np.random.RandomState(0).randn(d, _PROJECTIONS)
