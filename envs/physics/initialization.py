@@ -73,7 +73,8 @@ class Initialization:
     :param positions: pairs of a type and fixed positions: an entity of the type for each.
     :param sim: settings of the simulation, or noises that they are drawn from for each scene.
     :param preset: "compat" keeps how the first release of SEGAR ranked and placed.
-    :raises InputError: what does not fit, or a prior that matches none of the types.
+    :raises InputError: what does not fit, a prior that matches none of the types, or two equally specific ones that
+        disagree.
     """
 
     numbers: Sequence[Any] = ()
@@ -106,6 +107,8 @@ class Initialization:
             if all(prior.factor_of(kind, self.preset) is None for kind in kinds):
                 names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
                 raise InputError(f"{prior} matches nothing: the initialisation has {names}; remove it or mend it")
+        for kind in kinds:
+            self.priors_of(kind, entity_id(kind, 0))
 
     @staticmethod
     def read(given: Any, where: str = "the initialisation") -> "Initialization":

@@ -89,9 +89,9 @@ def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
     rest = samples[~at.any(1)]
     if len(rest) > 1:
         neighbours = min(_NEIGHBOURS, len(rest) - 1)
-        distance, _ = KDTree(rest).query(rest, k=[neighbours + 1])
+        distance, _ = KDTree(rest).query(rest, k=neighbours + 1)
         ball = pi ** (dimension / 2) / gamma(dimension / 2 + 1)
-        nearest = np.log(np.maximum(distance, 1e-300)).mean()
+        nearest = np.log(np.maximum(distance[:, -1], 1e-300)).mean()
         entropy += shares[-1] * float(digamma(len(rest)) - digamma(neighbours) + log(ball) + dimension * nearest)
     return float(entropy)
 
@@ -111,8 +111,8 @@ def transport(cost: np.ndarray) -> float:
     if common <= max(_LARGEST_ASSIGNMENT, n, m):
         whole = cost if n == m else np.repeat(np.repeat(cost, common // n, 0), common // m, 1)
         return float(whole[linear_sum_assignment(whole)].sum() / common)
-    sums = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m))], format="csr")
-    weights = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
     # The last sum follows from the others; without it rounding cannot make the program infeasible.
-    found = linprog(cost.ravel(), A_eq=sums[:-1], b_eq=weights[:-1], bounds=(0, None), method="highs")
+    sums = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m - 1, m))])
+    weights = np.concatenate([np.full(n, 1 / n), np.full(m - 1, 1 / m)])
+    found = linprog(cost.ravel(), A_eq=sums, b_eq=weights, bounds=(0, None), method="highs")
     return float(found.fun)

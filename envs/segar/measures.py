@@ -128,7 +128,10 @@ def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -
     :raises InputError: a set without tasks.
     """
     curves = list(_curves(first, second, order).values())
-    swapped = [(shares[::-1], {name: (b, a) for name, (a, b) in columns.items()}) for shares, columns in curves]
+    swapped: list[_Curves] = [
+        ((its_share, share), {name: (its, mine) for name, (mine, its) in columns.items()})
+        for (share, its_share), columns in curves
+    ]
     return max(_largest(curves), _largest(swapped))
 
 

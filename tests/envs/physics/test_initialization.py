@@ -202,6 +202,10 @@ def test_an_initialisation_is_written_and_read() -> None:
         ({"preset": "2022"}, "preset is '2022'; it can be fixed, compat"),
         ({"numbers": [["Ball", 1]], "priors": [{"target": "Heat", "value": 1}]}, r"Prior\(Heat, 1\) matches nothing"),
         (
+            {"numbers": [["Ball", 1]], "priors": [{"target": "Mass", "value": 1}, {"target": "Mass", "value": 2}]},
+            r"equally specific for Mass of a Ball: Prior\(Mass, 1\) and Prior\(Mass, 2\)",
+        ),
+        (
             {"numbers": [["Ball", 1]], "priors": [{"target": "Mass", "value": 1, "entity_type": "Charger"}]},
             "entity_type='Charger'.* matches nothing: the initialisation has Ball",
         ),

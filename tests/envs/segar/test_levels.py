@@ -43,9 +43,9 @@ def test_levels_do_not_depend_on_how_many_are_drawn() -> None:
 
 def test_parts_seeds_and_configurations_have_streams_of_their_own() -> None:
     sets = [
-        draw_levels(name, part, n=20, seed=seed)
+        draw_levels(name, split, n=20, seed=seed)
         for name in ("empty-medium", "empty-hard")
-        for part in ("train", "test")
+        for split in ("train", "test")
         for seed in (0, 1)
     ]
     everything = [json.dumps(each["entities"]) for levels in sets for each in data(levels)]
@@ -93,7 +93,7 @@ def test_levels_that_another_hand_changed_do_not_replay() -> None:
     changed = levels.scenes[1].to_data()
     changed["entities"][0]["factors"]["Position"] = [0.5, 0.5]
     other = Levels(
-        levels.name, levels.initialization, levels.part, levels.seed, 0, (levels.scenes[0], Scene.read(changed))
+        levels.name, levels.initialization, levels.split, levels.seed, 0, (levels.scenes[0], Scene.read(changed))
     )
     check_replay(levels)
     with pytest.raises(InputError, match="level empty-hard/train/0/1 is another one when it is drawn again"):
@@ -105,7 +105,7 @@ def test_levels_that_another_hand_changed_do_not_replay() -> None:
     [
         (lambda content: content["parameters"].update(levels=9), "its levels are not those that its parameters say"),
         (lambda content: content["parameters"].update(seed=1), "its levels are not those that its parameters say"),
-        (lambda content: content["parameters"].update(part="exam"), "part is 'exam'; it can be train, test"),
+        (lambda content: content["parameters"].update(split="exam"), "split is 'exam'; it can be train, test"),
         (lambda content: content.pop("levels"), "no levels .KeyError"),
         (lambda content: content["levels"][0].pop("scene"), "no levels .KeyError"),
         (lambda content: content.update(initialization={"numbers": 3}), "numbers is 3"),

@@ -23,8 +23,8 @@ def masses(*values: float) -> Scene:
     return scene(*(("Ball", {"Mass": value}) for value in values))
 
 
-def levels(name: str, part: Any = "train", n: int = 30, seed: int = 0, preset: Any = "fixed") -> Any:
-    return draw_levels(name, part, n=n, seed=seed, preset=preset).scenes
+def levels(name: str, split: Any = "train", n: int = 30, seed: int = 0, preset: Any = "fixed") -> Any:
+    return draw_levels(name, split, n=n, seed=seed, preset=preset).scenes
 
 
 def plain_w2(first: Any, second: Any) -> float:
@@ -129,7 +129,8 @@ def test_compat_is_near_the_first_release(names: tuple[str, str]) -> None:
     found = []
     for seed in range(4):
         first, second = (
-            levels(name, part, seed=seed, preset="compat") for name, part in zip(names, ("train", "test"), strict=True)
+            levels(name, split, seed=seed, preset="compat")
+            for name, split in zip(names, ("train", "test"), strict=True)
         )
         settings: list[dict[str, Any]] = [{"sliced": True}, {}, {"order": False}]
         found.append([w2(first, second, grouping="factors", **each) for each in settings])
