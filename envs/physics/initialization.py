@@ -170,7 +170,7 @@ class Initialization:
         fixed = [(kind, place) for kind, places in self.positions for place in places]
 
         def draw() -> list[dict[str, Any]]:
-            kinds = [kind for row in self.numbers for kind in _draw_kinds(*row, rng)]
+            kinds = [kind for some, number in self.numbers for kind in _draw_kinds(some, number, rng)]
             entities = _named([*kinds, *(kind for kind, _ in fixed)])
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):

@@ -14,12 +14,13 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import checked
 
-from .distribution import Noise, NumericNoise
+from .distribution import Noise, NumericNoise, ScalarNoise
 from .entities import Entity
 from .factors import WIDTHS, Factor, Order, Position, Shape, Size
 from .initialization import Initialization, ThingFactory, entity_id
-from .locations import Point
+from .locations import PlanarNoise, Point
 from .noise import Deterministic
+from .noise_distances import candidates, largest_difference
 from .scene import Scene, SimSettings
 from .shapes import width
 
@@ -126,6 +127,25 @@ def w2_of(found: Sequence[Difference]) -> float | None:
 
 
 @checked
+def ks_of(first: Initialization, second: Initialization) -> float:
+    """The mean-field Kolmogorov-Smirnov distance of two initialisations: the largest difference of the products of the
+    `cdf` of all factors (equations 2 and 3). A scene that lacks a type counts as below every value of it.
+    """
+    theirs, others = distributions(first), distributions(second)
+    groups = [
+        ((_share(first, kind), _share(second, kind)), _by_root(theirs.get(kind, {})), _by_root(others.get(kind, {})))
+        for kind in dict.fromkeys([*theirs, *others])
+    ]
+    groups.append(((1.0, 1.0), _settings(first), _settings(second)))
+    return largest_difference(
+        [
+            (shares, [_curve(mine[name], its[name]) for name in mine if name in its and mine[name] != its[name]])
+            for shares, mine, its in groups
+        ]
+    )
+
+
+@checked
 def representativeness(scenes: Iterable[Scene], initialization: Initialization) -> dict[str, dict[str, float]]:
     """How far samples are from the distribution they come from: for each entity type and factor that varies, the
     Kolmogorov-Smirnov statistic between the values in the scenes and the noise; it is small for many good samples."""
@@ -205,6 +225,28 @@ def _settings(initialization: Initialization) -> dict[str, NumericNoise]:
 
 def _shares(kinds: type[Entity] | ThingFactory) -> dict[type[Entity], float]:
     return dict(zip(kinds.types, kinds.p, strict=True)) if isinstance(kinds, ThingFactory) else {kinds: 1.0}
+
+
+def _share(initialization: Initialization, kind: type[Entity]) -> float:
+    """The share of scenes that have an entity of a type."""
+    lacking = 0.0 if any(kind is each for each, _ in initialization.positions) else 1.0
+    for kinds, number in initialization.numbers:
+        values, masses = (Deterministic(number) if isinstance(number, int) else number).support
+        lacking *= float(masses @ (1 - _shares(kinds).get(kind, 0.0)) ** values)
+    return 1 - lacking
+
+
+def _curve(first: NumericNoise, second: NumericNoise) -> tuple[np.ndarray, np.ndarray]:
+    """The two `cdf` where their difference can be largest, on a grid that is fine between atoms and edges."""
+    if isinstance(first, ScalarNoise) and isinstance(second, ScalarNoise):
+        at = candidates(first, second)
+        sides = (at, np.nextafter(at, -np.inf))
+        return np.concatenate([first.cdf(side) for side in sides]), np.concatenate([second.cdf(side) for side in sides])
+    assert isinstance(first, PlanarNoise)
+    assert isinstance(second, PlanarNoise)
+    axes = [candidates(*noises, fine=50) for noises in zip(*first.bends, *second.bends, strict=True)]
+    at = np.stack(np.meshgrid(*(np.append(axis, np.nextafter(axis, -np.inf)) for axis in axes), indexing="ij"), -1)
+    return first.cdf(at), second.cdf(at)
 
 
 def _difference(of: tuple[str, str], first: NumericNoise, second: NumericNoise) -> list[Difference]:

@@ -3,7 +3,7 @@
 A set of tasks is a list of scenes, which need not be of one distribution.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from math import gcd, sqrt
@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import NonNegative, checked
 from gumption.envs.physics.factors import WIDTHS, Order
 from gumption.envs.physics.initialization_measures import MISMATCH
-from gumption.envs.physics.noise_distances import transport
+from gumption.envs.physics.noise_distances import largest_difference, transport
 from gumption.envs.physics.scene import EntityData, Scene
 
 Grouping = Literal["type", "factors"]
@@ -24,11 +24,6 @@ Grouping = Literal["type", "factors"]
 _SETTINGS = ("friction", "wall_damping", "gravity", "min_mass", "max_velocity")
 _PROJECTIONS = 50
 _MOST_PERMUTED = 4
-
-
-#: Of an entity type the shares of tasks that have it in two sets, and of each of its numbers the two shares of entities
-#: up to each value that occurs.
-_Curves = tuple[tuple[float, float], dict[str, tuple[np.ndarray, np.ndarray]]]
 
 
 class _Key(NamedTuple):
@@ -123,48 +118,22 @@ def ks_by_factor(first: Iterable[Scene], second: Iterable[Scene], *, order: bool
 def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
     """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
     difference of the products, over entity types and their numbers, of the shares up to a value. A task that lacks a
-    type counts as below every value of it. The supremum over all values is exact.
+    type counts as below every value of it. The supremum is over all values.
 
     :raises InputError: a set without tasks.
     """
-    curves = list(_curves(first, second, order).values())
-    swapped: list[_Curves] = [
-        ((its_share, share), {name: (its, mine) for name, (mine, its) in columns.items()})
-        for (share, its_share), columns in curves
-    ]
-    return max(_largest(curves), _largest(swapped))
+    curves = _curves(first, second, order).values()
+    return largest_difference([(shares, list(columns.values())) for shares, columns in curves])
 
 
-def _largest(curves: Sequence[_Curves]) -> float:
-    """The largest product of one choice for each number in the first set less that in the second.
-
-    Both products grow with their factors, so that a choice that is no better in both than another can be left out.
+def _curves(
+    first: Iterable[Scene], second: Iterable[Scene], order: bool
+) -> dict[str, tuple[tuple[float, float], dict[str, tuple[np.ndarray, np.ndarray]]]]:
+    """:returns: of each entity type the shares of tasks that have it in both sets, and of each of its numbers the two
+    shares of entities up to each value that occurs. All entities of a type in a task together have one weight.
     """
-    a = b = np.ones(1)
-    for (share, its_share), columns in curves:
-        mine = its = np.ones(1)
-        for up_to, its_up_to in columns.values():
-            mine, its = _frontier(np.outer(mine, up_to).ravel(), np.outer(its, its_up_to).ravel())
-        # The value below all others has the share 0 in both sets.
-        mine, its = 1 - share + share * np.append(mine, 0.0), 1 - its_share + its_share * np.append(its, 0.0)
-        a, b = np.outer(a, mine).ravel(), np.outer(b, its).ravel()
-        possible = a >= (a - b).max()  # the factors to come are at most 1
-        a, b = _frontier(a[possible], b[possible])
-    return float((a - b).max())
-
-
-def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The choices with a large and b small that no other beats."""
-    by_a = np.lexsort((b, -a))
-    a, b = a[by_a], b[by_a]
-    better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
-    return a[better], b[better]
-
-
-def _curves(first: Iterable[Scene], second: Iterable[Scene], order: bool) -> dict[str, _Curves]:
-    """:returns: for each entity type. An entity weighs as much as all of its type in its task together."""
     theirs, others = _groups(first, order, "type"), _groups(second, order, "type")
-    found: dict[str, _Curves] = {}
+    found = {}
     for key in dict.fromkeys([*theirs, *others]):
         both = theirs.get(key), others.get(key)
         share, its_share = (0.0 if each is None else float((each.counts > 0).mean()) for each in both)

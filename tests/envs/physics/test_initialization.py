@@ -27,6 +27,7 @@ from gumption.envs.physics.initialization_measures import (
     differences,
     distributions,
     entropy,
+    ks_of,
     representativeness,
     samples_to_noise,
     w2_of,
@@ -297,6 +298,21 @@ def test_what_has_no_formula_has_no_distance() -> None:
     assert [each.w2 for each in found] == [None]
     assert found[0].ks > 0.3
     assert w2_of(found) is None
+
+
+def test_ks_is_that_of_the_product_of_all_cdfs() -> None:
+    def of(number: Any, **priors: Any) -> Initialization:
+        return Initialization([(Ball, number)], [{"target": name, "value": each} for name, each in priors.items()])
+
+    low, high = UniformNoise(0, 1), UniformNoise(0.25, 1.25)
+    assert ks_of(of(1, Charge=low), of(1, Charge=high)) == pytest.approx(0.25)
+    # At 1 the first is certain in both factors, the second 3/4 in each.
+    assert ks_of(of(1, Charge=low, Density=low), of(1, Charge=high, Density=high)) == pytest.approx(7 / 16)
+    assert ks_of(of(1, Position=RandomBottomLocation()), of(1, Position=RandomTopLocation())) == pytest.approx(1)
+    assert ks_of(of(1, Charge=low), of(1, Charge=low)) == 0
+    # Below all values are the scenes without a ball.
+    assert ks_of(of(1), of(DiscreteRangeNoise(0, 3))) == pytest.approx(0.25)
+    assert ks_of(of(1), Initialization([(Magnet, 1)])) == 1
 
 
 def test_representative_samples_are_near_their_distribution() -> None:
