@@ -132,17 +132,11 @@ def ks_of(first: Initialization, second: Initialization) -> float:
     `cdf` of all factors (equations 2 and 3). A scene that lacks a type counts as below every value of it.
     """
     theirs, others = distributions(first), distributions(second)
-    groups = [
-        ((_share(first, kind), _share(second, kind)), _by_root(theirs.get(kind, {})), _by_root(others.get(kind, {})))
-        for kind in dict.fromkeys([*theirs, *others])
-    ]
-    groups.append(((1.0, 1.0), _settings(first), _settings(second)))
-    return largest_difference(
-        [
-            (shares, [_curve(mine[name], its[name]) for name in mine if name in its and mine[name] != its[name]])
-            for shares, mine, its in groups
-        ]
-    )
+    groups = [((1.0, 1.0), _curves(_settings(first), _settings(second)))]
+    for kind in dict.fromkeys([*theirs, *others]):
+        mine, its = _by_root(theirs.get(kind, {})), _by_root(others.get(kind, {}))
+        groups.append(((_share(first, kind), _share(second, kind)), _curves(mine, its)))
+    return largest_difference(groups)
 
 
 @checked
@@ -234,6 +228,14 @@ def _share(initialization: Initialization, kind: type[Entity]) -> float:
         values, masses = (Deterministic(number) if isinstance(number, int) else number).support
         lacking *= float(masses @ (1 - _shares(kinds).get(kind, 0.0)) ** values)
     return 1 - lacking
+
+
+def _curves(
+    first: Mapping[Any, NumericNoise], second: Mapping[Any, NumericNoise]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each noise that differs."""
+    both = [(noise, second[name]) for name, noise in first.items() if name in second]
+    return [_curve(mine, its) for mine, its in both if mine != its]
 
 
 def _curve(first: NumericNoise, second: NumericNoise) -> tuple[np.ndarray, np.ndarray]:

@@ -20,11 +20,11 @@ def axes(
     out: Annotated[Path | None, typer.Option(help="Also save the distances as JSON.")] = None,
 ) -> None:
     """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
-    drawn levels, without the random order of things."""
+    drawn levels, also without the order of things; beside them the distance that sampling alone makes."""
     import sys
 
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from gumption.data.provenance import command_line, versions
     from gumption.data.writing import check_writable, write_json
@@ -33,10 +33,11 @@ def axes(
     if out is not None:
         check_writable(out)
     found = axes_table(levels=levels, seed=seed)
-    table = Table("pair", "axis", "W2 of noises", "W2 of levels", "same distribution", "KS of levels")
+    heads = ("axis", "W2 of noises", "W2 of levels", "without order", "of sampling", "KS")
+    table = Table(Column("pair", no_wrap=True), *heads)
     for name, row in found["pairs"].items():
-        apart, noises = row["levels"], row["noises"]
-        figures = (noises, apart["w2 without order"], apart["floor without order"], apart["ks"])
+        apart = row["levels"]
+        figures = (row["noises"], apart["w2"], apart["w2 without order"], apart["floor without order"], apart["ks"])
         table.add_row(name, row["axis"], *("-" if each is None else f"{each:.3f}" for each in figures))
     Console().print(table)
     if out is not None:
