@@ -73,7 +73,8 @@ class Initialization:
     :param positions: pairs of a type and fixed positions: an entity of the type for each.
     :param sim: settings of the simulation, or noises that they are drawn from for each scene.
     :param preset: "compat" keeps how the first release of SEGAR ranked and placed.
-    :raises InputError: what does not fit, or a prior that matches none of the types.
+    :raises InputError: what does not fit, a prior that matches none of the types, or two equally specific ones that
+        disagree.
     """
 
     numbers: Sequence[Any] = ()
@@ -89,7 +90,8 @@ class Initialization:
             if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence):
                 raise InputError(f"{name} is {shown(rows)}; it is a list of {pair}")
             for row in rows:
-                if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
+                pair_given = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2
+                if not pair_given or (name == "positions" and not isinstance(row[1], Sequence)):
                     raise InputError(f"{name} has {shown(row)}; each is {pair}")
         numbers = tuple((_read_kinds(kinds), _read_number(number)) for kinds, number in self.numbers)
         priors = tuple(read_prior(each, f"prior {place}") for place, each in enumerate(self.priors))
@@ -105,6 +107,8 @@ class Initialization:
             if all(prior.factor_of(kind, self.preset) is None for kind in kinds):
                 names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
                 raise InputError(f"{prior} matches nothing: the initialisation has {names}; remove it or mend it")
+        for kind in kinds:
+            self.priors_of(kind, entity_id(kind, 0))
 
     @staticmethod
     def read(given: Any, where: str = "the initialisation") -> "Initialization":
@@ -166,7 +170,7 @@ class Initialization:
         fixed = [(kind, place) for kind, places in self.positions for place in places]
 
         def draw() -> list[dict[str, Any]]:
-            kinds = [kind for row in self.numbers for kind in _draw_kinds(*row, rng)]
+            kinds = [kind for some, number in self.numbers for kind in _draw_kinds(some, number, rng)]
             entities = _named([*kinds, *(kind for kind, _ in fixed)])
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):

@@ -255,7 +255,8 @@ class GaussianMixtureNoise(ScalarNoise):
 
     def log_cdf(self, x: Any) -> np.ndarray:
         means, stds, weights = self._parts
-        return logsumexp(log_ndtr((np.asarray(x, float)[..., None] - means) / stds), b=weights, axis=-1)
+        each = log_ndtr((np.asarray(x, float)[..., None] - means) / stds)
+        return np.asarray(logsumexp(each, b=weights, axis=-1))
 
     def quantile(self, probability: Any) -> np.ndarray:
         means, stds, _ = self._parts
@@ -271,7 +272,7 @@ class GaussianMixtureNoise(ScalarNoise):
     def log_density(self, x: Any) -> np.ndarray:
         means, stds, weights = self._parts
         z = (np.asarray(x, float)[..., None] - means) / stds
-        return logsumexp(-0.5 * z * z - np.log(stds) - 0.5 * log(2 * pi), b=weights, axis=-1)
+        return np.asarray(logsumexp(-0.5 * z * z - np.log(stds) - 0.5 * log(2 * pi), b=weights, axis=-1))
 
     def entropy(self) -> float:
         means, stds, _ = self._parts
