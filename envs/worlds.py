@@ -246,6 +246,7 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
+                "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",
             },
         ),
