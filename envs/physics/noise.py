@@ -79,8 +79,11 @@ class DiscreteRangeNoise(DiscreteNoise):
     high: int
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise InputError(f"DiscreteRangeNoise: low is {self.low} and high {self.high}; low is at most high")
+        if not self.low <= self.high < self.low + 1_000_000:
+            raise InputError(
+                f"DiscreteRangeNoise: low is {self.low} and high {self.high}; low is at most high, "
+                "and there are at most a million values"
+            )
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:

@@ -173,6 +173,7 @@ def test_the_general_integral_agrees_with_the_gaussian_formula(a: float, s: floa
         (lambda: GaussianMixtureNoise((0, 1), (1,)), "2 means and 1 stds"),
         (lambda: GaussianMixtureNoise((0, 1), (1, 1), (0.5, 0.6)), "pvals is .*2 probabilities whose sum is 1"),
         (lambda: DiscreteRangeNoise(2, 1), "low is at most high"),
+        (lambda: DiscreteRangeNoise(0, 10**12), "at most a million values"),
         (lambda: Choice(()), "one value or more"),
         (lambda: Choice((1, 1)), "each once"),
         (lambda: Choice((1, 2), (1.0,)), "p is .*2 probabilities"),
