@@ -93,6 +93,12 @@ class Tile(Thing):
     factors = dict.fromkeys((Floor, Friction, Heat)) | {Shape: square(1.0)}
 
 
+class Block(Thing):
+    """An inner wall: a convex polygon, or a circle, that does not move and that objects bounce off as off the walls."""
+
+    factors = {Collides: None, Shape: square(0.2)}
+
+
 class Ball(Object):
     """An object that moves."""
 
