@@ -9,6 +9,7 @@ import numpy as np
 
 from gumption.data import InputError
 
+from .entities import Object
 from .factors import WIDTHS, Factor
 from .relations import Relation
 from .resolution import Resolution
@@ -54,7 +55,7 @@ class CompiledRule:
 
     def __init__(self, rule: Rule, state: State, exact: bool) -> None:
         """:param exact: a subclass of a factor does not match."""
-        self.rule = rule
+        self.rule, self._exact = rule, exact
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
         #: As indices: slices where they can be; and how many there are.
         self.places = [_place(slots) for slots in self.slots]
@@ -192,6 +193,8 @@ class CompiledRule:
         mask: np.ndarray | None = None if self._distinct is None else self._distinct
         typed = self.rule.entity_type
         any_typed: np.ndarray | None = None
+        if self._exact and self.reaches and self.rule.relation is not None and self.rule.relation.spatial:
+            self._check_objects()
         for place, (pattern, slots) in enumerate(zip(self.rule.patterns, self.slots, strict=True)):
             here = self._state.present[slots]
             if pattern.entity_type is not None:
@@ -208,6 +211,16 @@ class CompiledRule:
         if any_typed is not None:
             mask = _and(mask, any_typed)
         self._mask = mask
+
+    def _check_objects(self) -> None:
+        slots = self.slots[0]
+        bad = self._state.present[slots] & ~self._state.is_a(Object)[slots]
+        if bad.any():
+            k, i = (int(each[0]) for each in np.nonzero(bad))
+            raise InputError(
+                f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(slots[k]), i)} lies on, which is "
+                "no Object: the code of 2022 raises here; the preset 'fixed' goes on"
+            )
 
     def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:
         """A relation's (N, N, B) as the rows of this rule."""

@@ -8,7 +8,7 @@ many impacts nothing moves for the rest of the step. What still overlaps is push
 import numpy as np
 from numba import njit
 
-from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, U, W, X, Y, pack
+from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, U, W, X, Y, pack, tell_answered
 from .obstacles import STILL, closest, lay_out, time_to
 from .resting import push_apart, settle
 
@@ -165,6 +165,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     points, numbers = np.empty((walled, corners.shape[0], 2)), np.empty(walled, dtype=np.int64)
     radii, middles = np.empty(walled), np.empty((walled, 3))
     block_slots = np.empty(walled, dtype=np.int64)
+    answered = np.zeros((most if asks else 0, most + 1 + walled), dtype=np.bool_)
     for b in range(batch):
         if left[b] < 0.0:
             continue
@@ -181,17 +182,15 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         obstacles = 0
         if walled:
             obstacles = lay_out(
-                b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles
+                b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles,
+                block_slots
             )
-            found = 0
-            for slot in blocks:
-                if present[slot, b]:
-                    block_slots[found] = slot
-                    found += 1
+        if asks:
+            tell_answered(b, count, obstacles, mine, block_slots, special, answered)
         if budget[b] < 0:
             budget[b] = MAX_IMPACTS * count
             if restitution == 0.0:
-                settle(count, d, low, high, points, numbers, radii, obstacles)
+                settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
         elif hits[0, b] >= 0:
             _finish_contact(count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest)
         hits[0, b] = -1
@@ -210,7 +209,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                     i = k
             until = time if i < 0 else when[i]
             if i >= 0 and budget[b] == 0:
-                settle(count, d, low, high, points, numbers, radii, obstacles)
+                settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
                 break
             for k in range(count):
                 d[X, k] += d[U, k] * (until - now)
@@ -222,8 +221,8 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             j = whom[i]
             nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
             if asks:
-                other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
-                if special[mine[i], other, b]:
+                if answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
+                    other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
                     hits[0, b], hits[1, b] = mine[i], other
                     normals[0, b], normals[1, b] = nx, ny
                     left[b] = time - now
@@ -233,7 +232,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             else:
                 _bounce_off(i, d, nx, ny, damping, restitution)
             if restitution == 0.0:  # the others that it touches are pushed at the same time
-                settle(count, d, low, high, points, numbers, radii, obstacles)
+                settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
                 for k in range(count):
                     _drift(k, d, slowest, moves)
                 for k in range(count):

@@ -23,3 +23,15 @@ def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, s
         d[INVERSE, count] = 1.0 / mass[0, k, b] if moves else 0.0
         count += 1
     return count
+
+
+@njit(cache=True)
+def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
+    """Of scene b's discs the contacts that rules answer: (n, n + 1 + m) with other discs, the walls, inner walls."""
+    total, walls = special.shape[0], answered.shape[0]
+    for i in range(count):
+        for j in range(count):
+            answered[i, j] = special[mine[i], mine[j], b]
+        answered[i, walls] = special[mine[i], total, b]
+        for m in range(obstacles):
+            answered[i, walls + 1 + m] = special[mine[i], block_slots[m], b]

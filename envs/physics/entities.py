@@ -68,6 +68,9 @@ class Entity:
         TYPES[cls.__name__] = cls
 
 
+TYPES["Entity"] = Entity
+
+
 class Thing(Entity):
     """What is somewhere. A thing has the factors of its type, and no others."""
 

@@ -68,7 +68,7 @@ class Motion:
         self._parameters = tuple(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution))
         self._left, self._budget = np.zeros(batch), np.zeros(batch, dtype=np.int64)
         self._hits, self._normals = np.full((2, batch), -1), np.zeros((2, batch))
-        self._special = np.zeros((*shape[:1], shape[0] + 1, 0), dtype=bool)
+        self._nothing = np.zeros((shape[0], shape[0] + 1, 0), dtype=bool)
 
     def hold(self) -> None:
         """Before velocities change: discs that touch and do not bounce hold one another."""
@@ -79,7 +79,7 @@ class Motion:
 
         hold(
             self._discs, self._shapes, state.parameters[Framerate], state.parameters[Restitution], state.walls,
-            state.columns[Acceleration],
+            self._concerned(), state.columns[Acceleration],
         )  # fmt: skip
 
     def step(self) -> None:
@@ -99,11 +99,13 @@ class Motion:
         np.divide(1.0, state.parameters[Framerate], out=self._left)
         self._budget[:] = -1
         while True:
-            special = self._special if self._answers is None else self._answers.concerned()
             advance(
                 self._discs, self._shapes, self._parameters, state.walls, self._moves, self._left, self._budget,
-                special, self._hits, self._normals,
+                self._concerned(), self._hits, self._normals,
             )  # fmt: skip
             if self._answers is None or not (self._hits[0] >= 0).any():
                 return
             self._answers.respond(self._hits, self._normals)
+
+    def _concerned(self) -> np.ndarray:
+        return self._nothing if self._answers is None else self._answers.concerned()

@@ -66,9 +66,11 @@ def time_to(px, py, u, w, r, m, points, counts, radii, horizon):
 
 
 @njit(cache=True)
-def lay_out(b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles):
+def lay_out(
+    b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles, slots
+):
     """Corners of scene b's obstacles in the arena: points (M, V, 2), how many, radii of circles, middles and reaches
-    (M, 3). A circle is one point with a radius.
+    (M, 3), and their slots. A circle is one point with a radius.
 
     :returns: how many obstacles there are.
     """
@@ -76,6 +78,7 @@ def lay_out(b, blocks, present, place, size, kinds, corners, counts, drawn, reac
     for slot in blocks:
         if not present[slot, b]:
             continue
+        slots[found] = slot
         cx, cy = place[0, slot, b], place[1, slot, b]
         middles[found, 0], middles[found, 1] = cx, cy
         if kinds[slot, b] == 1:

@@ -7,7 +7,7 @@ import numpy as np
 from gumption.data import InputError
 
 from .factors import Factor, Framerate
-from .rules import Aggregate, Differential, Output
+from .rules import INCOMPARABLE, Aggregate, Differential, Output
 from .state import State
 
 if TYPE_CHECKING:
@@ -139,7 +139,10 @@ class Resolution:
             priority = rule.rule.priority(self._fixed)
             slots = rule.places[place]
             claimed, values = taken[slots], wanted.transpose(2, 1, 0)
-            differs = here.T & (claimed == priority) & (new[:, slots] != values).any(axis=0)
+            tied = (claimed == priority) | (claimed == INCOMPARABLE)
+            if priority == INCOMPARABLE:
+                tied |= claimed >= 0
+            differs = here.T & tied & (new[:, slots] != values).any(axis=0)
             if differs.any():
                 slot, i = (int(each[0]) for each in np.nonzero(differs))
                 first = settings[int(by[slots][slot, i])][0].rule.name

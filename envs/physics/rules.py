@@ -120,12 +120,17 @@ class Rule:
     def priority(self, deep: bool) -> int:
         """How specific its conditions are: what wins among settings of one factor.
 
-        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal.
+        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal,
+            and a rule with several outputs is INCOMPARABLE.
         """
+        if not deep and len(self.returns) > 1:
+            return INCOMPARABLE
         parts = [_entity_priority(self.entity_type, deep), 3 if self.factor_type else 0]
         return max(*parts, self.relation.priority if self.relation else 1)
 
 
+#: The priority of a rule that conflicts with any other that sets another value.
+INCOMPARABLE = 99
 #: A person's rules by name; a later definition of the same name replaces an earlier one.
 RULES: dict[str, Rule] = {}
 
