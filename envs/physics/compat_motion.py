@@ -1,5 +1,7 @@
 """The motion of a step as SEGAR's code of 2022 has it (preset "compat")."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 
 from gumption.data import InputError
@@ -55,6 +57,10 @@ class CompatMotion:
         }
         self._inserted = np.zeros(shape, dtype=np.int64)
         self._version = -1
+
+    def holding(self) -> AbstractContextManager[None]:
+        """While velocities change: nothing holds anything."""
+        return nullcontext()
 
     def step(self) -> None:
         """Move for a step.

@@ -90,6 +90,32 @@ def _drift(i, d, slowest, moves):
 
 
 @njit(cache=True)
+def _follow(k, d, before_x, before_y, moves):
+    """The change of place follows a change of the velocity."""
+    if moves:
+        d[U, k] += d[VX, k] - before_x
+        d[W, k] += d[VY, k] - before_y
+
+
+@njit(cache=True)
+def _block_drift(i, j, d, nx, ny):
+    """What places still approach by, without the velocities doing so (what is too slow to move, or is moved by rules),
+    ends at the contact.
+    """
+    into, total = d[U, i] * nx + d[W, i] * ny, d[INVERSE, i]
+    if j >= 0:
+        into -= d[U, j] * nx + d[W, j] * ny
+        total += d[INVERSE, j]
+    if into <= 0.0 or total == 0.0:
+        return
+    d[U, i] -= into * d[INVERSE, i] / total * nx
+    d[W, i] -= into * d[INVERSE, i] / total * ny
+    if j >= 0:
+        d[U, j] += into * d[INVERSE, j] / total * nx
+        d[W, j] += into * d[INVERSE, j] / total * ny
+
+
+@njit(cache=True)
 def _time_between(i, j, d):
     """When two discs meet; inf for never."""
     du, dw = d[U, j] - d[U, i], d[W, j] - d[W, i]
@@ -159,6 +185,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     most, batch, total = len(slots), present.shape[1], present.shape[0]
     asks = special.shape[2] > 0
     d = np.empty((11, most))
+    before = np.empty((2, most))
     when, whom = np.empty(most), np.empty(most, dtype=np.int64)
     mine, lasts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
     walled = len(blocks)
@@ -187,17 +214,20 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             )
         if asks:
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
+        i_hit = j_hit = -1
         if budget[b] < 0:
             budget[b] = MAX_IMPACTS * count
             if restitution == 0.0:
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
         elif hits[0, b] >= 0:
-            _finish_contact(count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest)
+            i_hit, j_hit = _finish_contact(count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest)
         hits[0, b] = -1
         time, now = left[b], 0.0
         left[b] = -1.0
         for i in range(count):
             _drift(i, d, slowest, moves)
+        if i_hit >= 0:
+            _block_drift(i_hit, j_hit, d, normals[0, b], normals[1, b])
         for i in range(count):
             when[i], whom[i] = _earliest(
                 i, count, d, time, low, high, points, numbers, radii, middles, obstacles
@@ -227,6 +257,8 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                     normals[0, b], normals[1, b] = nx, ny
                     left[b] = time - now
                     break
+            for k in range(count):
+                before[0, k], before[1, k] = d[VX, k], d[VY, k]
             if j >= 0:
                 _bounce(i, j, d, lasts, restitution, fastest)
             else:
@@ -234,16 +266,18 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             if restitution == 0.0:  # the others that it touches are pushed at the same time
                 settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
                 for k in range(count):
-                    _drift(k, d, slowest, moves)
+                    _follow(k, d, before[0, k], before[1, k], moves)
+                _block_drift(i, j, d, nx, ny)
                 for k in range(count):
                     t, whom[k] = _earliest(
                         k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
                     )
                     when[k] = now + t
                 continue
-            _drift(i, d, slowest, moves)
+            _follow(i, d, before[0, i], before[1, i], moves)
             if j >= 0:
-                _drift(j, d, slowest, moves)
+                _follow(j, d, before[0, j], before[1, j], moves)
+            _block_drift(i, j, d, nx, ny)
             for k in range(count):
                 if k == i or k == j or whom[k] == i or (j >= 0 and whom[k] == j):
                     t, whom[k] = _earliest(
@@ -285,3 +319,4 @@ def _finish_contact(count, d, mine, first, second, nx, ny, fastest):
         if into > 0.0:
             d[VX, i] -= into * nx
             d[VY, i] -= into * ny
+    return i, j

@@ -1,6 +1,7 @@
 """The motion of a step (preset "fixed"): discs, walls, inner walls, and contacts that a person's rules answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,23 @@ class Motion:
         self._hits, self._normals = np.full((2, batch), -1), np.zeros((2, batch))
         self._nothing = np.zeros((shape[0], shape[0] + 1, 0), dtype=bool)
 
-    def hold(self) -> None:
-        """Before velocities change: discs that touch and do not bounce hold one another."""
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """While velocities change: discs that touch and do not bounce hold one another."""
         state = self._state
         if state.parameters[Restitution].all() or Acceleration not in state.columns:
+            yield
             return
         from .resting import hold
 
+        accelerations = state.columns[Acceleration]
+        free = accelerations.copy()
         hold(
             self._discs, self._shapes, state.parameters[Framerate], state.parameters[Restitution], state.walls,
-            self._concerned(), state.columns[Acceleration],
+            self._concerned(), accelerations,
         )  # fmt: skip
+        yield
+        accelerations[:] = free
 
     def step(self) -> None:
         """Move for a step.

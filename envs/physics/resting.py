@@ -6,7 +6,7 @@ from numba import njit
 from .discs import INVERSE, VX, VY, R, X, Y, pack, tell_answered
 from .obstacles import closest, lay_out
 
-#: Gaps (as a share of the distance of centres) up to which discs touch.
+#: Gaps up to which discs touch; overlaps up to this share of the distance of centres are none.
 TOUCH = 1e-9
 #: Gaps up to which discs that do not bounce count as touching at the end of the step.
 NEAR = 0.03
@@ -60,7 +60,10 @@ def settle(count, d, left, low, high, points, numbers, radii, obstacles, answere
                 allowed[contacts] = distance - d[R, i]
                 contacts += 1
     for c in range(contacts):
-        allowed[c] = max(allowed[c], 0.0) / left if left > 0.0 else (0.0 if allowed[c] <= TOUCH else np.inf)
+        if allowed[c] <= TOUCH:
+            allowed[c] = 0.0
+        else:
+            allowed[c] = allowed[c] / left if left > 0.0 else np.inf
     for _ in range(SETTLING):
         worst = 0.0
         for c in range(contacts):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -85,7 +86,7 @@ class Simulator:
         for _ in range(check("n", n, Count)):
             self._step()
 
-    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-3) -> np.ndarray:
+    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4) -> np.ndarray:
         """Go on until nothing is faster than `slow`, in any scene, or the time is over.
 
         :returns: (B,) bool, which scenes rest.
@@ -97,7 +98,7 @@ class Simulator:
                 break
         return self.at_rest(slow)
 
-    def at_rest(self, slow: float = 1e-3) -> np.ndarray:
+    def at_rest(self, slow: float = 1e-4) -> np.ndarray:
         """(B,) bool: nothing is faster than `slow`."""
         if not len(self._discs):
             return np.ones(self.arrays.num_envs, dtype=bool)
@@ -174,6 +175,7 @@ class Simulator:
 
     def _compile(self) -> None:
         exact = self.preset == "compat"
+        self._fixed = not exact
         answering = [rule for rule in self.rules if rule.at_contacts]
         if exact and answering:
             raise InputError(
@@ -198,12 +200,12 @@ class Simulator:
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
 
     def _step(self) -> None:
-        fixed = self.preset == "fixed"
-        for i, (rules, wanted) in enumerate(self._rounds):
-            if i == 1 and isinstance(self._motion, Motion):
-                self._motion.hold()
-            if rules:
-                evaluated(self.arrays, rules, wanted, fixed).apply()
+        (rules, factors), (rules_of_velocity, velocity) = self._rounds
+        if rules:
+            evaluated(self.arrays, rules, factors, self._fixed).apply()
+        if rules_of_velocity:
+            with nullcontext() if self._motion is None else self._motion.holding():
+                evaluated(self.arrays, rules_of_velocity, velocity, self._fixed).apply()
         if self._reorders:
             self.arrays.order()
         if self._motion is not None:

@@ -61,7 +61,7 @@ def test_a_cluster_of_twelve_comes_to_rest(seed: int) -> None:
     places = sim.arrays.columns[Position].copy()
     sim.step(200)
     assert np.array_equal(sim.arrays.columns[Position], places)
-    assert sim.at_rest(1e-9).all()
+    assert sim.at_rest().all()
     assert overlap(sim) <= 0.005
 
 
