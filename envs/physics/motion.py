@@ -101,6 +101,8 @@ class Motion:
             places = state.columns[Position]
             before = places.copy()
             evaluated(state, self._drifts, frozenset([Position])).apply()
+            if not np.isfinite(places).all():
+                state.check_finite()
             self._extra[:] = (places - before) * state.parameters[Framerate]
             places[:] = before
         np.divide(1.0, state.parameters[Framerate], out=self._left)

@@ -167,8 +167,12 @@ class Simulator:
         if not isinstance(kept, dict) or set(kept) != {"preset", "batched", "time", "scenes"}:
             raise InputError(f"{path} is no saved simulator: it has preset, batched, time and scenes")
         scenes = check(f"{path}: scenes", kept["scenes"], list)
-        made = cls(scenes if kept["batched"] else scenes[0], preset=kept["preset"])
-        made.time[:] = kept["time"]
+        times = check(f"{path}: time", kept["time"], tuple[float, ...])
+        batched = check(f"{path}: batched", kept["batched"], bool)
+        if len(times) != len(scenes) or not (batched or len(scenes) == 1):
+            raise InputError(f"{path} is no saved simulator: it has {len(scenes)} scenes and {len(times)} times")
+        made = cls(scenes if batched else scenes[0], preset=kept["preset"])
+        made.time[:] = times
         return made
 
     # ---- a step
