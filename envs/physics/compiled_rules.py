@@ -131,10 +131,11 @@ class CompiledRule:
         return self._speaks[place]
 
     def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
-        """(n, B) bool, the entities of a pattern for which there is a row of the mask."""
-        rows = np.broadcast_to(mask[..., 0], (self._state.num_envs, *self.counts))
+        """(n, B) bool, or a shape that is spread to it: the entities of a pattern for which there is a row of the mask."""
+        if len(self.counts) == 1:
+            return mask[..., 0].T
         others = tuple(axis + 1 for axis in range(len(self.counts)) if axis != place)
-        return rows.any(axis=others).T if others else rows.T
+        return mask.any(axis=others)[..., 0].T
 
     def _target(self, output: Output[Any], sources: dict[int, tuple[int, type[Factor]]]) -> tuple[int, type[Factor]]:
         found = sources.get(id(output.target))

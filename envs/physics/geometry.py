@@ -82,13 +82,20 @@ def _lies_in(i, j, b, figures):
 @njit(cache=True)
 def _top(figures, present, sequence, floors, placed, on, inside):
     slots, batch = present.shape
+    x, size, drawn, reaches, kinds = figures[0], figures[1], figures[2], figures[3], figures[4]
     below, ground = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
+    tile_x, tile_y, bound = np.empty(slots), np.empty(slots), np.empty(slots)
     for b in range(batch):
         tiles = grounds = 0
         for k in range(slots):
             j = sequence[k, b]
             if present[j, b] and floors[j]:
-                below[tiles] = j
+                below[tiles], tile_x[tiles], tile_y[tiles] = j, x[0, j, b], x[1, j, b]
+                # No centre farther away than this and the disc's radius is on the tile.
+                if kinds[j, b] == CIRCLE:
+                    bound[tiles] = size[j, b]
+                else:
+                    bound[tiles] = reaches[j, b] * (size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0)
                 tiles += 1
             if present[k, b] and not placed[k]:
                 ground[grounds] = k
@@ -97,6 +104,9 @@ def _top(figures, present, sequence, floors, placed, on, inside):
             if floors[i] or not placed[i] or not present[i, b]:
                 continue
             for k in range(tiles):
+                dx, dy, near = x[0, i, b] - tile_x[k], x[1, i, b] - tile_y[k], bound[k] + size[i, b]
+                if dx * dx + dy * dy > near * near:
+                    continue
                 j = below[k]
                 if _overlap(i, j, b, figures):
                     on[i, j, b] = True

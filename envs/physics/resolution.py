@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from .compiled_rules import CompiledRule
 
 
+_ALL = np.ones((1, 1), dtype=bool)
+
+
 class Resolution:
     """The outputs of one round of rules, which all read the same state, combined factor by factor.
 
@@ -78,7 +81,8 @@ class Resolution:
         counts, column = rule.counts, self._state.columns[factor]
         if mask is not None:
             value = np.where(mask, value, 0.0)
-        whole = np.broadcast_to(value, (self._state.num_envs, *counts, len(column)))
+        shape = (self._state.num_envs, *counts, len(column))
+        whole = value if np.shape(value) == shape else np.broadcast_to(value, shape)
         for axis in range(len(counts) - 1, -1, -1):
             if axis != place:
                 whole = _added(whole, axis + 1)
@@ -105,44 +109,55 @@ class Resolution:
         self, factor: type[Factor], rule: "CompiledRule", place: int, value: Any, mask: np.ndarray | None
     ) -> None:
         counts, batch = rule.counts, self._state.num_envs
-        width = len(self._state.columns[factor])
         settings = self._settings.setdefault(factor, [])
         if len(counts) == 1 or np.ndim(value) == 0:  # the same for all rows of an entity
-            shape = counts[place], batch
-            here = np.ones(shape, dtype=bool) if mask is None else rule.anywhere(mask, place)
-            if np.ndim(value) and not (isinstance(value, np.ndarray) and value.flags.owndata):
-                value = np.array(value)  # of a column that may change before this is written
-            settings.append((rule, place, np.broadcast_to(value, (batch, counts[place], width)), here.T))
+            here = _ALL if mask is None else rule.anywhere(mask, place)
+            if np.ndim(value):
+                if not (isinstance(value, np.ndarray) and value.flags.owndata):
+                    value = np.array(value)  # of a column that may change before this is written
+                value = value.reshape((1,) * (3 - value.ndim) + value.shape).transpose(2, 1, 0)
+            settings.append((rule, place, value, here))
             return
+        width = len(self._state.columns[factor])
         rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
         for other in np.ndindex(*(n for axis, n in enumerate(counts) if axis != place)):
             at = (slice(None), *other[:place], slice(None), *other[place:])
             here = rows[at]
             if here.any():
                 wanted = np.array(np.broadcast_to(value, (batch, *counts, width))[at])
-                settings.append((rule, place, wanted, here))
+                settings.append((rule, place, wanted.transpose(2, 1, 0), here.T))
 
     def _set(self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]) -> None:
         column = self._state.columns[factor]
-        if len(settings) == 1:
-            rule, place, wanted, here = settings[0]
+        claimed = np.zeros(column.shape[1:], dtype=bool) if len(settings) > 1 else None
+        for rule, place, values, here in settings:
             slots = rule.places[place]
+            if claimed is not None:
+                if (claimed[slots] & here).any():
+                    self._settle_conflicts(factor, settings)
+                    return
+                claimed[slots] |= here
             part = column[:, slots]
-            np.copyto(part, wanted.transpose(2, 1, 0), where=here.T)
+            np.copyto(part, values, where=here)
             if not isinstance(slots, slice):
                 column[:, slots] = part
-            return
+
+    def _settle_conflicts(
+        self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]
+    ) -> None:
+        """Several rules set a factor of one entity: the most specific wins, or there is an error."""
+        column = self._state.columns[factor]
         taken = np.full(column.shape[1:], -1)
         by = np.zeros(column.shape[1:], dtype=np.int64)
         new = column.copy()
-        for number, (rule, place, wanted, here) in enumerate(settings):
+        for number, (rule, place, values, here) in enumerate(settings):
             priority = rule.rule.priority(self._fixed)
             slots = rule.places[place]
-            claimed, values = taken[slots], wanted.transpose(2, 1, 0)
+            claimed = taken[slots]
             tied = (claimed == priority) | (claimed == INCOMPARABLE)
             if priority == INCOMPARABLE:
                 tied |= claimed >= 0
-            differs = here.T & tied & (new[:, slots] != values).any(axis=0)
+            differs = here & tied & (new[:, slots] != values).any(axis=0)
             if differs.any():
                 slot, i = (int(each[0]) for each in np.nonzero(differs))
                 first = settings[int(by[slots][slot, i])][0].rule.name
@@ -151,7 +166,7 @@ class Resolution:
                     f"the rules {first} and {rule.rule.name} set {factor.__name__} of {name} to different values, and "
                     "neither is more specific: give one of them a condition, such as entity_type="
                 )
-            wins = here.T & (priority >= claimed)
+            wins = here & (priority >= claimed)
             part, who = new[:, slots], by[slots]
             np.copyto(part, values, where=wins)
             np.copyto(claimed, priority, where=wins)
