@@ -40,9 +40,18 @@ def crowd(rng: np.random.Generator, objects: int, tiles: int = 0, speed: float =
         charge, magnetism, mass = rng.normal(0, 0.5), rng.normal(0, 0.5), rng.uniform(0.2, 3)
         found.append(
             disc(
-                f"o{k}", x, y, vx, vy, type=kinds[int(rng.integers(6))], size=float(rng.uniform(0.05, 0.3)),
-                Charge=charge, Magnetism=magnetism, Mass=mass, Mobile=bool(rng.random() < 0.8),
-            )  # fmt: skip
+                f"o{k}",
+                x,
+                y,
+                vx,
+                vy,
+                type=kinds[int(rng.integers(6))],
+                size=float(rng.uniform(0.05, 0.3)),
+                Charge=charge,
+                Magnetism=magnetism,
+                Mass=mass,
+                Mobile=bool(rng.random() < 0.8),
+            )
         )
     for k in range(tiles):
         x, y = rng.uniform(-0.9, 0.9, 2)

@@ -38,7 +38,8 @@ class CompatMotion:
         blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
         if len(blocks):
             raise InputError(
-                f"{state.name(int(blocks[0]), 0)} is an inner wall, which the code of 2022 has not; the preset 'fixed' has"
+                f"{state.name(int(blocks[0]), 0)} is an inner wall, which the code of 2022 has not; "
+                "the preset 'fixed' has"
             )
         shape = state.present.shape
         self._is_disc = np.isin(np.arange(shape[0]), discs)
@@ -73,7 +74,7 @@ class CompatMotion:
         if self._version != state.version:
             self._inserted = np.argsort(np.where(state.present, state.insertion, state.slots), axis=0, kind="stable")
             self._version = state.version
-        alive, done, *columns = (
+        alive, done, size, mass, mobile, energy, infinite = (
             state.columns[factor][0] if factor in state.columns else default
             for factor, default in self._defaults.items()
         )
@@ -85,7 +86,8 @@ class CompatMotion:
         )
         self._failures[:] = FINE
         advance(
-            state.columns[Position], state.columns[Velocity], state.present, ~alive | done, *columns,
+            state.columns[Position], state.columns[Velocity], state.present, ~alive | done, size, mass,
+            mobile, energy, infinite,
             state.sequence, self._inserted, self._is_disc, scalars, state.walls, self._moves, self._failures,
         )  # fmt: skip
         if self._failures.any():

@@ -120,7 +120,10 @@ class CompiledRule:
             place, factor = self._target(output, sources)
             where = output.where
             if id(where) not in masks:
-                masks[id(where)] = where if mask is None else mask & where
+                here = np.asarray(where)
+                if here.ndim <= 1:  # one truth for all rows
+                    here = here.reshape((1,) * (len(self.counts) + 2))
+                masks[id(where)] = here if mask is None else mask & here
             resolution.add(type(output), factor, self, place, output.value, masks[id(where)])
 
     def speaks(self, place: int) -> np.ndarray | None:
@@ -131,11 +134,11 @@ class CompiledRule:
         return self._speaks[place]
 
     def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
-        """(n, B) bool, or a shape that is spread to it: the entities of a pattern for which there is a row of the mask."""
+        """(n or 1, B or 1) bool, the entities of a pattern for which there is a row of the mask."""
         if len(self.counts) == 1:
             return mask[..., 0].T
         others = tuple(axis + 1 for axis in range(len(self.counts)) if axis != place)
-        return mask.any(axis=others)[..., 0].T
+        return np.asarray(mask.any(axis=others))[..., 0].T
 
     def _target(self, output: Output[Any], sources: dict[int, tuple[int, type[Factor]]]) -> tuple[int, type[Factor]]:
         found = sources.get(id(output.target))
@@ -219,8 +222,8 @@ class CompiledRule:
         if bad.any():
             k, i = (int(each[0]) for each in np.nonzero(bad))
             raise InputError(
-                f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(slots[k]), i)} lies on, which is "
-                "no Object: the code of 2022 raises here; the preset 'fixed' goes on"
+                f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(slots[k]), i)} lies on, which "
+                "is no Object: the code of 2022 raises here; the preset 'fixed' goes on"
             )
 
     def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:

@@ -65,7 +65,10 @@ class ContactRules:
             rows = np.zeros((state.num_envs, *each.counts, 1), dtype=bool)
             vectors = np.zeros((state.num_envs, *each.counts, 2))
             for chosen, a, b, sign in ((forward, first, second, 1.0), (backward, second, first, -1.0)):
-                at = [scenes[chosen], *(np.searchsorted(s, x[chosen]) for s, x in zip(each.slots, (a, b), strict=False))]
+                at = [
+                    scenes[chosen],
+                    *(np.searchsorted(s, x[chosen]) for s, x in zip(each.slots, (a, b), strict=False)),
+                ]
                 rows[tuple(at)] = True
                 vectors[tuple(at)] = sign * normal[chosen]
             boundaries = state.walls.T.reshape(state.num_envs, *[1] * len(each.counts), 2)

@@ -209,8 +209,21 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         obstacles = 0
         if walled:
             obstacles = lay_out(
-                b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles,
-                block_slots
+                b,
+                blocks,
+                present,
+                place,
+                size,
+                kinds,
+                corners,
+                counts,
+                drawn,
+                reaches,
+                points,
+                numbers,
+                radii,
+                middles,
+                block_slots,
             )
         if asks:
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
@@ -220,7 +233,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             if restitution == 0.0:
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
         elif hits[0, b] >= 0:
-            i_hit, j_hit = _finish_contact(count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest)
+            i_hit, j_hit = _finish_contact(
+                count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
+            )
         hits[0, b] = -1
         time, now = left[b], 0.0
         left[b] = -1.0
@@ -229,9 +244,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         if i_hit >= 0:
             _block_drift(i_hit, j_hit, d, normals[0, b], normals[1, b])
         for i in range(count):
-            when[i], whom[i] = _earliest(
-                i, count, d, time, low, high, points, numbers, radii, middles, obstacles
-            )
+            when[i], whom[i] = _earliest(i, count, d, time, low, high, points, numbers, radii, middles, obstacles)
         while True:
             i = -1
             for k in range(count):
@@ -250,13 +263,12 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             budget[b] -= 1
             j = whom[i]
             nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
-            if asks:
-                if answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
-                    other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
-                    hits[0, b], hits[1, b] = mine[i], other
-                    normals[0, b], normals[1, b] = nx, ny
-                    left[b] = time - now
-                    break
+            if asks and answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
+                other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
+                hits[0, b], hits[1, b] = mine[i], other
+                normals[0, b], normals[1, b] = nx, ny
+                left[b] = time - now
+                break
             for k in range(count):
                 before[0, k], before[1, k] = d[VX, k], d[VY, k]
             if j >= 0:
@@ -279,7 +291,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                 _follow(j, d, before[0, j], before[1, j], moves)
             _block_drift(i, j, d, nx, ny)
             for k in range(count):
-                if k == i or k == j or whom[k] == i or (j >= 0 and whom[k] == j):
+                if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
                     t, whom[k] = _earliest(
                         k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
                     )

@@ -37,8 +37,8 @@ FACTORS: dict[str, "type[Factor]"] = {}
 PARAMETERS: dict[str, "type[Parameter]"] = {}
 
 
-class Factor:
-    """A kind of value.
+class Factor(Any):
+    """A kind of value. To a type checker an instance is anything: what rules get of it are arrays.
 
     :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (there or not) or "text".
     :cvar default: the value of an entity that is given none.

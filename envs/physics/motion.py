@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,9 @@ class Motion:
         self._shapes = (
             self.blocks, state.kinds, state.corners, state.corner_counts, state.drawn_size, state.reaches
         )  # fmt: skip
-        self._parameters = tuple(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution))
+        self._parameters = tuple(
+            state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution)
+        )
         self._left, self._budget = np.zeros(batch), np.zeros(batch, dtype=np.int64)
         self._hits, self._normals = np.full((2, batch), -1), np.zeros((2, batch))
         self._nothing = np.zeros((shape[0], shape[0] + 1, 0), dtype=bool)

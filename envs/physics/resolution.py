@@ -1,20 +1,33 @@
 """What becomes of the outputs of all rules: sums, and settings of which the most specific wins, or an error."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gumption.data import InputError
 
 from .factors import Factor, Framerate
-from .rules import INCOMPARABLE, Aggregate, Differential, Output
+from .rules import INCOMPARABLE, Aggregate, Differential, Output, Rule
 from .state import State
 
-if TYPE_CHECKING:
-    from .compiled_rules import CompiledRule
-
-
 _ALL = np.ones((1, 1), dtype=bool)
+
+
+class SlottedRule(Protocol):
+    """What the resolution asks of a `CompiledRule`; see there."""
+
+    rule: Rule
+    slots: list[np.ndarray]
+    places: list[Any]
+    counts: tuple[int, ...]
+
+    def speaks(self, place: int) -> np.ndarray | None:
+        """(n, B) bool, the entities of a pattern that the rule concerns; None for all."""
+        ...
+
+    def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
+        """(n or 1, B or 1) bool, the entities of a pattern for which there is a row of the mask."""
+        ...
 
 
 class Resolution:
@@ -31,13 +44,13 @@ class Resolution:
     def __init__(self, state: State, factors: frozenset[type[Factor]] | None, fixed: bool) -> None:
         self._state, self._factors, self._fixed = state, factors, fixed
         self._sums: dict[tuple[type[Factor], bool], tuple[np.ndarray, np.ndarray | None]] = {}
-        self._settings: dict[type[Factor], list[tuple[CompiledRule, Any, Any, np.ndarray]]] = {}
+        self._settings: dict[type[Factor], list[tuple[SlottedRule, Any, Any, np.ndarray]]] = {}
 
     def add(
         self,
         kind: type[Output[Any]],
         factor: type[Factor],
-        rule: "CompiledRule",
+        rule: SlottedRule,
         place: int,
         value: Any,
         mask: np.ndarray | None,
@@ -73,7 +86,7 @@ class Resolution:
         self,
         aggregate: bool,
         factor: type[Factor],
-        rule: "CompiledRule",
+        rule: SlottedRule,
         place: int,
         value: Any,
         mask: np.ndarray | None,
@@ -96,18 +109,13 @@ class Resolution:
             total, said = known
         total[:, slots] += whole.transpose(2, 1, 0)
         if said is not None:
-            if self._fixed:
-                spoke = rule.speaks(place)
-            else:
-                spoke = None if mask is None else rule.anywhere(mask, place)
+            spoke = rule.speaks(place) if self._fixed else None if mask is None else rule.anywhere(mask, place)
             if spoke is None:
                 said[slots] = True
             else:
                 said[slots] |= spoke
 
-    def _settle(
-        self, factor: type[Factor], rule: "CompiledRule", place: int, value: Any, mask: np.ndarray | None
-    ) -> None:
+    def _settle(self, factor: type[Factor], rule: SlottedRule, place: int, value: Any, mask: np.ndarray | None) -> None:
         counts, batch = rule.counts, self._state.num_envs
         settings = self._settings.setdefault(factor, [])
         if len(counts) == 1 or np.ndim(value) == 0:  # the same for all rows of an entity
@@ -127,7 +135,7 @@ class Resolution:
                 wanted = np.array(np.broadcast_to(value, (batch, *counts, width))[at])
                 settings.append((rule, place, wanted.transpose(2, 1, 0), here.T))
 
-    def _set(self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]) -> None:
+    def _set(self, factor: type[Factor], settings: list[tuple[SlottedRule, Any, Any, np.ndarray]]) -> None:
         column = self._state.columns[factor]
         claimed = np.zeros(column.shape[1:], dtype=bool) if len(settings) > 1 else None
         for rule, place, values, here in settings:
@@ -142,9 +150,7 @@ class Resolution:
             if not isinstance(slots, slice):
                 column[:, slots] = part
 
-    def _settle_conflicts(
-        self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]
-    ) -> None:
+    def _settle_conflicts(self, factor: type[Factor], settings: list[tuple[SlottedRule, Any, Any, np.ndarray]]) -> None:
         """Several rules set a factor of one entity: the most specific wins, or there is an error."""
         column = self._state.columns[factor]
         taken = np.full(column.shape[1:], -1)

@@ -109,8 +109,21 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
             b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts
         )
         obstacles = lay_out(
-            b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles,
-            block_slots
+            b,
+            blocks,
+            present,
+            place,
+            size,
+            kinds,
+            corners,
+            counts,
+            drawn,
+            reaches,
+            points,
+            numbers,
+            radii,
+            middles,
+            block_slots,
         )
         if asks:
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
@@ -118,9 +131,7 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
             d[VX, k] += acceleration[0, mine[k], b] / framerate[b]
             d[VY, k] += acceleration[1, mine[k], b] / framerate[b]
         free = d[VX : VY + 1].copy()
-        settle(
-            count, d, 1.0 / framerate[b], walls[0, b], walls[1, b], points, numbers, radii, obstacles, answered
-        )
+        settle(count, d, 1.0 / framerate[b], walls[0, b], walls[1, b], points, numbers, radii, obstacles, answered)
         for k in range(count):
             for axis in range(2):
                 if d[VX + axis, k] != free[axis, k]:

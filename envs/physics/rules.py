@@ -7,9 +7,9 @@
 
 A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
 factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
-whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their order,
-and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these arrays, what
-changes. A rule that asks `if` of a value is called for each row instead, which is slower.
+whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their
+order, and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these
+arrays, what changes. A rule that asks `if` of a value is called for each row instead, which is slower.
 
 A rule with a `Normal` or a `Wall` among its hints answers contacts, in place of the built-in bounce, of two entities or
 of one and a wall. It is applied once to each contact that fits its hints; the first of two that fit both ways is the
@@ -228,11 +228,13 @@ def read_rule(
 
 
 def _check_contact(made: Rule) -> None:
-    wanted = 1 if Wall in made.arguments else 2
+    hint, wanted, told = (
+        ("Wall", 1, "one entity and a wall") if Wall in made.arguments else ("Normal", 2, "two entities")
+    )
     if len(made.patterns) != wanted:
         raise InputError(
-            f"the rule {made.name} concerns {len(made.patterns)} entities; a rule with {'a Wall' if wanted == 1 else 'a Normal'} "
-            f"among its hints answers contacts of {'one entity and a wall' if wanted == 1 else 'two entities'}"
+            f"the rule {made.name} concerns {len(made.patterns)} entities; a rule with a {hint} among its hints "
+            f"answers contacts of {told}"
         )
     if any(kind is Differential for kind, _ in made.returns):
         raise InputError(

@@ -15,8 +15,8 @@ from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
 from .builtin_rules import FIXED_RULES
-from .compat_rules import COMPAT_RULES
 from .compat_motion import CompatMotion
+from .compat_rules import COMPAT_RULES
 from .compiled_rules import CompiledRule, evaluated
 from .factors import (
     Factor,

@@ -203,9 +203,7 @@ class State:
         for factor, column in self.columns.items():
             if column.dtype == np.float64 and not np.isfinite(column).all():
                 _, slot, i = (int(each[0]) for each in np.nonzero(~np.isfinite(column)))
-                raise InputError(
-                    f"scene {i}: a rule gives {self.name(slot, i)} a {factor.__name__} that is not finite"
-                )
+                raise InputError(f"scene {i}: a rule gives {self.name(slot, i)} a {factor.__name__} that is not finite")
 
     def name(self, slot: int, i: int) -> str:
         """What a message calls the entity in a slot."""

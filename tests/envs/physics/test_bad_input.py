@@ -1,13 +1,12 @@
 """Each error names the rule, or the entity and its field, and says what to do."""
 
-# ruff: noqa: RUF012, UP006, UP035  (the paper's hints, and types that are declared by a dict)
+# ruff: noqa: UP006, UP035  (the paper's hints, and types that are declared by a dict)
 
 from pathlib import Path
 from typing import Any, Tuple
 
 import numpy as np
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Entity, Object
@@ -16,6 +15,7 @@ from gumption.envs.physics.relations import IsOn
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, read_rule
 from gumption.envs.physics.shapes import polygon, regular_polygon
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_scenes import FREE, disc, scene, tile
 
 BALL = {"id": "a", "type": "Ball"}
 
@@ -95,7 +95,7 @@ def test_a_relation_needs_two_entities() -> None:
     def one_alone(one: Tuple[Mass]) -> SetFactor[Mass]:
         return SetFactor(one[0], 1.0)
 
-    with pytest.raises(InputError, match="one_alone has the relation IsOn.*, and concerns 1 entities instead of 2"):
+    with pytest.raises(InputError, match=r"one_alone has the relation IsOn.*, and concerns 1 entities instead of 2"):
         read_rule(one_alone, relation=IsOn())
 
 
@@ -173,7 +173,10 @@ def test_rules_that_fail_at_a_step(rules: list[Any], message: str) -> None:
         ({"entities": [BALL | {"factors": {"Mass": float("nan")}}]}, "Ball 'a': Mass"),
         ({"entities": [BALL | {"factors": {"Velocity": [1, 2, 3]}}]}, "Ball 'a': Velocity"),
         ({"entities": [BALL | {"factors": {"Collides": False}}]}, "Ball 'a': Collides is False; it is a tag"),
-        ({"entities": [BALL | {"factors": {"Position": [0, 2]}}]}, r"Ball 'a': Position \(0.0, 2.0\) is outside the walls"),
+        (
+            {"entities": [BALL | {"factors": {"Position": [0, 2]}}]},
+            r"Ball 'a': Position \(0.0, 2.0\) is outside the walls",
+        ),
         ({"entities": [BALL | {"factors": {"Size": -1.0}}]}, "Ball 'a': Size is -1.0; it is positive"),
         ({"entities": [disc("a", Size=0.3)]}, "Ball 'a': Size is 0.3, and its Shape is 0.2 wide: give one of them"),
         ({"entities": [disc("a", size=0.0)]}, "Ball 'a': the size of a circle is 0.0; it is a positive number"),
@@ -249,7 +252,7 @@ def test_pushes() -> None:
     sim.add_force("ball", [[2, 0], [0, 2]])
     sim.add_velocity("ball", [0, 1], i=1)
     assert sim.state()["ball"]["Velocity"].tolist() == [[1, 0], [0, 1.5]]
-    with pytest.raises(InputError, match="scene 0 has no entity 'bal'; did you mean 'ball'?"):
+    with pytest.raises(InputError, match=r"scene 0 has no entity 'bal'; did you mean 'ball'?"):
         sim.add_force("bal", [1, 0])
     with pytest.raises(InputError, match="'t' has no Mass and Velocity: it cannot be pushed"):
         sim.add_force("t", [1, 0], i=1)

@@ -1,13 +1,12 @@
 """Rules that answer contacts in place of the built-in bounce."""
 
-# ruff: noqa: RUF012, UP006, UP035  (the paper's hints, and types that are declared by a dict)
+# ruff: noqa: UP006, UP035  (the paper's hints, and types that are declared by a dict)
 
 from math import sqrt
 from typing import Any, Tuple
 
 import numpy as np
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Block, Bumper, Object
@@ -15,6 +14,7 @@ from gumption.envs.physics.factors import Alive, Charge, Mass, Velocity
 from gumption.envs.physics.relations import IsEqual
 from gumption.envs.physics.rules import Aggregate, Differential, Normal, SetFactor, Wall, read_rule
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_scenes import FREE, disc, scene, tile
 
 
 def stick(
@@ -125,9 +125,7 @@ def shock(one: Tuple[Velocity], two: Tuple[Velocity], n: Normal) -> Tuple[Aggreg
     return Aggregate(one[0], -2 * n), Aggregate(two[0], 3 * n)
 
 
-def turn_away(
-    one: Tuple[Velocity], two: Tuple[Velocity], n: Normal
-) -> Tuple[SetFactor[Velocity], SetFactor[Velocity]]:
+def turn_away(one: Tuple[Velocity], two: Tuple[Velocity], n: Normal) -> Tuple[SetFactor[Velocity], SetFactor[Velocity]]:
     if n[0] > 0:
         return SetFactor(one[0], -n), SetFactor(two[0], n)
     return SetFactor(one[0], -2 * n), SetFactor(two[0], 2 * n)
@@ -190,7 +188,10 @@ def stick_in_place(
     [
         (fly, "the rule fly returns a Differential, and a contact takes no time: return SetFactor or Aggregate"),
         (lonely, "the rule lonely concerns 1 entities; a rule with a Normal among its hints answers contacts of two"),
-        (crowd_at_wall, "crowd_at_wall concerns 2 entities; a rule with a Wall among its hints answers contacts of one"),
+        (
+            crowd_at_wall,
+            "crowd_at_wall concerns 2 entities; a rule with a Wall among its hints answers contacts of one",
+        ),
     ],
 )
 def test_rules_that_cannot_answer_contacts(function: Any, message: str) -> None:

@@ -6,13 +6,13 @@ from typing import Any, Tuple
 
 import numpy as np
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import FireTile, MagmaTile
 from gumption.envs.physics.factors import Heat, Size
 from gumption.envs.physics.rules import SetFactor, read_rule
 from gumption.envs.physics.simulator import Preset, Simulator
+from tests.physics_scenes import FREE, disc, scene, tile
 
 
 def ran(data: dict[str, Any], preset: Preset, n: int = 1) -> dict[str, dict[str, Any]]:

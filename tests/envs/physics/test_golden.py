@@ -4,9 +4,9 @@ from math import sqrt
 from typing import Any
 
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.envs.physics.simulator import Preset, Simulator
+from tests.physics_scenes import FREE, disc, scene, tile
 
 BOTH = pytest.mark.parametrize("preset", ["fixed", "compat"])
 
@@ -124,8 +124,8 @@ def test_a_round_hole_takes_what_lies_in_it_as_a_whole(preset: Preset) -> None:
 
 @BOTH
 def test_a_central_collision(preset: Preset) -> None:
-    """m1 = 1 with v = 2 meets m2 = 3 at rest: v1' = 2 (1 - 3) / 4 = -1, v2' = 2 * 2 * 1 / 4 = 1. Gap 0.01, contact after
-    0.005 s; then 0.005 s more: x1 = 0.01 - 0.005, x2 = 0.21 + 0.005.
+    """m1 = 1 with v = 2 meets m2 = 3 at rest: v1' = 2 (1 - 3) / 4 = -1, v2' = 2 * 2 * 1 / 4 = 1. Gap 0.01, contact
+    after 0.005 s; then 0.005 s more: x1 = 0.01 - 0.005, x2 = 0.21 + 0.005.
     """
     state = after(scene(disc("a", 0, 0, 2, 0), disc("b", 0.21, 0, Mass=3.0), **FREE), preset)
     assert state["a"]["Velocity"] == pytest.approx((-1, 0), abs=1e-6)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.physics_scenes import FREE, crowd, disc, scene, tile
 
 from gumption.envs.physics.factors import Alive, Done, Factor, Mass, Mobile, Position, Size, Velocity
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_scenes import FREE, crowd, disc, scene, tile
 
 SEEDS = st.integers(0, 10_000)
 FEW = settings(max_examples=20)
@@ -99,7 +99,9 @@ def test_energy_never_grows(seed: int, restitution: float, damping: float, frict
 @given(SEEDS, st.floats(0.02, 1))
 def test_friction_brings_everything_to_rest(seed: int, friction: float) -> None:
     """In the time that the fastest takes alone, sqrt(v^2 ...) / (mu g) at the most; then velocities are exactly 0."""
-    sim = Simulator(separate(np.random.default_rng(seed), 5, rules=["move", "apply_friction", "accelerate"], friction=friction))
+    sim = Simulator(
+        separate(np.random.default_rng(seed), 5, rules=["move", "apply_friction", "accelerate"], friction=friction)
+    )
     longest = 10 / (friction * 10)
     assert sim.run_until_rest(longest + 0.02).all()
     sim.step(1)
@@ -123,7 +125,9 @@ def turned(data: dict[str, Any], turn: np.ndarray) -> dict[str, Any]:
     return data | {"entities": entities}
 
 
-TURNS = [np.array(rows, dtype=float) for rows in ([[-1, 0], [0, 1]], [[0, -1], [1, 0]], [[0, 1], [1, 0]], [[-1, 0], [0, -1]])]
+TURNS = [
+    np.array(rows, dtype=float) for rows in ([[-1, 0], [0, 1]], [[0, -1], [1, 0]], [[0, 1], [1, 0]], [[-1, 0], [0, -1]])
+]
 
 
 @FEW
@@ -131,7 +135,9 @@ TURNS = [np.array(rows, dtype=float) for rows in ([[-1, 0], [0, 1]], [[0, -1], [
 def test_mirrors_and_rotations(seed: int, which: int, restitution: float) -> None:
     """Until differences of rounding have grown, a turned scene is the turned result."""
     rng = np.random.default_rng(seed)
-    data = separate(rng, 5, rules=["move", "lorentz_law", "apply_friction", "apply_burn", "kill_condition", "accelerate"])
+    data = separate(
+        rng, 5, rules=["move", "lorentz_law", "apply_friction", "apply_burn", "kill_condition", "accelerate"]
+    )
     data["sim"] = data["sim"] | {"parameters": {"Restitution": restitution}, "friction": 0.05}
     for each in data["entities"]:
         each["factors"] |= {"Charge": float(rng.normal(0, 0.3)), "Magnetism": float(rng.normal(0, 0.3))}
@@ -185,7 +191,9 @@ def test_a_scene_is_the_same_alone_and_in_a_batch(preset: Any, seed: int) -> Non
         scenes = [crowd(rng, int(rng.integers(0, 6)), int(rng.integers(0, 4))) for _ in range(5)]
         scenes.append(scene(disc("a"), tile("w", "Block", 0.5, 0, side=0.3)))
     else:
-        scenes = [separate(rng, int(rng.integers(1, 4)), rules=["move", "apply_friction", "accelerate"]) for _ in range(5)]
+        scenes = [
+            separate(rng, int(rng.integers(1, 4)), rules=["move", "apply_friction", "accelerate"]) for _ in range(5)
+        ]
         for data in scenes[::2]:
             data["entities"].append(tile("t", "SandTile", side=0.7))
     batch = Simulator(scenes, preset=preset)
@@ -229,7 +237,9 @@ def test_a_row_of_touching_discs_passes_the_impulse_on() -> None:
     row = [disc(f"o{k}", 0.2 * k - 0.4, 0) for k in range(4)]
     sim = Simulator(scene(disc("a", -0.7, 0, 2, 0), *row, **FREE))
     sim.step(10)
-    assert [sim.state()[name]["Velocity"][0] for name in ("a", "o0", "o1", "o2")] == pytest.approx([0, 0, 0, 0], abs=1e-9)
+    assert [sim.state()[name]["Velocity"][0] for name in ("a", "o0", "o1", "o2")] == pytest.approx(
+        [0, 0, 0, 0], abs=1e-9
+    )
     assert sim.state()["o3"]["Velocity"][0] == pytest.approx(2)
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.physics_reference import TILES, Fails, World
-from tests.physics_scenes import disc, scene, tile
 
 from gumption.data import InputError
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_reference import TILES, Fails, World
+from tests.physics_scenes import disc, scene, tile
 
 
 def drawn(rng: np.random.Generator) -> tuple[dict[str, Any], World]:

@@ -8,19 +8,19 @@ from typing import Any, Tuple
 
 import numpy as np
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.data import InputError
 from gumption.envs.physics.factors import Acceleration, Mass, Position
 from gumption.envs.physics.rules import Aggregate, rule
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.values import norm
+from tests.physics_scenes import FREE, disc, scene, tile
 
 
 @rule
-def pull(one: Tuple[Position, Mass], two: Tuple[Position, Acceleration, Mass]) -> Aggregate[Acceleration]:
+def pull(one: Tuple[Position], two: Tuple[Position, Acceleration, Mass]) -> Aggregate[Acceleration]:
     """A force between pairs that falls with the distance."""
-    (x1, m1), (x2, a, m2) = one, two
+    (x1,), (x2, a, m2) = one, two
     apart = x1 - x2
     away = norm(apart)
     return Aggregate(a, 0.3 * apart / (away + (away == 0)) ** 3 / m2)
@@ -110,7 +110,9 @@ def test_a_disc_bounces_off_the_edge_of_an_inner_wall() -> None:
     sim.step(15)
     assert sim.state()["a"]["Velocity"] == pytest.approx((-2, 0.5))
     assert sim.state()["a"]["Position"] == pytest.approx((0.1, 0.075))
-    damped = Simulator(scene(disc("a", 0, 0, 2, 0.5), tile("w", "Block", 0.4, 0, side=0.2), **FREE | {"wall_damping": 0.1}))
+    damped = Simulator(
+        scene(disc("a", 0, 0, 2, 0.5), tile("w", "Block", 0.4, 0, side=0.2), **FREE | {"wall_damping": 0.1})
+    )
     damped.step(15)
     assert damped.state()["a"]["Velocity"] == pytest.approx((-1.8, 0.45))
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.physics_scenes import crowd, tile
 
 from gumption.envs.physics.factors import Alive, Done, Mobile, Position, Size, Velocity
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_scenes import crowd, tile
 
 
 def push(seed: int, batch: int, steps: int, **parameters: float) -> float:

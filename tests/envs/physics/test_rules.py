@@ -7,7 +7,6 @@ from typing import Any, Tuple
 
 import numpy as np
 import pytest
-from tests.physics_scenes import FREE, disc, scene, tile
 
 from gumption.envs.physics.entities import Entity, FireTile, MagmaTile, Object, Tile
 from gumption.envs.physics.factors import (
@@ -26,6 +25,7 @@ from gumption.envs.physics.factors import (
 from gumption.envs.physics.relations import And, IsEqual, IsOn, Or, Overlaps
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, read_rule, rule
 from gumption.envs.physics.simulator import Simulator
+from tests.physics_scenes import FREE, disc, scene, tile
 
 
 class Sail(Factor, base="float", default=1.0):
@@ -238,6 +238,16 @@ def test_relations(relation: Any, expected: list[float]) -> None:
     sim = Simulator(data)
     sim.step()
     assert [sim.state()[name]["Mass"] for name in "ab"] == expected
+
+
+def always(one: Tuple[Mass, Charge]) -> Tuple[SetFactor[Mass], Aggregate[Charge]]:
+    return SetFactor(one[0], 3.0, where=True), Aggregate(one[1], 2.0, where=False)
+
+
+def test_one_truth_for_all_rows() -> None:
+    sim = Simulator([scene(disc("a", Charge=1.0), rules=[always])] * 2)
+    sim.step()
+    assert (sim.state()["a"]["Mass"].tolist(), sim.state()["a"]["Charge"].tolist()) == ([3.0, 3.0], [0.0, 0.0])
 
 
 def by_type(one: Boat) -> SetFactor[Sail]:
