@@ -234,7 +234,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
         elif hits[0, b] >= 0:
             i_hit, j_hit = _finish_contact(
-                count, d, mine, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
+                count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
             )
         hits[0, b] = -1
         time, now = left[b], 0.0
@@ -312,8 +312,11 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
 
 
 @njit(cache=True)
-def _finish_contact(count, d, mine, first, second, nx, ny, fastest):
-    """After a rule has answered a contact: what still approaches loses that part of its velocity."""
+def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
+    """After a rule has answered a contact: what still approaches loses that part of its velocity.
+
+    :returns: the two discs; -1 for a wall or inner wall. Both are -1 where the rule took one out of the way.
+    """
     i = j = -1
     for k in range(count):
         if mine[k] == first:
@@ -324,9 +327,15 @@ def _finish_contact(count, d, mine, first, second, nx, ny, fastest):
         _clip(i, d, fastest)
     if j >= 0:
         _clip(j, d, fastest)
-        if i >= 0:
-            _impulse(i, j, d, nx, ny, 0.0)
-    elif i >= 0 and d[INVERSE, i] > 0.0:
+    gone = i < 0
+    if j < 0:
+        for slot in slots:
+            gone = gone or slot == second
+    if gone:
+        return -1, -1
+    if j >= 0:
+        _impulse(i, j, d, nx, ny, 0.0)
+    elif d[INVERSE, i] > 0.0:
         into = d[VX, i] * nx + d[VY, i] * ny
         if into > 0.0:
             d[VX, i] -= into * nx

@@ -109,6 +109,36 @@ def test_inner_walls_and_other_factors() -> None:
     assert sim.state()["b"]["Position"][0] == pytest.approx(sim.state()["a"]["Position"][0])
 
 
+def eat(one: Tuple[Charge], two: Tuple[Alive, Mass], n: Normal) -> SetFactor[Alive]:
+    return SetFactor(two[0], False)
+
+
+def test_what_touches_something_that_dies_goes_on() -> None:
+    eater = read_rule(eat, relation=IsEqual(Charge, 1.0))
+    for first in (0, 1):
+        pair = disc("a", 0, 0, 2, 0.1, Charge=1.0, Order=first), disc("b", 0.21, 0, Order=1 - first)
+        sim = Simulator(scene(*pair, **free(eater)))
+        sim.step(10)
+        assert [sim.state()[name]["Alive"] for name in "ab"] == [True, False]
+        assert sim.state()["a"]["Position"] == pytest.approx((0.2, 0.01))
+
+
+def test_where_discs_do_not_bounce_rules_answer_contacts_too() -> None:
+    """With Restitution 0, when they hit and when they rest on one another."""
+    sim = FREE | {"rules": ["move", "accelerate", turn_apart], "parameters": {"Restitution": 0.0}}
+    apart = Simulator(scene(disc("a", 0, 0, 2, 0), disc("b", 0.201, 0), **sim))
+    touching = Simulator(scene(disc("a", 0, 0, 2, 0), disc("b", 0.2, 0), **sim))
+    for each in (apart, touching):
+        each.step()
+        assert [each.state()[name]["Velocity"][0] for name in "ab"] == pytest.approx([-1, 1])
+
+
+def turn_apart(
+    one: Tuple[Velocity], two: Tuple[Velocity], n: Normal
+) -> Tuple[SetFactor[Velocity], SetFactor[Velocity]]:
+    return SetFactor(one[0], -n), SetFactor(two[0], n)
+
+
 def nothing(one: Tuple[Mass], two: Tuple[Mass], n: Normal) -> Tuple[SetFactor[Mass], SetFactor[Mass]]:
     return SetFactor(one[0], one[0]), SetFactor(two[0], two[0])
 
