@@ -92,7 +92,7 @@ def kill_condition(
     SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
 ]:
     """What has less than MinMass is destroyed."""
-    dies = alive & (m < least)
+    dies = (m < least) & (alive | (dot(v, v) > 0))
     return (
         SetFactor(m, 0.0, dies),
         SetFactor(v, 0.0, dies),

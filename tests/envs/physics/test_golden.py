@@ -105,6 +105,12 @@ def test_heat_burns_down_to_death(preset: Preset) -> None:
 
 
 @BOTH
+def test_what_dies_stops_whatever_the_other_rules(preset: Preset) -> None:
+    state = after(scene(disc("a", 0, 0, 1, 0, Mass=0.05), **FREE | {"rules": ["move", "kill_condition"]}), preset)["a"]
+    assert (state["Alive"], state["Velocity"], state["Position"]) == (False, (0, 0), (0, 0))
+
+
+@BOTH
 def test_what_cannot_move_does_not_burn_nor_fall(preset: Preset) -> None:
     fixed_in_place = disc("a", Mobile=False), disc("b", 0.5, 0.5, Mobile=False)
     state = after(scene(*fixed_in_place, tile("fire", "FireTile"), tile("hole", "Hole", 0.5, 0.5, size=0.6)), preset)

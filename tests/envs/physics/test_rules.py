@@ -353,6 +353,26 @@ def test_a_rule_of_places_joins_the_motion() -> None:
     assert sim.state()["a"]["Position"][0] <= 0.9
 
 
+def test_what_rules_press_together_does_not_stop_the_others() -> None:
+    """A rule moves `a` into `b`, which cannot move; `c` goes its way."""
+    data = scene(
+        disc("a", -0.25, 0, type="Boat"), disc("b", Mobile=False), disc("c", -0.5, 0.5, 1, 0), **FREE | {"rules": []}
+    )
+    data["sim"]["rules"] = ["move", read_rule(drift, factor_type=Sail)]
+    sim = Simulator(data)
+    sim.step(100)
+    assert sim.state()["a"]["Position"] == pytest.approx((-0.2, 0))
+    assert sim.state()["c"]["Position"] == pytest.approx((0.5, 0.5))
+
+
+def test_slow_discs_do_not_stop_the_others() -> None:
+    """`a` is too slow to move, `b` hits it from the side that it would leave; `c` goes its way."""
+    pair = disc("a", 0, 0, 0.9e-4, -0.9e-4), disc("b", -0.2, 0.0, 1.1e-4, -3e-4)
+    sim = Simulator(scene(*pair, disc("c", -0.5, 0.5, 1, 0), **FREE))
+    sim.step(100)
+    assert sim.state()["c"]["Position"] == pytest.approx((0.5, 0.5))
+
+
 def test_an_entity_may_have_any_factors() -> None:
     """Fault 13: in the 2022 code friction on what is no Object raises; see the errors."""
     ghost = {"id": "g", "type": "Entity", "factors": {"Mass": 1.0, "Velocity": [1, 0], "Acceleration": [0, 0]}}
