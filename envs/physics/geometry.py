@@ -19,8 +19,7 @@ def is_on(state: State, whole: bool) -> np.ndarray:
     if "is_on" not in state.derived:
         shape = state.slots, state.slots, state.num_envs
         on, inside = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-        floors, placed = _marks(state, Floor), _marks(state, Position)
-        _top(*_figures(state), state.present, state.sequence, floors, placed, on, inside)
+        _top(_figures(state), state.present, state.sequence, state.marks(Floor), state.marks(Position), on, inside)
         state.derived["is_on"] = on, inside
     return state.derived["is_on"][1 if whole else 0]
 
@@ -28,14 +27,8 @@ def is_on(state: State, whole: bool) -> np.ndarray:
 def overlaps(state: State) -> np.ndarray:
     """(N, N, B) bool: i and j are there and lie on one another."""
     over = np.zeros((state.slots, state.slots, state.num_envs), dtype=np.bool_)
-    _pairs(*_figures(state), state.present, _marks(state, Position), over)
+    _pairs(_figures(state), state.present, state.marks(Position), over)
     return over
-
-
-def _marks(state: State, factor: type) -> np.ndarray:
-    marks = np.zeros(state.slots, dtype=np.bool_)
-    marks[state.layout.owners([factor])] = True
-    return marks
 
 
 def _figures(state: State) -> tuple[np.ndarray, ...]:
@@ -63,20 +56,22 @@ def _inside(px, py, j, b, size, drawn, reaches, corners, counts, margin):
 
 
 @njit(cache=True)
-def _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+def _overlap(i, j, b, figures):
     """Circles (or points) i and j overlap, or the centre of i is inside polygon j."""
+    x, size, drawn, reaches, kinds, corners, counts = figures
     dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
-    if kinds[j, b] == POLYGON:
-        return _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, 0.0)
     if kinds[j, b] == CIRCLE:
         reach = size[j, b] / 2 + (size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0) + EPS
-        return np.sqrt(dx * dx + dy * dy) <= reach
+        return abs(dx) <= reach and abs(dy) <= reach and np.sqrt(dx * dx + dy * dy) <= reach
+    if kinds[j, b] == POLYGON:
+        return _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, 0.0)
     return False
 
 
 @njit(cache=True)
-def _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+def _lies_in(i, j, b, figures):
     """Circle i lies inside j as a whole."""
+    x, size, drawn, reaches, kinds, corners, counts = figures
     dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
     radius = size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0
     if kinds[j, b] == CIRCLE:
@@ -85,27 +80,45 @@ def _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
 
 
 @njit(cache=True)
-def _top(x, size, drawn, reaches, kinds, corners, counts, present, sequence, floors, placed, on, inside):
-    slots, batch = kinds.shape
+def _top(figures, present, sequence, floors, placed, on, inside):
+    slots, batch = present.shape
+    x, size, drawn, reaches, kinds = figures[0], figures[1], figures[2], figures[3], figures[4]
+    below, ground = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
+    tile_x, tile_y, bound = np.empty(slots), np.empty(slots), np.empty(slots)
     for b in range(batch):
+        tiles = grounds = 0
+        for k in range(slots):
+            j = sequence[k, b]
+            if present[j, b] and floors[j]:
+                below[tiles], tile_x[tiles], tile_y[tiles] = j, x[0, j, b], x[1, j, b]
+                # No centre farther away than this and the disc's radius is on the tile.
+                if kinds[j, b] == CIRCLE:
+                    bound[tiles] = size[j, b]
+                else:
+                    bound[tiles] = reaches[j, b] * (size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0)
+                tiles += 1
+            if present[k, b] and not placed[k]:
+                ground[grounds] = k
+                grounds += 1
         for i in range(slots):
             if floors[i] or not placed[i] or not present[i, b]:
                 continue
-            for k in range(slots):
-                j = sequence[k, b]
-                if j == i or not floors[j] or not present[j, b]:
+            for k in range(tiles):
+                dx, dy, near = x[0, i, b] - tile_x[k], x[1, i, b] - tile_y[k], bound[k] + size[i, b]
+                if dx * dx + dy * dy > near * near:
                     continue
-                if _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
+                j = below[k]
+                if _overlap(i, j, b, figures):
                     on[i, j, b] = True
-                    inside[i, j, b] = _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts)
+                    inside[i, j, b] = _lies_in(i, j, b, figures)
                     break
-            for j in range(slots):
-                if not placed[j] and present[j, b]:
-                    on[i, j, b] = True
+            for k in range(grounds):
+                on[i, ground[k], b] = True
 
 
 @njit(cache=True)
-def _pairs(x, size, drawn, reaches, kinds, corners, counts, present, placed, out):
+def _pairs(figures, present, placed, out):
+    kinds = figures[4]
     slots, batch = kinds.shape
     for b in range(batch):
         for i in range(slots):
@@ -114,4 +127,4 @@ def _pairs(x, size, drawn, reaches, kinds, corners, counts, present, placed, out
                     continue
                 turned = kinds[i, b] == POLYGON and kinds[j, b] != POLYGON
                 first, second = (j, i) if turned else (i, j)
-                out[i, j, b] = _overlap(first, second, b, x, size, drawn, reaches, kinds, corners, counts)
+                out[i, j, b] = _overlap(first, second, b, figures)

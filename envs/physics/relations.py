@@ -16,9 +16,11 @@ class Relation:
 
     :cvar priority: how specific it is; see `Rule.priority`.
     :cvar unary: it concerns one entity.
+    :cvar spatial: it says what lies on what.
     """
 
     priority: ClassVar[int] = 1
+    spatial: ClassVar[bool] = False
     unary: ClassVar[bool] = False
 
     def holds(self, state: "State") -> np.ndarray:
@@ -30,6 +32,8 @@ class Relation:
 class IsOn(Relation):
     """The second is the topmost floor below the first, or has no position, as the floor of the whole arena."""
 
+    spatial: ClassVar[bool] = True
+
     def holds(self, state: "State") -> np.ndarray:
         """See `Relation.holds`."""
         from .geometry import is_on
@@ -40,6 +44,8 @@ class IsOn(Relation):
 @dataclass(frozen=True)
 class Contains(Relation):
     """The second is the topmost floor below the first, and the first lies on it as a whole."""
+
+    spatial: ClassVar[bool] = True
 
     def holds(self, state: "State") -> np.ndarray:
         """See `Relation.holds`."""
@@ -90,6 +96,11 @@ class And(Relation):
         """Both are."""
         return self.one.unary and self.other.unary
 
+    @property
+    def spatial(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """One of them is."""
+        return self.one.spatial or self.other.spatial
+
     def holds(self, state: "State") -> np.ndarray:
         """See `Relation.holds`."""
         return self.one.holds(state) & self.other.holds(state)
@@ -111,6 +122,11 @@ class Or(Relation):
     def unary(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Both are."""
         return self.one.unary and self.other.unary
+
+    @property
+    def spatial(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """One of them is."""
+        return self.one.spatial or self.other.spatial
 
     def holds(self, state: "State") -> np.ndarray:
         """See `Relation.holds`."""
