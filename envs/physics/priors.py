@@ -101,7 +101,7 @@ class Prior:
         return 4 if self.entity_type is Thing else 5 if self.entity_type in (Object, Tile) else 6
 
     def _relation_rank_2022(self) -> int:
-        return 1 if self.relation is None else self.relation.rank_2022()
+        return 1 if self.relation is None else self.relation.priority
 
 
 def read_prior(given: Any, where: str) -> Prior:
@@ -132,7 +132,7 @@ def resolve(
     ties: dict[type[Factor], Prior] = {}
     for prior in priors:
         factor = prior.factor_of(kind, preset)
-        if factor is None or (prior.relation is not None and not prior.relation.holds(values)):
+        if factor is None or (prior.relation is not None and not prior.relation.fits(values)):
             continue
         there, _ = best.get(factor.root, (None, None))
         if there is None or prior.specificity(preset) > there.specificity(preset):

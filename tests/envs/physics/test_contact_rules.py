@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
+from gumption.envs.physics.conditions import IsEqual
 from gumption.envs.physics.entities import Block, Bumper, Object
 from gumption.envs.physics.factors import Alive, Charge, Mass, Velocity
-from gumption.envs.physics.relations import IsEqual
 from gumption.envs.physics.rules import Aggregate, Differential, Normal, SetFactor, Wall, read_rule
 from gumption.envs.physics.simulator import Simulator
 from tests.physics_scenes import FREE, disc, scene, tile

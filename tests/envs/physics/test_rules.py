@@ -8,6 +8,7 @@ from typing import Any, Tuple
 import numpy as np
 import pytest
 
+from gumption.envs.physics.conditions import And, IsEqual, Or
 from gumption.envs.physics.entities import Entity, FireTile, MagmaTile, Object, Tile
 from gumption.envs.physics.factors import (
     Acceleration,
@@ -22,7 +23,7 @@ from gumption.envs.physics.factors import (
     Position,
     Velocity,
 )
-from gumption.envs.physics.relations import And, IsEqual, IsOn, Or, Overlaps
+from gumption.envs.physics.relations import IsOn, Overlaps
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, read_rule, rule
 from gumption.envs.physics.simulator import Simulator
 from tests.physics_scenes import FREE, disc, scene, tile
@@ -366,8 +367,8 @@ def test_what_rules_press_together_does_not_stop_the_others() -> None:
 
 
 def test_slow_discs_do_not_stop_the_others() -> None:
-    """`a` is slower than MinVelocity and does not move; `b` does, towards it, though by its velocity it would fall behind
-    `a`; `c` goes its way.
+    """`a` is slower than MinVelocity and does not move; `b` does, towards it, though by its velocity it would fall
+    behind `a`; `c` goes its way.
     """
     pair = disc("a", 0, 0, 0.9e-4, 0), disc("b", -0.2, 0.0, 0.8e-4, 0.8e-4)
     sim = Simulator(scene(*pair, disc("c", -0.5, 0.5, 1, 0), **FREE))

@@ -10,7 +10,7 @@ import pytest
 import gumption.envs.segar
 from gumption.agents import Advice
 from gumption.data import InputError
-from gumption.envs.physics.factors import Factor, Mass, Velocity
+from gumption.envs.physics.factors import Factor, Mass
 from gumption.envs.physics.rules import RULES, Differential, rule
 from gumption.envs.segar import facts
 from gumption.kg import KnowledgeGraph
