@@ -366,8 +366,8 @@ def test_what_rules_press_together_does_not_stop_the_others() -> None:
 
 
 def test_slow_discs_do_not_stop_the_others() -> None:
-    """`a` is slower than MinVelocity and does not move; `b` does, towards it, though by its velocity it would fall behind
-    `a`; `c` goes its way.
+    """`a` is slower than MinVelocity and does not move; `b` does, towards it, though by its velocity it would fall
+    behind `a`; `c` goes its way.
     """
     pair = disc("a", 0, 0, 0.9e-4, 0), disc("b", -0.2, 0.0, 0.8e-4, 0.8e-4)
     sim = Simulator(scene(*pair, disc("c", -0.5, 0.5, 1, 0), **FREE))
