@@ -1,8 +1,8 @@
 """Motion during a step, with collisions at their exact times (preset "fixed").
 
 Each scene goes from one impact to the next: the earliest time at which two discs, a disc and a wall, or a disc and an
-inner wall meet, found from their velocities, so that nothing passes through anything, however fast it is. After too
-many impacts nothing moves for the rest of the step. What still overlaps is pushed apart.
+inner wall meet, found from their velocities, so that nothing passes through anything, however fast it is. A disc with
+too many impacts stays where it is for the rest of the step. What still overlaps is pushed apart.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, U, W, X, Y, pac
 from .obstacles import STILL, closest, lay_out, time_to
 from .resting import push_apart, settle
 
-#: Impacts of a scene within a step, per disc, after which nothing moves for the rest of the step.
+#: Impacts of a disc within a step, after which it stays where it is for the rest of the step.
 MAX_IMPACTS = 32
 #: Whom a disc meets: another disc (its number), a wall (-1 on the x axis, -2 on the y axis), inner wall m (-3 - m).
 WALL_X, BLOCK, NOBODY = -1, -3, 1 << 30
@@ -90,11 +90,11 @@ def _drift(i, d, slowest, moves):
 
 
 @njit(cache=True)
-def _follow(k, d, before_x, before_y, moves):
+def _follow(k, d, before, moves):
     """The change of place follows a change of the velocity."""
     if moves:
-        d[U, k] += d[VX, k] - before_x
-        d[W, k] += d[VY, k] - before_y
+        d[U, k] += d[VX, k] - before[0, k]
+        d[W, k] += d[VY, k] - before[1, k]
 
 
 @njit(cache=True)
@@ -113,6 +113,13 @@ def _block_drift(i, j, d, nx, ny):
     if j >= 0:
         d[U, j] += into * d[INVERSE, j] / total * nx
         d[W, j] += into * d[INVERSE, j] / total * ny
+
+
+@njit(cache=True)
+def _stop_jammed(count, d, impacts):
+    for k in range(count):
+        if impacts[k] > MAX_IMPACTS:
+            d[U, k] = d[W, k] = 0.0
 
 
 @njit(cache=True)
@@ -186,6 +193,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     asks = special.shape[2] > 0
     d = np.empty((11, most))
     before = np.empty((2, most))
+    impacts = np.empty(most, dtype=np.int64)
     when, whom = np.empty(most), np.empty(most, dtype=np.int64)
     mine, lasts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
     walled = len(blocks)
@@ -229,7 +237,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
         i_hit = j_hit = -1
         if budget[b] < 0:
-            budget[b] = MAX_IMPACTS * count
+            budget[b] = (MAX_IMPACTS + 1) * count
             if restitution == 0.0:
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
         elif hits[0, b] >= 0:
@@ -241,6 +249,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         left[b] = -1.0
         for i in range(count):
             _drift(i, d, slowest, moves)
+            impacts[i] = 0
         if i_hit >= 0:
             _block_drift(i_hit, j_hit, d, normals[0, b], normals[1, b])
         for i in range(count):
@@ -262,6 +271,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                 break
             budget[b] -= 1
             j = whom[i]
+            impacts[i] += 1
+            if j >= 0:
+                impacts[j] += 1
             nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
             if asks and answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
                 other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
@@ -278,18 +290,20 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             if restitution == 0.0:  # the others that it touches are pushed at the same time
                 settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
                 for k in range(count):
-                    _follow(k, d, before[0, k], before[1, k], moves)
+                    _follow(k, d, before, moves)
                 _block_drift(i, j, d, nx, ny)
+                _stop_jammed(count, d, impacts)
                 for k in range(count):
                     t, whom[k] = _earliest(
                         k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
                     )
                     when[k] = now + t
                 continue
-            _follow(i, d, before[0, i], before[1, i], moves)
+            _follow(i, d, before, moves)
             if j >= 0:
-                _follow(j, d, before[0, j], before[1, j], moves)
+                _follow(j, d, before, moves)
             _block_drift(i, j, d, nx, ny)
+            _stop_jammed(count, d, impacts)
             for k in range(count):
                 if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
                     t, whom[k] = _earliest(

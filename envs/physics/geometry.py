@@ -39,44 +39,42 @@ def _figures(state: State) -> tuple[np.ndarray, ...]:
 
 
 @njit(cache=True)
-def _inside(px, py, j, b, size, drawn, reaches, corners, counts, margin):
-    """The point is inside polygon j, and no closer to its edges than the margin."""
+def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
+    """How far the point, relative to polygon j's position, lies inside it; negative where it does not."""
     scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
     reach = reaches[j, b] * scale
     if px * px + py * py > reach * reach:
-        return False
-    n = counts[j, b]
+        return -1.0
+    n, depth = counts[j, b], np.inf
+    ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
     for k in range(n):
-        ax, ay = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
-        m = k + 1 if k + 1 < n else 0
-        ex, ey = corners[m, 0, j, b] * scale - ax, corners[m, 1, j, b] * scale - ay
-        if ex * (py - ay) - ey * (px - ax) < margin * np.sqrt(ex * ex + ey * ey):
-            return False
-    return True
+        bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
+        ex, ey = bx - ax, by - ay
+        left = ex * (py - ay) - ey * (px - ax)
+        if left < 0.0:
+            return -1.0
+        length = np.sqrt(ex * ex + ey * ey)
+        if length > 0.0:
+            depth = min(depth, left / length)
+        ax, ay = bx, by
+    return depth
 
 
 @njit(cache=True)
-def _overlap(i, j, b, figures):
-    """Circles (or points) i and j overlap, or the centre of i is inside polygon j."""
-    x, size, drawn, reaches, kinds, corners, counts = figures
-    dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
-    if kinds[j, b] == CIRCLE:
-        reach = size[j, b] / 2 + (size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0) + EPS
-        return abs(dx) <= reach and abs(dy) <= reach and np.sqrt(dx * dx + dy * dy) <= reach
-    if kinds[j, b] == POLYGON:
-        return _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, 0.0)
-    return False
-
-
-@njit(cache=True)
-def _lies_in(i, j, b, figures):
-    """Circle i lies inside j as a whole."""
+def _lies_on(i, j, b, figures):
+    """Whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether circle i lies
+    inside j as a whole.
+    """
     x, size, drawn, reaches, kinds, corners, counts = figures
     dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
     radius = size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0
     if kinds[j, b] == CIRCLE:
-        return np.sqrt(dx * dx + dy * dy) <= size[j, b] / 2 - radius
-    return drawn[j, b] > 0 and _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, radius)
+        distance = np.sqrt(dx * dx + dy * dy)
+        return distance <= size[j, b] / 2 + radius + EPS, distance <= size[j, b] / 2 - radius
+    if kinds[j, b] == POLYGON:
+        depth = _depth(dx, dy, j, b, size, drawn, reaches, corners, counts)
+        return depth >= 0.0, depth >= radius and drawn[j, b] > 0
+    return False, False
 
 
 @njit(cache=True)
@@ -108,9 +106,9 @@ def _top(figures, present, sequence, floors, placed, on, inside):
                 if dx * dx + dy * dy > near * near:
                     continue
                 j = below[k]
-                if _overlap(i, j, b, figures):
-                    on[i, j, b] = True
-                    inside[i, j, b] = _lies_in(i, j, b, figures)
+                over, whole = _lies_on(i, j, b, figures)
+                if over:
+                    on[i, j, b], inside[i, j, b] = True, whole
                     break
             for k in range(grounds):
                 on[i, ground[k], b] = True
@@ -127,4 +125,4 @@ def _pairs(figures, present, placed, out):
                     continue
                 turned = kinds[i, b] == POLYGON and kinds[j, b] != POLYGON
                 first, second = (j, i) if turned else (i, j)
-                out[i, j, b] = _overlap(first, second, b, figures)
+                out[i, j, b] = _lies_on(first, second, b, figures)[0]

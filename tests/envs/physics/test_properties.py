@@ -233,6 +233,15 @@ def test_three_bodies_jammed_between_walls() -> None:
         assert (np.abs(column(sim, Position)) <= 0.9 + 1e-12).all()
 
 
+def test_a_disc_without_room_does_not_stop_the_others() -> None:
+    """Between a wall and a bumper there is less room than `a` needs; `c` goes its way."""
+    bumper = disc("b", 0.75, 0, type="Bumper", InfiniteEnergy=True, StoredEnergy=0.0)
+    sim = Simulator(scene(disc("a", 0.9, 0, 3, 0), bumper, disc("c", -0.5, 0.5, 1, 0), **FREE))
+    sim.step(100)
+    assert sim.state()["c"]["Position"] == pytest.approx((0.5, 0.5))
+    assert np.isfinite(column(sim, Velocity)).all()
+
+
 def test_a_row_of_touching_discs_passes_the_impulse_on() -> None:
     row = [disc(f"o{k}", 0.2 * k - 0.4, 0) for k in range(4)]
     sim = Simulator(scene(disc("a", -0.7, 0, 2, 0), *row, **FREE))
