@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 from gumption.data.wording import shown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
@@ -59,8 +60,10 @@ class Prior:
         value = self.value.value if isinstance(self.value, Deterministic | Point) else self.value
         return f"Prior({', '.join([self.target.__name__, shown(value), *given])})"
 
+    @checked
     def factor_of(self, kind: type[Entity], preset: Preset = "fixed") -> type[Factor] | None:
         """The factor that it sets of entities of a type; None for types that it does not match."""
+        kind = entity_type(kind, "factor_of")
         having, mine = self.factor_type, kind.all_factors
         if self.entity_type is not None and not issubclass(kind, self.entity_type):
             return None
@@ -71,6 +74,7 @@ class Prior:
         owned = next((each for each in mine if related(self.target, each)), None)
         return self.target if owned is not None and issubclass(self.target, owned) else owned
 
+    @checked
     def specificity(self, preset: Preset = "fixed") -> Specificity:
         """How specific it is; larger is more."""
         if preset == "compat":

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Positive, Whole, check
+from gumption.data.settings import Count, Positive, Whole, check, checked
 from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
@@ -69,11 +69,11 @@ class Simulator:
             named = [f"scene {i}" for i in range(len(listed))] if self.batched else ["the scene"]
             read = [Scene.read(each, where) for each, where in zip(listed, named, strict=True)]
             self.arrays = State(read)
-        self.arrays.polygons_scale = preset == "fixed"
+        self.arrays.polygons_scale = self.preset == "fixed"
         self.time = np.zeros(self.arrays.num_envs)
         self._discs = self.arrays.layout.owners([Position, Velocity])
         self._check_shapes()
-        self.rules = _read_rules(self.arrays.scenes, preset)
+        self.rules = _read_rules(self.arrays.scenes, self.preset)
         self._compile()
 
     # ---- running
@@ -86,19 +86,21 @@ class Simulator:
         for _ in range(check("n", n, Count)):
             self._step()
 
+    @checked
     def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4) -> np.ndarray:
         """Go on until nothing is faster than `slow`, in any scene, or the time is over.
 
         :returns: (B,) bool, which scenes rest.
         """
         rate = float(self.arrays.parameters[Framerate].max())
-        for _ in range(int(check("max_seconds", max_seconds, Positive) * rate)):
+        for _ in range(int(max_seconds * rate)):
             self._step()
             if self.at_rest(slow).all():
                 break
         return self.at_rest(slow)
 
-    def at_rest(self, slow: float = 1e-4) -> np.ndarray:
+    @checked
+    def at_rest(self, slow: Positive = 1e-4) -> np.ndarray:
         """(B,) bool: nothing is faster than `slow`."""
         if not len(self._discs):
             return np.ones(self.arrays.num_envs, dtype=bool)
@@ -230,9 +232,10 @@ class Simulator:
 
     def _pushes(self, name: str, given: Pair, i: int | None, factor: type[Factor]) -> Any:
         state = self.arrays
+        name = check("name", name, str)
         try:
             push = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             push = np.zeros(0)
         if push.shape not in {(2,), (state.num_envs, 2)} or not np.isfinite(push).all():
             raise InputError(f"{shown(given)} is no pair of finite numbers, and no array of {state.num_envs} pairs")
@@ -242,7 +245,7 @@ class Simulator:
         for k in chosen:
             slot = state.slot_of[k].get(name) if k < state.num_envs else None
             if slot is None:
-                near = get_close_matches(name, state.slot_of[0], n=1) if isinstance(name, str) else []
+                near = get_close_matches(name, state.slot_of[0], n=1)
                 raise InputError(f"scene {k} has no entity {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
             if slot not in owners:
                 raise InputError(f"{name!r} has no {factor.__name__} and Velocity: it cannot be pushed")
