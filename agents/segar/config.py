@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gumption.agents.settings import config_values
 from gumption.data import InputError
-from gumption.data.settings import Count, InnerShare, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.envs.segar.levels import Levels, Part, draw_levels
 from gumption.envs.segar.observations import ObservationSettings
 from gumption.envs.segar.renderers import RendererSettings
@@ -15,6 +15,8 @@ WORLD = "segar"
 TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball"]
 #: Rows of a state: no scene of the named configurations of these tasks has more things.
 THINGS = 6
+#: Ids of those in the first rows.
+FIRST = ("golfball", "goal")
 #: Environments at a time, where a config says none (appendix E.1).
 NUM_ENVS = {"ppo": 64, "sac": 1}
 
@@ -124,9 +126,8 @@ class SegarConfig:
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
             return ObservationSettings(renderer=renderer, stack=self.frame_stack)
-        first = ("golfball", "goal")
         return ObservationSettings(
-            kind="state", n_things=THINGS, unique_ids=first, hidden=self.hidden, stack=self.frame_stack
+            kind="state", n_things=THINGS, unique_ids=FIRST, hidden=self.hidden, stack=self.frame_stack
         )
 
     def to_json(self) -> dict[str, Any]:

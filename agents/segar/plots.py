@@ -46,7 +46,9 @@ def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns
     if not any(len(x) for panel in panels for x, _ in panel.groups.values()):
         raise InputError("no points to plot: no run is complete")
     labels = list(dict.fromkeys(label for panel in panels for label in panel.groups))
-    looks = {label: (COLOURS[i % len(COLOURS)], _MARKS[i // len(COLOURS) % len(_MARKS)]) for i, label in enumerate(labels)}
+    looks = {
+        label: (COLOURS[i % len(COLOURS)], _MARKS[i // len(COLOURS) % len(_MARKS)]) for i, label in enumerate(labels)
+    }
     across = min(columns, len(panels))
     down = -(-len(panels) // across)
 
@@ -71,7 +73,9 @@ def _draw(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> N
         mine = kept[start : start + len(x)]
         start += len(x)
         faces = [colour if one else "none" for one in mine]
-        axis.scatter(x, y, s=16, marker=mark, edgecolors=colour, facecolors=faces, linewidths=0.8, label=label, zorder=3)
+        axis.scatter(
+            x, y, s=16, marker=mark, edgecolors=colour, facecolors=faces, linewidths=0.8, label=label, zorder=3
+        )
         if panel.apart:
             _draw_line(axis, x, y, colour)
     if not panel.apart:

@@ -5,8 +5,9 @@ Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et a
 
     E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
 
-SEGAR reports the accuracy of the critic as a classifier: .5 where features tell nothing. Pairs of the marginal come from
-whole rows of factors against whole rows of features. Bound and accuracy are those on pairs that were held out.
+SEGAR reports the accuracy of the critic as a classifier: .5 where features tell nothing. A pair of the marginal is a
+whole row of features beside a whole row of factors of another observation. Bound and accuracy are those on pairs that
+were held out.
 """
 
 from collections.abc import Callable
@@ -59,9 +60,7 @@ class SimpleMLP(nn.Module):
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1)
-        )
+        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, features: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
         return self.layers(torch.cat([features, factors], dim=1))[:, 0]
@@ -144,7 +143,9 @@ def _rows(name: str, given: Any) -> np.ndarray:
     if found.ndim != 2 or not found.size:
         raise InputError(f"{name} have the shape {found.shape}; they are (n, d), a row for each observation")
     if not np.isfinite(found).all():
-        raise InputError(f"{name} have a number that is not finite in row {int(np.argwhere(~np.isfinite(found))[0, 0])}")
+        raise InputError(
+            f"{name} have a number that is not finite in row {int(np.argwhere(~np.isfinite(found))[0, 0])}"
+        )
     return found
 
 

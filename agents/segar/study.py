@@ -1,22 +1,25 @@
 """What a study of generalisation measures of a run: the gap between levels, how far apart the levels are, and how much
 the encoder's features tell of the factors."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gumption.data.settings import Count, Seed, checked
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs.segar.configurations import DIFFICULTIES
-from gumption.envs.segar.levels import Levels
+from gumption.envs.segar.levels import Levels, Part
 from gumption.envs.segar.measures import w2
-from gumption.envs.segar.state_observations import ALL_FACTORS, MISSING
 from gumption.envs.segar.observations import make_observation
+from gumption.envs.segar.state_observations import MISSING
 
-from .baselines import no_action, random_player, scripted
-from .config import SegarConfig
+from .baselines import BASELINES, no_action, random_player, scripted
+from .config import FIRST, THINGS, SegarConfig
 from .evaluation import begin_levels, make_env, play_levels
 from .probe import Information, ProbeSettings, information
-from .training import SegarRun, make_model
+from .training import SegarRun, load_run, untrained_model
 
 #: Wasserstein-2 distances between sets of levels: how entities are grouped, and whether the random Order counts.
 DISTANCES: dict[str, dict[str, Any]] = {
@@ -35,6 +38,36 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
+@checked
+def evaluate(
+    run: SegarRun | str | Path,
+    *,
+    partition: Part = "test",
+    levels: str | None = None,
+    num_levels: Size | None = None,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Mean return and success of a run's player, and of players that learn nothing, on levels played once each.
+
+    :param run: its folder, or the result of a training.
+    :param partition: "train" for its own training levels, or "test". :param levels: another configuration.
+    :param num_levels: how many; without it as many as the config says.
+    :param device: other than the training's, of a run in a folder.
+    :raises InputError: no run there, or a damaged one; no such configuration.
+    """
+    if isinstance(run, SegarRun):
+        if device is not None:
+            raise InputError("device is for a run in a folder: this one is in memory")
+    else:
+        run = load_run(run, device=device)
+    config = run.config
+    count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
+    chosen = replace(config, num_levels=count, test_levels=count)
+    drawn = chosen.draw(partition, levels)
+    players = _played(run, drawn, untrained=_untrained(run).player, **BASELINES)
+    return {"levels": levels or config.levels, "partition": partition, "num_levels": count, "players": players}
+
+
 def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     """What a trained run comes to on its training levels, and on each set of test levels: those of its own
     configuration ("test"), and those of the next difficulty ("harder").
@@ -49,35 +82,31 @@ def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     there = {"test": config.draw("test")}
     if (further := harder(config.levels)) is not None:
         there["harder"] = config.draw("test", further)
-    untrained = SegarRun(config, {}, [], None, make_model(config, train))
     for name, levels in there.items():
-        more = {"no action": no_action, "untrained": untrained.player} if name == "test" else {}
+        more = {"no action": no_action, "untrained": _untrained(run).player} if name == "test" else {}
         figures = _played(run, levels, scripted=scripted, random=random_player, **more)
         span = figures["scripted"]["return"] - figures["random"]["return"]
         figures["gap"] = (found["train"]["trained"]["return"] - figures["trained"]["return"]) / span
-        figures["w2"] = {
-            label: w2(train.scenes, levels.scenes, **settings) for label, settings in DISTANCES.items()
-        }
+        figures["w2"] = {label: w2(train.scenes, levels.scenes, **settings) for label, settings in DISTANCES.items()}
         found[name] = figures
     return found
 
 
 @checked
-def seen_and_true(run: SegarRun, levels: Levels, *, observations: Count = 5_000, seed: Seed = 0) -> tuple[Any, np.ndarray]:
+def seen_and_true(
+    run: SegarRun, levels: Levels, *, observations: Count = 5_000, seed: Seed = 0
+) -> tuple[Any, np.ndarray]:
     """Observations of a run's player on levels, and the factors of all entities behind each.
 
     :returns: (n, ...), (n, k); an episode starts on each level, and later ones on levels drawn at random.
     """
     config = run.config
     env = make_env(config.task, levels, config.seen(), len(levels))
-    first = ("golfball", "goal")
-    names = tuple(factor.__name__ for factor in ALL_FACTORS)
-    truth = make_observation({"kind": "state", "factors": names, "n_things": 6, "unique_ids": first})
+    truth = make_observation({"kind": "state", "n_things": THINGS, "unique_ids": FIRST})
     seen = begin_levels(env, seed)
-    steps = -(-observations // env.num_envs)
     pictures, factors = [], []
     everyone = np.arange(env.num_envs)
-    for _ in range(steps):
+    for _ in range(-(-observations // env.num_envs)):
         truth.begin(env.state, everyone, everyone.tolist())
         rows: Any = truth.observe(env.state)
         pictures.append(seen)
@@ -92,6 +121,11 @@ def informed(run: SegarRun, levels: Levels, settings: ProbeSettings, *, observat
     """How much the features of a run's encoder tell of the factors, on observations of its own player on levels."""
     seen, factors = seen_and_true(run, levels, observations=observations, seed=settings.seed)
     return information(run.features(seen), factors, settings=settings)
+
+
+def _untrained(run: SegarRun) -> SegarRun:
+    """The same learner before its training."""
+    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config))
 
 
 def _played(run: SegarRun, levels: Levels, **others: Any) -> dict[str, Any]:

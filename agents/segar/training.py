@@ -32,7 +32,7 @@ from gumption.envs.segar.levels import Levels
 from gumption.envs.segar.vector_env import SegarVectorEnv
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
-from .auxiliary import AUXILIARY
+from .auxiliary import AuxiliaryPPO
 from .config import SegarConfig
 from .evaluation import Score, make_env, play_levels
 from .networks import ImpalaEncoder, StateEncoder
@@ -74,8 +74,14 @@ class SegarRun:
         return torch.cat([policy.extract_features(part, extractor) for part in parts]).cpu().numpy()
 
 
-def make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
-    """An untrained learner on training levels; its weights depend on the seed alone."""
+def untrained_model(config: SegarConfig) -> BaseAlgorithm:
+    """The learner that a training of this config begins with."""
+    with _own_random_numbers():
+        return _make_model(config, config.draw("train"))
+
+
+def _make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
+    """Its weights depend on the seed alone."""
     env: VecEnv = SB3VecEnv(make_env(config.task, levels, config.seen(), config.parallel))
     if config.normalise_rewards:
         env = VecNormalize(env, norm_obs=False, gamma=config.gamma)
@@ -98,9 +104,10 @@ def make_model(config: SegarConfig, levels: Levels) -> BaseAlgorithm:
             **shared,
         )
     else:
-        kind, extra = (PPO, {}) if config.auxiliary == "none" else AUXILIARY[config.auxiliary]
-        if extra:
-            extra = {**extra, "auxiliary_weight": config.auxiliary_weight}
+        kind, extra = PPO, {}
+        if config.auxiliary != "none":
+            kind = AuxiliaryPPO
+            extra = {"auxiliary": config.auxiliary, "auxiliary_weight": config.auxiliary_weight}
         model = kind(
             "MlpPolicy",
             env,
@@ -151,8 +158,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, SegarConfig, device=device)
-    with _own_random_numbers():
-        model = make_model(config, config.draw("train"))
+    model = untrained_model(config)
     tensors, _ = run_folder(run_dir, config).load(KIND)
     _put_policy(model, tensors, run_dir)
     complete = run_folder(run_dir, config).complete
@@ -166,7 +172,7 @@ def run_folder(path: Path, config: SegarConfig) -> RunFolder:
 
 def _train(config: SegarConfig, folder: RunFolder | None, progress: bool) -> SegarRun:
     train, test = config.draw("train"), config.draw("test")
-    model = make_model(config, train)
+    model = _make_model(config, train)
     curve: list[dict[str, float]] = []
     seconds = 0.0
     if folder is not None:
@@ -198,7 +204,9 @@ def _train(config: SegarConfig, folder: RunFolder | None, progress: bool) -> Seg
             if folder is not None:
                 folder.add_metrics(line)
                 _save(folder, model, seconds)
-            bar.show(model.num_timesteps, f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}")
+            bar.show(
+                model.num_timesteps, f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}"
+            )
     run.final.update(curve[-1])
     if folder is not None:
         folder.finish(run.final)
@@ -236,7 +244,8 @@ def _optimisers(model: BaseAlgorithm) -> dict[str, torch.optim.Optimizer]:
     if isinstance(model, SAC):
         found = {"actor": model.actor.optimizer, "critic": model.critic.optimizer}
         return found if model.ent_coef_optimizer is None else {**found, "temperature": model.ent_coef_optimizer}
-    return {"policy": model.policy.optimizer}
+    found = {"policy": model.policy.optimizer}
+    return {**found, "auxiliary": model.auxiliary_optimiser} if isinstance(model, AuxiliaryPPO) else found
 
 
 def _shared_names(network: torch.nn.Module) -> dict[str, str]:
@@ -271,8 +280,8 @@ def _save(folder: RunFolder, model: BaseAlgorithm, seconds: float) -> None:
         filled = buffer.buffer_size if buffer.full else buffer.pos
         tensors |= {f"buffer.{name}": torch.from_numpy(getattr(buffer, name)[:filled]) for name in _BUFFER}
         meta |= {"position": buffer.pos, "full": buffer.full}
-    if hasattr(model, "auxiliary"):
-        tensors |= {f"auxiliary.{name}": tensor for name, tensor in model.auxiliary.state_dict().items()}  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(model, AuxiliaryPPO):
+        tensors |= {f"auxiliary.{name}": tensor for name, tensor in model.auxiliary.state_dict().items()}
     folder.save(tensors, meta)
 
 
@@ -292,8 +301,8 @@ def _load(folder: RunFolder, model: BaseAlgorithm) -> float:
         for name, tensor in under(tensors, "buffer").items():
             getattr(buffer, name)[: len(tensor)] = tensor.numpy()
         buffer.pos, buffer.full = meta["position"], meta["full"]
-    if hasattr(model, "auxiliary"):
-        put_weights(model.auxiliary, under(tensors, "auxiliary"), folder.path)  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(model, AuxiliaryPPO):
+        put_weights(model.auxiliary, under(tensors, "auxiliary"), folder.path)
     return meta["seconds"]
 
 

@@ -207,7 +207,9 @@ def plot_learning(results: Mapping[str, Any], directory: Path) -> list[Path]:
             label = row["condition"].removesuffix(f", {panel}")
             panels.setdefault(panel, []).append(Line(label, curve["step"][0], curve["train_success"]))
     scale = Scale("success on training levels")
-    return list(plot_curves([Panel(*one, scale=scale) for one in panels.items()], directory / "curves", results["title"]))
+    return list(
+        plot_curves([Panel(*one, scale=scale) for one in panels.items()], directory / "curves", results["title"])
+    )
 
 
 def _correlation_table(found: Sequence[Mapping[str, Any]]) -> str:

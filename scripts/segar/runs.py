@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.data.settings import Count, settings
+from gumption.data.settings import settings
 from gumption.scripts.experiments import Condition, Experiment, Job, Kind
 
 from . import report
