@@ -24,7 +24,7 @@ MASKS = "action_masks"
 class SB3VecEnv(VecEnv):
     """`env`, a vector env whose autoreset is in the same step, for PPO, MaskablePPO and the others.
 
-        env = gym.make_vec("gumption/WordCraft-v0", num_envs=256, vector_kwargs={"autoreset_mode": "SameStep"})
+        env = gym.make_vec("gumption/WordCraft-v0", num_envs=256, autoreset_mode="SameStep")
         model = PPO("MultiInputPolicy", SB3VecEnv(env))
 
     The info of an environment whose episode ended has all that its last step told, with `terminal_observation`,

@@ -251,6 +251,8 @@ WORLDS: dict[str, World] = {
                 "train_command": "gumption.scripts.segar.train:app",
                 "evaluate_command": "gumption.scripts.segar.evaluate:app",
                 "experiments": "gumption.scripts.segar.experiments:EXPERIMENTS",
+                "tools": "gumption.scripts.segar:app",
+                "bench": "gumption.scripts.segar.bench:CASES",
             },
         ),
     )

@@ -193,10 +193,11 @@ class State:
         """A state of its own with these scenes, each as often as it is named."""
         chosen = copy(self)
         chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
-        chosen.columns = {each: column[..., columns] for each, column in self.columns.items()}
+        # An index would leave the batch as the first axis in memory; take does not.
+        chosen.columns = {each: column.take(columns, axis=-1) for each, column in self.columns.items()}
         chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
         for name in _ARRAYS:
-            setattr(chosen, name, getattr(self, name)[..., columns])
+            setattr(chosen, name, getattr(self, name).take(columns, axis=-1))
         chosen.scenes = [self.scenes[i] for i in columns.tolist()]
         chosen.slot_of = [self.slot_of[i] for i in columns.tolist()]
         return chosen

@@ -23,12 +23,12 @@ from gumption.envs.physics.factors import (
 )
 from gumption.envs.physics.state import State
 
-AFFORDS = "affords"
-#: What an entity affords a ball, by the factor that brings it about; see `afforded`.
-BURNING, FALLING, SLOWING, BOUNCING = "burning", "falling in", "slowing down", "bouncing off"
-PULLING, TURNING, SPEEDING, REACHING = "pulling", "turning", "speeding up", "reaching the goal"
+#: What an entity affords a ball, each a relation, so that a policy weighs it by itself; see `afforded`.
+BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "affordsSlowing", "affordsBouncing"
+PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
 EFFECTS = (BURNING, FALLING, SLOWING, BOUNCING, PULLING, TURNING, SPEEDING, REACHING)
 GOAL = "GoalTile"
+BALL = "ball"
 
 
 def afforded(kind: type[Thing]) -> list[str]:
@@ -58,15 +58,15 @@ def kinds() -> list[type[Thing]]:
 
 
 class Affordances:
-    """The facts that speak for directions: (the type of what is met there first, affords, an effect).
+    """The facts that speak for directions: (the type of what is met there first, affords..., ball).
 
-    :ivar vocabulary: "" for nothing, entity types and effects.
-    :ivar relations: one for each effect.
+    :ivar vocabulary: "" for nothing, entity types and the ball.
     """
 
+    relations = EFFECTS
+
     def __init__(self) -> None:
-        self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), *EFFECTS)
-        self.relations = tuple(AFFORDS for _ in EFFECTS)
+        self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
 
     def __call__(self, state: State, actors: np.ndarray, directions: np.ndarray, reach: float) -> ActionFacts:
         """
@@ -79,7 +79,7 @@ class Affordances:
         by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
         batch = np.arange(state.num_envs)[:, None]
         subject = np.where(met >= state.slots, 0, by_type[state.types[np.minimum(met, state.slots - 1), batch]])
-        parties = [(subject, ids[effect], 0) for effect in EFFECTS]
+        parties = [(subject, ids[BALL], 0) for _ in EFFECTS]
         return action_facts(self.relations, met.shape, parties)
 
 
@@ -100,9 +100,8 @@ def first_met(state: State, actors: np.ndarray, directions: np.ndarray, reach: f
             owners = state.layout.owners([factor])
             there[owners] &= state.columns[factor][0, owners] != gone
     wide = size / 2 + np.where(_collides(state), radius, 0.0)
-    hit = (
-        there & (across <= wide) & (along > 0) & (along - wide <= reach) & (directions != 0).any(axis=1)[:, None, None]
-    )
+    ways = (directions != 0).any(axis=1)[:, None, None]
+    hit = ways & there & (across <= wide) & (along > 0) & (along - wide <= reach)
     distance = np.where(hit, along - wide, np.inf)
     return np.where(hit.any(axis=1), distance.argmin(axis=1), state.slots).T
 

@@ -94,7 +94,7 @@ def _fill(image: np.ndarray, texture: np.ndarray) -> None:
     for row in range(resolution):
         for column in range(resolution):
             for channel in range(3):
-                image[row, column, channel] = texture[row % period, column, channel]
+                image[row, column, channel] = texture[row % period, column % period, channel]
 
 
 @njit(cache=True, inline="always")
@@ -165,15 +165,16 @@ def _polygon(image: np.ndarray, texture: np.ndarray, points: np.ndarray, outline
 @njit(cache=True)
 def _row(image: np.ndarray, texture: np.ndarray, r: int, top: int, left: int, spans: tuple[int, int, int, int]) -> None:
     """The pixels of a row from spans[0] to spans[1]: the pattern from spans[2] to spans[3], black outside these."""
-    resolution, period = image.shape[0], np.uint32(texture.shape[0])
-    for c in range(max(spans[0], 0), min(spans[1], resolution)):
-        image[r, c, 0] = image[r, c, 1] = image[r, c, 2] = 0
-    pattern, start = texture[np.uint32(r - top) % period], max(spans[2], 0)
-    for c in range(start, min(spans[3], resolution)):
-        place = np.uint64(c - left)
-        image[r, c, 0] = pattern[place, 0]
-        image[r, c, 1] = pattern[place, 1]
-        image[r, c, 2] = pattern[place, 2]
+    period, start = np.uint32(texture.shape[0]), max(spans[0], 0)
+    line, place = np.uint32(r - top) % period, np.uint32(start - left) % period
+    for c in range(start, min(spans[1], image.shape[1])):
+        kept = np.uint8(spans[2] <= c and c < spans[3])  # a product takes less time than a branch
+        image[r, c, 0] = texture[line, place, 0] * kept
+        image[r, c, 1] = texture[line, place, 1] * kept
+        image[r, c, 2] = texture[line, place, 2] * kept
+        place += np.uint32(1)
+        if place == period:
+            place = np.uint32(0)
 
 
 @njit(cache=True)

@@ -12,7 +12,7 @@ from gumption.envs.physics.entities import TYPES, Entity
 from gumption.envs.physics.factors import FACTORS, PARAMETERS, Factor
 from gumption.envs.physics.rules import RULES, Rule
 
-from .affordances import AFFORDS, afforded, kinds
+from .affordances import BALL, afforded, kinds
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
 READS, WRITES, CAN_CHANGE, DEPENDS_ON = "reads", "writes", "canChange", "dependsOn"
@@ -24,9 +24,9 @@ def facts(*, split: Literal["train", "test", "all"], split_seed: Seed = 0) -> It
     """The facts of the world, distinct and sorted.
 
     (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor), (rule reads factor), (rule
-    writes factor), (rule dependsOn parameter), (factor canChange factor) where a rule reads the one and writes the other,
-    and (entity type affords effect). Of what things afford "train" has four in five, drawn by the seed, and "test" the
-    rest; all other facts are in "train".
+    writes factor), (rule dependsOn parameter), (factor canChange factor) where a rule reads the one and writes the
+    other, and (entity type affords... ball). Of what things afford "train" has four in five, drawn by the seed, and
+    "test" the rest; all other facts are in "train".
 
     :param split: "train", "test" or "all".
     """
@@ -80,4 +80,4 @@ def _types() -> Iterator[Triple]:
 def _affordances() -> Iterator[Triple]:
     for kind in kinds():
         for effect in afforded(kind):
-            yield kind.__name__, AFFORDS, effect
+            yield kind.__name__, effect, BALL

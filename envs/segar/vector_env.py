@@ -80,11 +80,9 @@ class SegarVectorEnv(NativeVectorEnv):
         force = self._force(actions)
         state = self.state
         mine = np.arange(self.num_envs)
-        resting = (
-            self._idle | ~state.columns[Alive][0, self._actors, mine] | ~state.columns[Mobile][0, self._actors, mine]
-        )
+        moves = state.columns[Alive][0, self._actors, mine] & state.columns[Mobile][0, self._actors, mine]
         mass = state.columns[Mass][0, self._actors, mine]
-        push = np.where(resting | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
+        push = np.where(self._idle | ~moves | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
         state.columns[Velocity][:, self._actors, mine] += force.T * push
         if self.task.hides_actor:
             hide(state, self._actors)
@@ -135,7 +133,7 @@ class SegarVectorEnv(NativeVectorEnv):
         read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"))  # pyright: ignore[reportArgumentType]
         self.task.check(State([read]))
         if not _fits(read, self.state.layout):
-            self._make_room(read)
+            self._make_room(read, columns)
         one = State([read], self.state.layout)
         seed = 0 if scene is not None else crc32(str(chosen).encode())
         self._put(
@@ -218,11 +216,12 @@ class SegarVectorEnv(NativeVectorEnv):
         self._standing = self.task.standing(state)
         self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
 
-    def _make_room(self, scene: Scene) -> None:
-        """Give the batch slots for a scene that has other entities than the levels."""
-        layout = Layout.of([*self._all.scenes, scene])
+    def _make_room(self, scene: Scene, columns: np.ndarray) -> None:
+        """Give the batch slots for a scene, to be played in these columns, that has other entities than the levels."""
+        others = set(range(self.num_envs)).difference(columns.tolist())
+        playing = [self.state.scene(i) if i in others else self._all.scenes[0] for i in range(self.num_envs)]
+        layout, time = Layout.of([*self._all.scenes, *playing, scene]), self.simulator.time
         self._all = State(self._all.scenes, layout)
-        playing, time = [self.state.scene(i) for i in range(self.num_envs)], self.simulator.time
         self._observation = make_observation(self.settings.seen())
         self._play(State(playing, layout))
         self.simulator.time[:] = time

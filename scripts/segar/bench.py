@@ -1,0 +1,129 @@
+"""SEGAR in `gumption bench`: the simulator, the environment with pictures, and the compiling of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+
+POLE = "one CartPole-v1, random actions"
+SECONDS = 0.5
+#: Levels, and the simulation steps a second to reach in batches of 64 and 512.
+SIMULATED = {
+    "empty-medium": (300_000, 1_500_000),
+    "objectsx3-medium": (120_000, 300_000),
+    "tilesx3-medium": (250_000, 1_000_000),
+    "billiards": (50_000, 60_000),
+}
+BATCHES = (64, 512)
+#: Levels whose environment steps are timed, with pictures, in a batch of 64; steps a second to reach.
+PLAYED = ("empty-medium", "objectsx3-medium", "tilesx3-medium")
+PLAYED_TARGET = 25_000
+COMPILING = 0.02  # seconds to reach
+
+
+def segar_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """Random pushes in batches of scenes."""
+    pole = CartPoleRandom()
+    pole(0.2)
+    for name, targets in SIMULATED.items():
+        for batch, target in zip(BATCHES, targets, strict=True):
+            settings.tell(f"{batch} scenes of {name}")
+            what = f"SEGAR, {batch} scenes of {name}, simulation steps"
+            yield _rates(what, simulated(name, batch), pole, settings.repeats, target)
+    for name in PLAYED:
+        settings.tell(f"64 environments of {name}")
+        what = f"SEGAR, 64 environments of {name}, 64 x 64 pictures, 5 simulation steps each"
+        yield _rates(what, played(name, 64), pole, settings.repeats, PLAYED_TARGET)
+    settings.tell("compiling")
+    yield _compiling(settings.repeats)
+
+
+CASES = {"segar": Case(segar_case, title="SEGAR")}
+
+
+def simulated(name: str, batch: int) -> Callable[[float], float]:
+    """Simulation steps a second of scenes that are pushed at random, as environments of the 2022 code do, and begin
+    anew after 250 steps.
+    """
+    import numpy as np
+
+    from gumption.envs.physics.factors import Velocity
+    from gumption.envs.physics.simulator import Simulator
+    from gumption.envs.physics.state import State
+    from gumption.envs.segar.levels import draw_levels
+
+    levels = State(draw_levels(name, n=batch).scenes)
+    state = levels.select(np.arange(batch))
+    simulator, rng = Simulator(state), np.random.default_rng(0)
+    actor = next(slots[each] for slots in state.slot_of for each in ("golfball", "cueball") if each in slots)
+
+    def play(seconds: float) -> float:
+        steps, started = 0, perf_counter()
+        while (taken := perf_counter() - started) < seconds:
+            state.take(np.arange(batch), levels, np.arange(batch))
+            for _ in range(50):
+                state.columns[Velocity][:, actor] += rng.uniform(-2.0, 2.0, (2, batch))
+                simulator.step(5)
+            steps += 250 * batch
+        return steps / taken
+
+    return play
+
+
+def played(name: str, batch: int) -> Callable[[float], float]:
+    """Environment steps a second of random actions."""
+    import gymnasium as gym
+
+    import gumption.envs  # noqa: F401  (registers)
+
+    env: Any = gym.make_vec("gumption/PuttPutt-v0", num_envs=batch, autoreset_mode="SameStep", levels=name)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(64)]
+
+    def play(seconds: float) -> float:
+        steps, started = 0, perf_counter()
+        while (taken := perf_counter() - started) < seconds:
+            for action in actions:
+                env.step(action)
+            steps += len(actions) * batch
+        return steps / taken
+
+    return play
+
+
+def _rates(what: str, play: Callable[[float], float], pole: CartPoleRandom, repeats: int, target: int) -> Measurement:
+    play(0.1)  # first calls pay for imports, caches and memory
+    pairs = [(play(SECONDS), pole(SECONDS)) for _ in range(repeats)]
+    rate, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    return Measurement(
+        what, "steps/s", rate, max(pair[0] for pair in pairs), POLE, yardstick, rate / yardstick,
+        f"{target:,} steps/s", rate >= target,
+    )  # fmt: skip
+
+
+def _compiling(repeats: int) -> Measurement:
+    """Seconds to match all rules against a scene of six entities, beside reading the scene."""
+    from gumption.envs.physics.scene import Scene
+    from gumption.envs.physics.simulator import Simulator
+    from gumption.envs.physics.state import State
+    from gumption.envs.segar.levels import draw_levels
+
+    scene = draw_levels("objectsx3-medium").scenes[0]
+    data = scene.to_data()
+    pairs = []
+    for _ in range(max(repeats, 3)):
+        started = perf_counter()
+        state = State([Scene.read(data)])
+        read = perf_counter()
+        Simulator(state)
+        pairs.append((perf_counter() - read, read - started))
+    seconds, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    return Measurement(
+        "SEGAR, matching all rules against a scene of five entities", "s", seconds, min(pair[0] for pair in pairs),
+        "reading the scene", yardstick, seconds / yardstick, f"{COMPILING} s", seconds <= COMPILING,
+    )  # fmt: skip
