@@ -7,7 +7,7 @@ from typing import Any, Literal
 from gumption.agents.settings import config_values
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
-from gumption.envs.segar.levels import Levels, Part, draw_levels
+from gumption.envs.segar.levels import Levels, Split, draw_levels
 from gumption.envs.segar.observations import ObservationSettings
 from gumption.envs.segar.renderers import RendererSettings
 
@@ -111,12 +111,12 @@ class SegarConfig:
         """Environments at a time."""
         return self.num_envs or NUM_ENVS[self.algorithm]
 
-    def draw(self, part: Part, levels: str | None = None) -> Levels:
+    def draw(self, split: Split, levels: str | None = None) -> Levels:
         """The levels of training, or those of the test, which are the same for every seed.
 
         :param levels: another configuration.
         """
-        if part == "test":
+        if split == "test":
             return draw_levels(levels or self.levels, "test", n=self.test_levels, seed=0)
         seed = self.seed if self.level_seed is None else self.level_seed
         return draw_levels(levels or self.levels, "train", n=self.num_levels, seed=seed)

@@ -10,7 +10,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs.segar.configurations import DIFFICULTIES
-from gumption.envs.segar.levels import Levels, Part
+from gumption.envs.segar.levels import Levels, Split
 from gumption.envs.segar.measures import w2
 from gumption.envs.segar.observations import make_observation
 from gumption.envs.segar.state_observations import MISSING
@@ -42,7 +42,7 @@ def harder(levels: str) -> str | None:
 def evaluate(
     run: SegarRun | str | Path,
     *,
-    partition: Part = "test",
+    partition: Split = "test",
     levels: str | None = None,
     num_levels: Size | None = None,
     device: str | None = None,

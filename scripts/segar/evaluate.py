@@ -28,9 +28,9 @@ def evaluate(
 
     from gumption.agents.segar.study import evaluate as measure
     from gumption.data.settings import check
-    from gumption.envs.segar.levels import Part
+    from gumption.envs.segar.levels import Split
 
-    part = check("--partition", partition, Part)
+    part = check("--partition", partition, Split)
     found = measure(run, partition=part, levels=levels, num_levels=num_levels, device=device)
     if as_json:
         print(json.dumps(found))

@@ -20,8 +20,8 @@ def push_right(env, observation):
 def test_returns_are_those_of_single_environments(player):
     levels = draw_levels("tilesx2-hard", "test", n=12)
     score = play_levels(player, "PuttPutt", levels, STATE)
+    env = gym.make("gumption/PuttPutt-v0", levels="tilesx2-hard", observation="state", num_levels=1).unwrapped
     for i, name in enumerate(levels.names):
-        env = gym.make("gumption/PuttPutt-v0", levels="tilesx2-hard", observation="state").unwrapped
         env.reset(seed=0, options={"level": name})
         total, steps, over = 0.0, 0, False
         while not over:
