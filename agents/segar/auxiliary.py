@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from stable_baselines3 import PPO
 from torch import nn
-from torch.nn.functional import cosine_similarity, cross_entropy, pad
+from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
 #: By how much a crop may be moved, as a share of a side: CURL crops 84 of 100 pixels, SPR 84 of 92.
 CURL_SHIFT, SPR_SHIFT = 8 / 84, 4 / 84
@@ -87,7 +87,9 @@ class Curl(Auxiliary):
         query = encoder(crop(pictures[0], CURL_SHIFT))
         with torch.no_grad():
             key = self.target(crop(pictures[0], CURL_SHIFT))
-        logits = query @ self.bilinear @ key.T
+        # CURL's encoder ends in a layer norm; features that are never negative all point the same way.
+        size = query.shape[1:]
+        logits = layer_norm(query, size) @ self.bilinear @ layer_norm(key, size).T
         return cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 

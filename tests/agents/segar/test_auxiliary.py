@@ -41,7 +41,7 @@ def test_the_loss_falls(encoder, name):
     auxiliary = AUXILIARY[name](encoder, 2)
     data = sequences(auxiliary.steps)
     own = [each for each in auxiliary.parameters() if each.requires_grad]
-    optimiser = torch.optim.Adam([*encoder.parameters(), *own], 2e-3)
+    optimiser = torch.optim.Adam([*encoder.parameters(), *own], 1e-3)
     losses = []
     for _ in range(40):
         loss = auxiliary.loss(encoder, *data)
