@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Literal
 
 from gumption.agents.settings import config_values
 from gumption.data import InputError
+from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.envs.physics.initialization import Initialization
 from gumption.envs.segar.levels import Levels, Split, draw_levels
 from gumption.envs.segar.observations import ObservationSettings
 from gumption.envs.segar.renderers import RendererSettings
@@ -27,7 +30,9 @@ class SegarConfig:
 
     :ivar world: segar.
     :ivar task: PuttPutt, PuttPuttNegDist or Invisiball.
-    :ivar levels: the configuration from which levels are drawn, such as objectsx2-hard.
+    :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, or a .json
+        file with a distribution of one's own.
+    :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
     :ivar test_levels: how many levels of the test part an evaluation plays.
@@ -61,6 +66,7 @@ class SegarConfig:
     world: str = WORLD
     task: TaskName = "PuttPutt"
     levels: str = "empty-easy"
+    test: str | None = None
     num_levels: Size = 100
     level_seed: Seed | None = None
     test_levels: Size = 100
@@ -104,7 +110,8 @@ class SegarConfig:
             )
         if self.algorithm == "ppo" and self.parallel * self.n_steps == self.minibatches:
             raise InputError("a minibatch has one step; give fewer minibatches, or more n_steps or num_envs")
-        draw_levels(self.levels, n=1)
+        for name in filter(None, (self.levels, self.test)):
+            draw_levels(_distribution(name), n=1)
 
     @property
     def parallel(self) -> int:
@@ -114,12 +121,12 @@ class SegarConfig:
     def draw(self, split: Split, levels: str | None = None) -> Levels:
         """The levels of training, or those of the test, which are the same for every seed.
 
-        :param levels: another configuration.
+        :param levels: another distribution.
         """
         if split == "test":
-            return draw_levels(levels or self.levels, "test", n=self.test_levels, seed=0)
+            return draw_levels(_distribution(levels or self.test or self.levels), "test", n=self.test_levels, seed=0)
         seed = self.seed if self.level_seed is None else self.level_seed
-        return draw_levels(levels or self.levels, "train", n=self.num_levels, seed=seed)
+        return draw_levels(_distribution(levels or self.levels), "train", n=self.num_levels, seed=seed)
 
     def seen(self) -> ObservationSettings:
         """The settings of the observation."""
@@ -138,3 +145,13 @@ class SegarConfig:
     def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "SegarConfig":
         """The config of such a dict; InputError for unknown fields."""
         return cls(**config_values(value, cls, changes))
+
+
+def _distribution(levels: str) -> str | Initialization:
+    """The name of a configuration, or what a file says.
+
+    :raises InputError: no such file, or one that is no distribution.
+    """
+    if not levels.endswith(".json"):
+        return levels
+    return Initialization.read(read_json(Path(levels)), levels)

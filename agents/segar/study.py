@@ -65,12 +65,13 @@ def evaluate(
     chosen = replace(config, num_levels=count, test_levels=count)
     drawn = chosen.draw(partition, levels)
     players = _played(run, drawn, untrained=_untrained(run).player, **BASELINES)
-    return {"levels": levels or config.levels, "partition": partition, "num_levels": count, "players": players}
+    told = levels or (config.levels if partition == "train" else config.test or config.levels)
+    return {"levels": told, "partition": partition, "num_levels": count, "players": players}
 
 
 def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
-    """What a trained run comes to on its training levels, and on each set of test levels: those of its own
-    configuration ("test"), and those of the next difficulty ("harder").
+    """What a trained run comes to on its training levels, and on each set of test levels: those of its config ("test"),
+    and, where these have the distribution of the training levels, those of the next difficulty ("harder").
 
     :returns: set -> figures: the mean return and success of players that fit there; of a set of test levels also
         "w2", its distances from the training levels, and "gap", the training return less the return there, as a share
@@ -80,7 +81,7 @@ def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     train = config.draw("train")
     found = {"train": _played(run, train, scripted=scripted)}
     there = {"test": config.draw("test")}
-    if (further := harder(config.levels)) is not None:
+    if config.test is None and (further := harder(config.levels)) is not None:
         there["harder"] = config.draw("test", further)
     for name, levels in there.items():
         more = {"no action": no_action, "untrained": _untrained(run).player} if name == "test" else {}

@@ -26,6 +26,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from gumption.agents.run_folder import Board, RunFolder, read_config, read_final, read_metrics
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
+from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.envs.segar.levels import Levels
@@ -180,6 +181,7 @@ def _train(config: SegarConfig, folder: RunFolder | None, progress: bool) -> Seg
             seconds = _load(folder, model)
             curve = [line for line in read_metrics(folder.path) if line["step"] <= model.num_timesteps]
         told = {"versions": versions(), "hardware": hardware(str(model.device)), "threads": torch.get_num_threads()}
+        told["levels"] = {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
         folder.begin(told)
         folder.write_metrics(curve)
     run = SegarRun(config, {}, curve, None if folder is None else folder.path, model)

@@ -1,5 +1,6 @@
 """PPO and SAC on SEGAR: the same seed gives the same bits, also after a stop; settings are the paper's."""
 
+import json
 import random
 
 import numpy as np
@@ -12,6 +13,7 @@ from gumption.agents.segar.auxiliary import AuxiliaryPPO
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.segar.training import load_run, run_folder, train_segar, untrained_model
 from gumption.data import InputError
+from gumption.envs.physics.factors import Position
 
 SAC_SETTINGS = {"algorithm": "sac", "num_envs": None, "learning_starts": 10, "buffer_size": 50, "batch_size": 4}
 VARIANTS = {
@@ -145,6 +147,24 @@ def test_hidden_factors_and_frames_change_what_is_seen(config):
 def test_bad_settings_are_told(config, settings, told):
     with pytest.raises(InputError, match=told):
         config(**settings)
+
+
+def test_levels_come_from_distributions_of_ones_own(tmp_path, config):
+    there = {}
+    for name, place in (("low", "RandomBottomLocation"), ("high", "RandomTopLocation")):
+        position = {"target": "Position", "value": {"noise": place}, "entity_type": "GoalTile"}
+        there[name] = str(tmp_path / f"{name}.json")
+        data = {"numbers": [["GoalTile", 1], ["GolfBall", 1]], "priors": [position]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+    run = train_segar(config(levels=there["low"], test=there["high"], total_steps=32), progress=False)
+    for split, sign in (("train", -1), ("test", 1)):
+        for scene in run.config.draw(split).scenes:
+            [goal] = [entity for entity in scene.entities if entity.id == "goal"]
+            assert goal.factors[Position][1] * sign > 0
+    (tmp_path / "none.json").write_text("[1]")
+    for name in ("none", "lost"):
+        with pytest.raises(InputError, match=f"{name}.json"):
+            config(test=str(tmp_path / f"{name}.json"))
 
 
 def test_a_hidden_factor_that_is_none_is_told(config):

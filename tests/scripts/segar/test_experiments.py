@@ -57,7 +57,7 @@ def row(levels, points, panels=()):
 def test_relations_are_over_all_cells_within_cells_and_by_kind_and_difficulty():
     rng = np.random.default_rng(0)
     x = rng.random((2, 6))
-    lines = [row("empty-easy", zip(x[0], x[0])), row("tilesx1-hard", zip(x[1] + 5, x[1] - 5))]
+    lines = [row("empty-easy", np.stack([x[0], x[0]], 1)), row("tilesx1-hard", np.stack([x[1] + 5, x[1] - 5], 1))]
     found = {(one["part"], one["x"]): one for one in correlations(gap_relations(lines))}
     pooled = stats.pearsonr([*x[0], *(x[1] + 5)], [*x[0], *(x[1] - 5)]).statistic
     assert pooled < -0.9
