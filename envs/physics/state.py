@@ -264,6 +264,11 @@ class State:
             return
         self.kinds[slot, i] = POLYGON
         vertices = np.asarray(shape["vertices"])
+        if len(vertices) > self.layout.corners:
+            raise InputError(
+                f"the scene's entity {entity.id!r} has {len(vertices)} corners; those of the batch have at most "
+                f"{self.layout.corners}"
+            )
         self.corner_counts[slot, i] = len(vertices)
         self.corners[: len(vertices), :, slot, i] = vertices
         self.reaches[slot, i] = np.sqrt((vertices**2).sum(axis=1)).max()
