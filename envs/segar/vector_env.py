@@ -80,10 +80,7 @@ class SegarVectorEnv(NativeVectorEnv):
         force = self._force(actions)
         state = self.state
         mine = np.arange(self.num_envs)
-        moves = state.columns[Alive][0, self._actors, mine] & state.columns[Mobile][0, self._actors, mine]
-        mass = state.columns[Mass][0, self._actors, mine]
-        push = np.where(self._idle | ~moves | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
-        state.columns[Velocity][:, self._actors, mine] += force.T * push
+        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(self._idle, 0.0, self._push())
         if self.task.hides_actor:
             hide(state, self._actors)
         kept: list[tuple[np.ndarray, State]] = []
@@ -185,8 +182,10 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances.relations
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        reach = (self.state.walls[1] - self.state.walls[0]).max()
-        return self._affordances(self.state, self._actors, self._directions, float(reach))
+        forces = self._directions * self.settings.action_max
+        before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
+        after = before[:, None] + forces * self._push()[:, None, None]
+        return self._affordances(self.state, self._actors, after)
 
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
@@ -200,6 +199,12 @@ class SegarVectorEnv(NativeVectorEnv):
         if ((actions < 0) | (actions >= len(self._directions))).any():
             raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
         return self._directions[actions] * self.settings.action_max
+
+    def _push(self) -> np.ndarray:
+        """(B,) what a force of 1 adds to the velocity of what is pushed."""
+        mine = np.arange(self.num_envs)
+        alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
+        return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
     def _adapted(self, scene: Scene) -> Scene:
         changes = {
