@@ -246,6 +246,7 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
+                "experiments": "gumption.scripts.segar.knowledge:EXPERIMENTS",
                 "bench": "gumption.scripts.segar.bench:CASES",
             },
         ),

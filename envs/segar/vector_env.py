@@ -1,5 +1,6 @@
 """A batch of SEGAR's tasks: levels are played by one simulator, as one batch of scenes."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import pi
@@ -11,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.sealed import content_hash
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
@@ -182,13 +184,58 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances.relations
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        return self._affordances(self.state, self._actors, self.pushed())
+
+    def pushed(self) -> np.ndarray:
+        """(B, A, 2) the velocity that each direction's force would give to what is pushed."""
         forces = self._directions * self.settings.action_max
         before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
-        after = before[:, None] + forces * self._push()[:, None, None]
-        return self._affordances(self.state, self._actors, after)
+        return before[:, None] + forces * self._push()[:, None, None]
 
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
+
+    # ---- saving
+
+    _STATE = ("level", "steps", "_idle", "_over")
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume, but for earlier frames of an observation: arrays, and the strings "rng" (JSON) and
+        "levels" (a hash).
+
+        :raises InputError: a scene of reset options is played, which is in no level.
+        """
+        if (self.level == len(self.levels)).any():
+            raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
+        moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
+        standing = {name: part.copy() for name, part in self._standing._asdict().items()}
+        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
+            **{f"factor.{name}": column for name, column in moving.items()},
+            **{f"standing.{name}": part for name, part in standing.items()},
+            "time": self.simulator.time.copy(),
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "levels": content_hash([scene.to_data() for scene in self._all.scenes]),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of other levels or another number of environments."""
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        if state["levels"] != mine["levels"]:
+            raise InputError(f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})")
+        if len(state["level"]) != self.num_envs:
+            raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
+        rows = np.asarray(state["level"])
+        self._put(np.arange(self.num_envs), self._all, rows, rows, [self._seeds[row] for row in rows.tolist()])
+        for factor, column in self.state.columns.items():
+            column[:] = state[f"factor.{factor.__name__}"]
+        self.state.order()
+        for name in self._STATE:
+            getattr(self, name)[:] = state[name.strip("_")]
+        self._standing = Standing(*(np.array(state[f"standing.{name}"]) for name in Standing._fields))
+        self.simulator.time[:] = state["time"]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._started = True
 
     # ---- inside
 
