@@ -256,12 +256,16 @@ class _Argument:
         if any(map(_are_rows, members)):
             self.plain |= {list, tuple}
         self._of_text = str in members
+        tuples = [get_args(part) for part in parts if get_origin(part) is tuple]
+        self._in_tuple = {str, int}.intersection(*tuples) if len(tuples) == 1 and tuples[0][1:] == (...,) else set()
         self._classes = all((inspect.isclass(part) and part not in _SCALARS) or part is NoneType for part in parts)
 
     def check(self, value: Any) -> Any:
         """:raises InputError: it is something else."""
         kind = type(value)
         if self._of_text and kind in (list, tuple) and {str}.issuperset(map(type, value)):
+            return value
+        if kind is tuple and self._in_tuple and self._in_tuple.issuperset(map(type, value)):
             return value
         found = check(self.name, value, self.hint)
         if self._classes:

@@ -247,6 +247,7 @@ WORLDS: dict[str, World] = {
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
                 "experiments": "gumption.scripts.segar.knowledge:EXPERIMENTS",
+                "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",
             },
         ),

@@ -38,5 +38,6 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
         "agent": lambda: silent,
     },
     "envs.gradual.Solution.feedback": {"right": lambda: True, "draw": lambda: Random(0)},
+    "envs.gradual.Solution.drawn_noise": {"draw": lambda: Random(0)},
     "envs.gradual.Solution.is_right": {"answer": lambda: "b."},
 }

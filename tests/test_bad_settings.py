@@ -26,7 +26,7 @@ VALUES: list[Any] = [
     *WRONG.values(), False, 0, 1, 2**31, 2**63, 2**64, 10**9, 1.0, -0.5, 1e-300, 1e300, -inf, "x", "3", "nan", "a\nb",
     "\udc80", "x" * 10_000, ["x"], [["x", 1]], (), ("x", "x"), (("x", nan),), (("x",),), {}, {"x": 1}, print,
     Path("nowhere"), 1j, np.int64(3), np.int64(-3), np.float32(0.5), np.float64(nan), np.bool_(True), np.array([1]),
-    np.array("x"), range(3),
+    np.array("x"), range(3), (0.25, 0.75),
 ]  # fmt: skip
 
 
@@ -47,7 +47,17 @@ def dataclasses_of_the_package() -> list[type[Any]]:
     return list(found)
 
 
-SETTINGS = [kind for kind in dataclasses_of_the_package() if vars(kind).get("__settings__") is kind]
+SETTINGS = [
+    kind
+    for kind in dataclasses_of_the_package()
+    if vars(kind).get("__settings__") is kind and not inspect.isabstract(kind)
+]
+#: Fields whose values have to fit each other.
+FITTING: dict[str, dict[str, Any]] = {
+    "UniformNoise": {"low": 0.5, "high": 3},
+    "UniformNoise2D": {"low": (0.0, 0.0), "high": (0.5, 3)},
+    "GaussianMixtureNoise": {"means": (0.5, 3), "stds": (0.5, 3)},
+}
 every_class = pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: f"{kind.__module__[9:]}.{kind.__name__}")
 
 
@@ -102,8 +112,10 @@ def within(value: Any, mark: Any) -> bool:
 
 def least(kind: type[Any]) -> dict[str, Any]:
     """Values for the fields without a default."""
+    if kind.__name__ in FITTING:
+        return FITTING[kind.__name__]
     hints = get_type_hints(kind, include_extras=True)
-    pool = ["x", 3, 0.5, print, *(choice for hint in hints.values() for choice in get_args(hint))]
+    pool = ["x", 3, 0.5, (0.5, 3), print, *(choice for hint in hints.values() for choice in get_args(hint))]
     return {
         each.name: next(value for value in pool if satisfies(value, hints[each.name]))
         for each in fields(kind)

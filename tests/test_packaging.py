@@ -50,9 +50,10 @@ def test_the_wheel_has_the_data_and_the_licence(unpacked_wheel: Path) -> None:
     ]
     assert not missing
     assert (unpacked_wheel / "gumption/py.typed").is_file()
-    shapes = [str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "envs").glob("*/shapes.ttl")]
-    assert shapes
-    assert [name for name in shapes if not (unpacked_wheel / "gumption" / name).is_file()] == []
+    for kind in ("shapes.ttl", "weights/*.safetensors"):
+        files = [str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "envs").glob(f"*/{kind}")]
+        assert files
+        assert [name for name in files if not (unpacked_wheel / "gumption" / name).is_file()] == []
     assert list(unpacked_wheel.glob("gumption-*.dist-info/licenses/LICENSE"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gumption.data import InputError
-from gumption.data.writing import whole_file
+from gumption.envs.gif import save_gif
 
 from .steps import Candidate, Choice, Step
 
@@ -45,11 +45,7 @@ def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 20
         _draw_panel(frame, size[0] - PANEL, step)
         frames.append(frame.quantize(256, dither=images.Dither.NONE))
     durations = [milliseconds if step.choices else 2 * milliseconds for step in steps]
-    with whole_file(Path(path)) as beside:
-        # Without optimisation frames that look alike are kept: each step has its frame.
-        frames[0].save(
-            beside, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=False
-        )
+    save_gif(path, frames, durations, optimize=False)  # each step has its frame
 
 
 def _enlarged(step: Step) -> Image:

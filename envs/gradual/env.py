@@ -105,9 +105,7 @@ class GradualVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        stream = self.batch.streams[i]
-        assert stream is not None
-        life = stream.life
+        life = self.batch.life(i)
         return {
             "task": life.task.name,
             "instance": life.record.instances,
@@ -126,8 +124,7 @@ class GradualVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        questions = [stream.life.question for stream in self.batch.streams if stream is not None]
-        return self._facts(questions, self.batch.answers(), self.batch.byte)
+        return self._facts(self.batch.questions(), self.batch.answers(), self.batch.byte)
 
     def draw_frame(self, i: int, mode: str) -> Any:
         assert self._history is not None

@@ -2,13 +2,13 @@
 
 import string
 from collections.abc import Hashable, Iterator, Sequence
-from functools import partial
+from functools import cache, lru_cache, partial
 from random import Random
 
 from gumption.data import InputError
 
 from .rules import Rules
-from .task import DIGITS, STOP, Hidden, OptionsLeft, Presumption, Solution, Task, told
+from .task import DIGITS, STOP, Hidden, OptionsLeft, Presumption, Solution, Task, drawn_digits, told
 
 ALLOWED = string.ascii_letters + DIGITS + " ,.!?;-"
 LETTERS = string.ascii_lowercase
@@ -18,16 +18,30 @@ _MAPPING_WORDS = 200  # of the word list, from its beginning
 _MAPPED = 8  # keys of micro6
 
 
+_solution = lru_cache(maxsize=1 << 12)(Solution)  # instances have many in common
+
+
 def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
     """Micro-tasks 1 to 6, in the order of the curriculum."""
     return [*_silent_tasks(), *_digit_tasks(rules), _word_task(words)]
 
 
+@cache
+def _places(number: int) -> list[tuple[int, int]]:
+    """The places of so many cards from the last to the second, and of each the bits of its number from 1 on."""
+    return [(place, (place + 1).bit_length()) for place in range(number - 1, 0, -1)]
+
+
 def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
     """Keys from a shuffled deck that holds each of k keys k times, and from a new one when it is empty."""
+    bits, cards = draw.getrandbits, [key for key in keys for _ in keys]
     while True:
-        deck = [key for key in keys for _ in keys]
-        draw.shuffle(deck)
+        deck = cards.copy()
+        for place, width in _places(len(cards)):  # draw.shuffle(deck), without its calls
+            other = bits(width)
+            while other > place:
+                other = bits(width)
+            deck[place], deck[other] = deck[other], deck[place]
         yield from deck
 
 
@@ -62,12 +76,18 @@ def _alphabets(draw: Random) -> Iterator[Hidden]:
 
 
 def _of_alphabet(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        yield draw.choice(hidden["alphabet"])
+    alphabet = hidden["alphabet"]
+    if not 0 < len(alphabet) < 256:
+        raise InputError(f"the alphabet has {len(alphabet)} characters; it has to be 1 to 255")
+    shift = 8 - len(alphabet).bit_length()
+    beyond = bytes(range(len(alphabet) << shift, 256))
+    while True:  # what draw.choice(alphabet) gives, many at once: it takes the first bits of each four bytes
+        for byte in draw.randbytes(320)[3::4].translate(None, beyond):
+            yield alphabet[byte >> shift]
 
 
 def _the_answer(question: str, hidden: Hidden) -> Solution:
-    return Solution(told(hidden, "answer"))
+    return _solution(told(hidden, "answer"))
 
 
 def _common_letters(draw: Random) -> Iterator[Hidden]:
@@ -100,7 +120,7 @@ def _of_letters(question: str, hidden: Hidden) -> Solution:
     mapping = told(hidden, "mapping")
     if question not in mapping and question not in SIGNS:
         raise InputError(f"the question {question!r} is no key of the mapping: it has {', '.join(map(repr, mapping))}")
-    return Solution(mapping.get(question, question), key=question if question in LETTERS else None)
+    return _solution(mapping.get(question, question), key=question if question in LETTERS else None)
 
 
 class _OneLetter:
@@ -171,13 +191,13 @@ def _digit_task(
             yield {"mapping": dict(zip(names, values, strict=True))}
 
     def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        return (key + input_end for key in deal(list(hidden["mapping"]), draw))
+        return deal([key + input_end for key in hidden["mapping"]], draw)
 
     def solve(question: str, hidden: Hidden) -> Solution:
         key = question.removesuffix(input_end) if input_end else question
         answer = _value(hidden, key, question, stop)
         right = answer.removesuffix(stop) if drops_stop else answer
-        return Solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
+        return _solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
 
     last = int(number)
     return Task(
@@ -193,7 +213,7 @@ def each_key_once(hidden: Hidden) -> Presumption:
 
 
 def _digits(lengths: Sequence[int], draw: Random) -> str:
-    return "".join(draw.choice(DIGITS) for _ in range(draw.choice(lengths)))
+    return drawn_digits(draw.choice(lengths), draw)
 
 
 def _value(hidden: Hidden, key: str, question: str, stop: str) -> str:

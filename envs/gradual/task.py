@@ -50,15 +50,29 @@ class Solution:
         """Whether an answer is right."""
         return answer == self.answer if self.accepts is None else self.accepts(answer)
 
-    def feedback(self, right: bool, draw: Random) -> str:
-        """A text about a right or a wrong answer."""
+    def feedback(self, right: bool, draw: Random, noise: str | None = None) -> str:
+        """A text about a right or a wrong answer. `noise` is what has been drawn of that before."""
         texts = self.right if right else self.wrong
         if not texts:
             return ""
         text = texts[0] if len(texts) == 1 else draw.choice(texts)
+        return (self.drawn_noise(draw) if noise is None else noise) + text
+
+    def drawn_noise(self, draw: Random) -> str:
+        """The random digits of a feedback."""
         if self.noise == (0,):
-            return text
-        return "".join(draw.choice(DIGITS) for _ in range(draw.choice(self.noise))) + text
+            return ""
+        return drawn_digits(draw.choice(self.noise), draw)
+
+
+def drawn_digits(number: int, draw: Random) -> str:
+    """So many times what draw.choice(DIGITS) gives, without its calls."""
+    bits, found = draw.getrandbits, ""
+    while len(found) < number:
+        digit = bits(4)
+        if digit < 10:
+            found += DIGITS[digit]
+    return found
 
 
 class Presumption(Protocol):
@@ -138,6 +152,12 @@ class Task:
     reply: str = ""
     adaptive: bool = False
     requires: tuple[str, ...] = ()
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether answers are just compared with those expected, so that the questions may be drawn ahead."""
+        plain = self.cycle == "micro" and self.letters == "end" and not self.reply and not self.adaptive
+        return self.fixed_length and plain
 
     @property
     def step_limit(self) -> int:

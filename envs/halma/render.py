@@ -21,7 +21,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
-from gumption.data.writing import whole_file
+from gumption.envs.gif import save_gif
 
 from .legend import AGENT, FAINT, FLOOR, GOAL, HINT, START, TEXT, TRAIL, draw_disc, draw_legend, draw_shape
 from .maze import COLOURS, DIRECTIONS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, panel_row, row_digits
@@ -269,8 +269,7 @@ def trial_gif(
             told += ", goal"
         frames.append(_frame(maze, trail, picture_seed, size, told))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
-    with whole_file(Path(path)) as beside:
-        frames[0].save(beside, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    save_gif(path, frames, durations)
 
 
 def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:

@@ -64,7 +64,9 @@ class Entity:
             if not (isinstance(factor, type) and issubclass(factor, Factor)):
                 raise InputError(f"the entity type {cls.__name__} names {factor!r}, which is no factor")
             own[factor] = factor.default if default is None else default
-        cls.all_factors = {**cls.all_factors, **own}
+        replaced = {factor.root for factor in own}  # a subclass of a parent's factor takes its place
+        inherited = {factor: value for factor, value in cls.all_factors.items() if factor.root not in replaced}
+        cls.all_factors = {**inherited, **own}
         TYPES[cls.__name__] = cls
 
 

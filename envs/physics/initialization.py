@@ -10,9 +10,10 @@ An initialisation is data, so that a person's own is a file:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import check, unknown
@@ -21,12 +22,15 @@ from gumption.data.wording import shown
 from .distribution import Noise, NumericNoise, read_noise
 from .entities import CueBall, Entity, GoalTile, GolfBall
 from .factors import ID, Factor, Label, Order, Position, Shape, Size
+from .locations import Point
 from .noise import DiscreteNoise, check_probabilities
 from .placement import place
 from .priors import Preset, Prior, read_prior, resolve
 from .scene import Scene, SimSettings, entity_type, read_value
 from .shapes import scaled, width
 
+#: The most entities of one row of numbers.
+MOST = 1_000
 #: Ids of the things that tasks speak of, where there is one of them.
 IDS: dict[type[Entity], str] = {GolfBall: "golfball", CueBall: "cueball", GoalTile: "goal"}
 
@@ -73,7 +77,8 @@ class Initialization:
     :param positions: pairs of a type and fixed positions: an entity of the type for each.
     :param sim: settings of the simulation, or noises that they are drawn from for each scene.
     :param preset: "compat" keeps how the first release of SEGAR ranked and placed.
-    :raises InputError: what does not fit, or a prior that matches none of the types.
+    :raises InputError: what does not fit, a prior that matches none of the types, or two equally specific ones that
+        disagree.
     """
 
     numbers: Sequence[Any] = ()
@@ -89,8 +94,11 @@ class Initialization:
             if isinstance(rows, str | Mapping) or not isinstance(rows, Sequence):
                 raise InputError(f"{name} is {shown(rows)}; it is a list of {pair}")
             for row in rows:
-                if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
+                pair_given = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2
+                if not pair_given or (name == "positions" and not isinstance(row[1], Sequence)):
                     raise InputError(f"{name} has {shown(row)}; each is {pair}")
+        if isinstance(self.priors, str | Mapping) or not isinstance(self.priors, Sequence):
+            raise InputError(f"priors is {shown(self.priors)}; it is a list of priors")
         numbers = tuple((_read_kinds(kinds), _read_number(number)) for kinds, number in self.numbers)
         priors = tuple(read_prior(each, f"prior {place}") for place, each in enumerate(self.priors))
         positions = tuple(
@@ -99,12 +107,21 @@ class Initialization:
         )
         for name, value in (("numbers", numbers), ("priors", priors), ("positions", positions)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "sim", _read_sim({} if self.sim is None else self.sim))
+        sim = _read_sim({} if self.sim is None else self.sim)
+        object.__setattr__(self, "sim", sim)
+        low, high = sim.get("boundaries", SimSettings().boundaries)
+        given = [each for _, places in positions for each in places]
+        given += [each.value.value for each in priors if each.target is Position and isinstance(each.value, Point)]
+        for x, y in given:
+            if not (low <= x <= high and low <= y <= high):
+                raise InputError(f"the position {(x, y)} is outside the walls at {low} and {high}")
         kinds = self.kinds
         for prior in priors:
             if all(prior.factor_of(kind, self.preset) is None for kind in kinds):
                 names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
                 raise InputError(f"{prior} matches nothing: the initialisation has {names}; remove it or mend it")
+        for kind in kinds:
+            self.priors_of(kind, entity_id(kind, 0))
 
     @staticmethod
     def read(given: Any, where: str = "the initialisation") -> "Initialization":
@@ -166,7 +183,7 @@ class Initialization:
         fixed = [(kind, place) for kind, places in self.positions for place in places]
 
         def draw() -> list[dict[str, Any]]:
-            kinds = [kind for row in self.numbers for kind in _draw_kinds(*row, rng)]
+            kinds = [kind for some, number in self.numbers for kind in _draw_kinds(some, number, rng)]
             entities = _named([*kinds, *(kind for kind, _ in fixed)])
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):
@@ -239,13 +256,10 @@ def _read_number(given: Any) -> int | DiscreteNoise:
         noise = read_noise(given, "numbers")
         if isinstance(noise, DiscreteNoise):
             values = noise.support[0]
-            if values.dtype.kind == "i" and values.min() >= 0:
+            if values.dtype.kind == "i" and values.min() >= 0 and values.max() <= MOST:
                 return noise
-        raise InputError(f"numbers: {shown(noise)} draws something else than whole numbers, at least 0")
-    number = check("numbers: how many", given, int)
-    if number < 0:
-        raise InputError(f"numbers: how many is {number}; it is at least 0")
-    return number
+        raise InputError(f"numbers: {shown(noise)} draws something else than whole numbers from 0 to {MOST:,}")
+    return check("numbers: how many", given, Annotated[int, Ge(0), Le(MOST)])
 
 
 def _read_sim(given: Any) -> dict[str, Any]:

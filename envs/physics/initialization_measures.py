@@ -14,12 +14,13 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import checked
 
-from .distribution import Noise, NumericNoise
+from .distribution import Noise, NumericNoise, ScalarNoise
 from .entities import Entity
 from .factors import WIDTHS, Factor, Order, Position, Shape, Size
 from .initialization import Initialization, ThingFactory, entity_id
-from .locations import Point
+from .locations import PlanarNoise, Point
 from .noise import Deterministic
+from .noise_distances import candidates, largest_difference
 from .scene import Scene, SimSettings
 from .shapes import width
 
@@ -91,8 +92,8 @@ def entropy(initialization: Initialization) -> float:
 def differences(first: Initialization, second: Initialization, *, mismatch: float = MISMATCH) -> list[Difference]:
     """Where two initialisations differ, with the exact distances there.
 
-    A type that only one of them has counts as `mismatch`; so do, by their share, types that it has more often than the
-    other in the same row of numbers.
+    A type that only one of them has counts as `mismatch`; of types that are drawn with other shares, two are missing in
+    each pair of scenes that cannot agree. Noises of the `numbers` are compared row by row.
     """
     found = []
     theirs, others = distributions(first), distributions(second)
@@ -113,16 +114,29 @@ def differences(first: Initialization, second: Initialization, *, mismatch: floa
         if shares.keys() == other_shares.keys():
             apart = sum(abs(share - other_shares[kind]) for kind, share in shares.items()) / 2
             if apart > 1e-12:
-                found.append(Difference(("numbers", name), mismatch * sqrt(apart), apart))
+                found.append(Difference(("numbers", name), mismatch * sqrt(2 * apart), apart))
             found += _difference(("numbers", f"how many {name}"), *counts)
     return sorted(found, key=lambda each: each.of)
 
 
 @checked
 def w2_of(found: Sequence[Difference]) -> float | None:
-    """The Wasserstein-2 distance of all differences together, None if one of them is not known."""
+    """The Wasserstein-2 distance of all differences together, each once; None if one of them is not known."""
     known = [each.w2 for each in found if each.w2 is not None]
     return sqrt(sum(each**2 for each in known)) if len(known) == len(found) else None
+
+
+@checked
+def ks_of(first: Initialization, second: Initialization) -> float:
+    """The mean-field Kolmogorov-Smirnov distance of two initialisations: the largest difference of the products of the
+    `cdf` of all factors (equations 2 and 3). A scene that lacks a type counts as below every value of it.
+    """
+    theirs, others = distributions(first), distributions(second)
+    groups = [((1.0, 1.0), _curves(_settings(first), _settings(second)))]
+    for kind in dict.fromkeys([*theirs, *others]):
+        mine, its = _by_root(theirs.get(kind, {})), _by_root(others.get(kind, {}))
+        groups.append(((_share(first, kind), _share(second, kind)), _curves(mine, its)))
+    return largest_difference(groups)
 
 
 @checked
@@ -205,6 +219,36 @@ def _settings(initialization: Initialization) -> dict[str, NumericNoise]:
 
 def _shares(kinds: type[Entity] | ThingFactory) -> dict[type[Entity], float]:
     return dict(zip(kinds.types, kinds.p, strict=True)) if isinstance(kinds, ThingFactory) else {kinds: 1.0}
+
+
+def _share(initialization: Initialization, kind: type[Entity]) -> float:
+    """The share of scenes that have an entity of a type."""
+    lacking = 0.0 if any(kind is each for each, _ in initialization.positions) else 1.0
+    for kinds, number in initialization.numbers:
+        values, masses = (Deterministic(number) if isinstance(number, int) else number).support
+        lacking *= float(masses @ (1 - _shares(kinds).get(kind, 0.0)) ** values)
+    return 1 - lacking
+
+
+def _curves(
+    first: Mapping[Any, NumericNoise], second: Mapping[Any, NumericNoise]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each noise that differs."""
+    both = [(noise, second[name]) for name, noise in first.items() if name in second]
+    return [_curve(mine, its) for mine, its in both if mine != its]
+
+
+def _curve(first: NumericNoise, second: NumericNoise) -> tuple[np.ndarray, np.ndarray]:
+    """The two `cdf` where their difference can be largest, on a grid that is fine between atoms and edges."""
+    if isinstance(first, ScalarNoise) and isinstance(second, ScalarNoise):
+        at = candidates(first, second)
+        sides = (at, np.nextafter(at, -np.inf))
+        return np.concatenate([first.cdf(side) for side in sides]), np.concatenate([second.cdf(side) for side in sides])
+    assert isinstance(first, PlanarNoise)
+    assert isinstance(second, PlanarNoise)
+    axes = [candidates(*noises, fine=50) for noises in zip(*first.bends, *second.bends, strict=True)]
+    at = np.stack(np.meshgrid(*(np.append(axis, np.nextafter(axis, -np.inf)) for axis in axes), indexing="ij"), -1)
+    return first.cdf(at), second.cdf(at)
 
 
 def _difference(of: tuple[str, str], first: NumericNoise, second: NumericNoise) -> list[Difference]:

@@ -1,7 +1,7 @@
 """Distributions of positions: boxes of the arena and normal distributions, and of shapes (SEGAR, appendix B.5)."""
 
 from abc import abstractmethod
-from math import log
+from math import hypot, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,7 +77,7 @@ class ProductNoise(PlanarNoise):
         self._compared(other)
         if not isinstance(other, ProductNoise):
             return other.w2(self)
-        return float(np.hypot(*(mine.w2(its) for mine, its in zip(self.marginals, other.marginals, strict=True))))
+        return hypot(*(mine.w2(its) for mine, its in zip(self.marginals, other.marginals, strict=True)))
 
     def empirical_entropy(self, samples: Any) -> float:
         columns = np.asarray(samples, float).T

@@ -79,8 +79,11 @@ class DiscreteRangeNoise(DiscreteNoise):
     high: int
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise InputError(f"DiscreteRangeNoise: low is {self.low} and high {self.high}; low is at most high")
+        if not self.low <= self.high < self.low + 1_000_000:
+            raise InputError(
+                f"DiscreteRangeNoise: low is {self.low} and high {self.high}; low is at most high, "
+                "and there are at most a million values"
+            )
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +258,8 @@ class GaussianMixtureNoise(ScalarNoise):
 
     def log_cdf(self, x: Any) -> np.ndarray:
         means, stds, weights = self._parts
-        return logsumexp(log_ndtr((np.asarray(x, float)[..., None] - means) / stds), b=weights, axis=-1)
+        each = log_ndtr((np.asarray(x, float)[..., None] - means) / stds)
+        return np.asarray(logsumexp(each, b=weights, axis=-1))
 
     def quantile(self, probability: Any) -> np.ndarray:
         means, stds, _ = self._parts
@@ -271,7 +275,7 @@ class GaussianMixtureNoise(ScalarNoise):
     def log_density(self, x: Any) -> np.ndarray:
         means, stds, weights = self._parts
         z = (np.asarray(x, float)[..., None] - means) / stds
-        return logsumexp(-0.5 * z * z - np.log(stds) - 0.5 * log(2 * pi), b=weights, axis=-1)
+        return np.asarray(logsumexp(-0.5 * z * z - np.log(stds) - 0.5 * log(2 * pi), b=weights, axis=-1))
 
     def entropy(self) -> float:
         means, stds, _ = self._parts

@@ -15,7 +15,7 @@ from gumption.data.wording import shown
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
 from .distribution import Noise, read_noise
 from .entities import Entity, Object, Thing, Tile
-from .factors import WIDTHS, Factor
+from .factors import ID, WIDTHS, Factor, Label
 from .locations import Point, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise
 from .scene import entity_type, factor_type, read_value
@@ -44,6 +44,8 @@ class Prior:
     def __post_init__(self) -> None:
         target = factor_type(self.target, "a prior")
         where = f"the prior of {target.__name__}"
+        if target in (ID, Label):
+            raise InputError(f"{where}: ids and labels are given by the scene, not drawn")
         kind = None if self.entity_type is None else entity_type(self.entity_type, where)
         having = None if self.factor_type is None else factor_type(self.factor_type, where)
         relation = None if self.relation is None else read_condition(self.relation, where)

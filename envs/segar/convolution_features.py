@@ -6,6 +6,7 @@ different seeds have clusters in the same order (Hungarian matching), so that th
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,8 @@ def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "featu
     models: list[FeatureModel] = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        labels = KMeans(LENGTH, n_init=_RESTARTS, random_state=seed).fit_predict(flat)
+        clusters: Any = KMeans(LENGTH, n_init=_RESTARTS, random_state=seed)  # pyright: ignore[reportArgumentType]
+        labels = clusters.fit_predict(flat)
         labels = align(labels, models[0].labels) if models else rng.permutation(LENGTH)[labels]
         models.append(FeatureModel(f"{name}-{seed}", flat, filters.shape[2], labels, rng))
     return tuple(models)

@@ -94,7 +94,7 @@ def _fill(image: np.ndarray, texture: np.ndarray) -> None:
     for row in range(resolution):
         for column in range(resolution):
             for channel in range(3):
-                image[row, column, channel] = texture[row % period, column, channel]
+                image[row, column, channel] = texture[row % period, column % period, channel]
 
 
 @njit(cache=True, inline="always")

@@ -86,7 +86,7 @@ class PuttPuttEnv(SegarEnv):
 class PuttPuttNegDistEnv(SegarEnv):
     """PuttPutt with another reward (Hjelm et al., 2022, SEGAR).
 
-    Description, Observation, Actions: see `PuttPuttEnv`.
+    Description: as `PuttPuttEnv`. Observation and Actions: too.
 
     Reward: -D, the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
 

@@ -24,9 +24,9 @@ from gumption.envs.split_files import SplitFormat, read_file, write_file
 
 from .configurations import configuration
 
-Part = Literal["train", "test"]
+Split = Literal["train", "test"]
 FORMAT = SplitFormat("gumption/segar-levels/1")
-_STREAMS: dict[Part, int] = {"train": 0, "test": 1}
+_STREAMS: dict[Split, int] = {"train": 0, "test": 1}
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Levels:
 
     :ivar name: of the configuration; None for a distribution of a person's own.
     :ivar initialization: what they are drawn from.
-    :ivar part: "train" or "test".
+    :ivar split: "train" or "test".
     :ivar first: the number of the first one.
     """
 
     name: str | None
     initialization: Initialization
-    part: Part
+    split: Split
     seed: int
     first: int
     scenes: tuple[Scene, ...]
@@ -55,7 +55,7 @@ class Levels:
         stem = self.name or "own"
         preset = "" if self.initialization.preset == "fixed" else f"@{self.initialization.preset}"
         numbers = range(self.first, self.first + len(self))
-        return tuple(f"{stem}{preset}/{self.part}/{self.seed}/{number}" for number in numbers)
+        return tuple(f"{stem}{preset}/{self.split}/{self.seed}/{number}" for number in numbers)
 
     def save(self, path: str | Path, *, force: bool = False) -> bool:
         """Write a file with sha256; False where it is there already, byte for byte.
@@ -65,7 +65,7 @@ class Levels:
         """
         parameters = {
             "configuration": self.name,
-            "part": self.part,
+            "split": self.split,
             "seed": self.seed,
             "first": self.first,
             "levels": len(self),
@@ -78,7 +78,7 @@ class Levels:
 @checked
 def draw_levels(
     distribution: str | Initialization,
-    part: Part = "train",
+    split: Split = "train",
     *,
     n: Count = 1,
     seed: Seed = 0,
@@ -97,12 +97,12 @@ def draw_levels(
     stream = crc32((name or json.dumps(initialization.to_data(), sort_keys=True)).encode())
     scenes = []
     for number in range(first, first + n):
-        sequence = np.random.SeedSequence(seed, spawn_key=(stream, _STREAMS[part], number))
+        sequence = np.random.SeedSequence(seed, spawn_key=(stream, _STREAMS[split], number))
         try:
             scenes.append(initialization.sample(np.random.default_rng(sequence)))
         except InputError as error:
             raise InputError(f"level {number} of {name or 'the distribution'}: {error}") from None
-    return Levels(name, initialization, part, seed, first, tuple(scenes))
+    return Levels(name, initialization, split, seed, first, tuple(scenes))
 
 
 @checked
@@ -117,8 +117,8 @@ def level(name: str) -> Scene:
             f"{shown(name)} is no name of a level; such a name is CONFIGURATION/train|test/SEED/NUMBER, "
             "as objectsx2-hard/train/0/17"
         )
-    kind, preset, part, seed, number = found.groups()
-    drawn = draw_levels(kind, part, seed=int(seed), first=int(number), preset=preset or "fixed")  # pyright: ignore[reportArgumentType]
+    kind, preset, split, seed, number = found.groups()
+    drawn = draw_levels(kind, split, seed=int(seed), first=int(number), preset=preset or "fixed")  # pyright: ignore[reportArgumentType]
     return drawn.scenes[0]
 
 
@@ -133,7 +133,7 @@ def load_levels(path: str | Path) -> Levels:
     try:
         parameters, rows = content["parameters"], content["levels"]
         name = check("configuration", parameters["configuration"], str | None)
-        part = check("part", parameters["part"], Part)
+        split = check("split", parameters["split"], Split)
         seed, first = check("seed", parameters["seed"], Seed), check("first", parameters["first"], Whole)
         given = [(row["name"], row["scene"]) for row in rows]
         initialization = Initialization.read(content["initialization"])
@@ -142,7 +142,7 @@ def load_levels(path: str | Path) -> Levels:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     scenes = tuple(Scene.read(scene, f"{path}: {label}") for label, scene in given)
-    levels = Levels(name, initialization, part, seed, first, scenes)
+    levels = Levels(name, initialization, split, seed, first, scenes)
     if len(levels) != parameters.get("levels") or [label for label, _ in given] != list(levels.names):
         raise InputError(f"{path}: its levels are not those that its parameters say; make it again")
     return levels
@@ -156,7 +156,7 @@ def check_replay(levels: Levels) -> None:
     """
     distribution = levels.name or levels.initialization
     preset = levels.initialization.preset
-    drawn = draw_levels(distribution, levels.part, n=len(levels), seed=levels.seed, first=levels.first, preset=preset)
+    drawn = draw_levels(distribution, levels.split, n=len(levels), seed=levels.seed, first=levels.first, preset=preset)
     for name, mine, its in zip(levels.names, levels.scenes, drawn.scenes, strict=True):
         if mine.to_data() != its.to_data():
             raise InputError(
@@ -170,7 +170,7 @@ def check_disjoint(first: Levels, second: Levels) -> None:
     known = {_content(scene): name for name, scene in zip(first.names, first.scenes, strict=True)}
     for name, scene in zip(second.names, second.scenes, strict=True):
         if (there := known.get(_content(scene))) is not None:
-            raise InputError(f"level {name} is the same as {there}; draw one of the sets with another seed or part")
+            raise InputError(f"level {name} is the same as {there}; draw one of the sets with another seed or split")
 
 
 def _content(scene: Scene) -> str:

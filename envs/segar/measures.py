@@ -3,7 +3,7 @@
 A set of tasks is a list of scenes, which need not be of one distribution.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from math import gcd, sqrt
@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import NonNegative, checked
 from gumption.envs.physics.factors import WIDTHS, Order
 from gumption.envs.physics.initialization_measures import MISMATCH
-from gumption.envs.physics.noise_distances import transport
+from gumption.envs.physics.noise_distances import largest_difference, transport
 from gumption.envs.physics.scene import EntityData, Scene
 
 Grouping = Literal["type", "factors"]
@@ -97,7 +97,7 @@ def task_costs(
                 rows, columns = np.flatnonzero(mine.counts == n), np.flatnonzero(its.counts == m)
                 if n and m:
                     a, b = mine.states[rows, :n], its.states[columns, :m]
-                    found = _sliced(a, b) if sliced else _exact(a, b)
+                    found = sliced_costs(a, b) if sliced else _exact(a, b)
                 else:
                     found = mismatch**2 if n or m else 0.0
                 cost[np.ix_(rows, columns)] += found
@@ -117,63 +117,34 @@ def ks_by_factor(first: Iterable[Scene], second: Iterable[Scene], *, order: bool
 @checked
 def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
     """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
-    difference of the products of all shares up to a value, one factor for each number of each entity type, and the
-    share of tasks that have the type. The supremum over all values is exact.
+    difference of the products, over entity types and their numbers, of the shares up to a value. A task that lacks a
+    type counts as below every value of it. The supremum is over all values.
 
     :raises InputError: a set without tasks.
     """
-    curves = _curves(first, second, order)
-    shares = np.array([share for share, _ in curves.values()]).prod(0)
-    columns = [pair for _, columns in curves.values() for pair in columns.values()]
-    columns.sort(key=lambda pair: -float(np.abs(pair[0] - pair[1]).max()))
-    ways = [_largest(shares, columns), _largest(shares[::-1], [(b, a) for a, b in columns])]
-    return float(max(ways))
-
-
-def _largest(shares: np.ndarray, columns: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The largest product of one choice of each column in the first set less that in the second.
-
-    Both products grow with their factors, so that a choice that is no better in both than another can be left out.
-    """
-    a, b = shares[:1], shares[1:]
-    for mine, its in columns:
-        a, b = _frontier(np.outer(a, mine).ravel(), np.outer(b, its).ravel())
-    return max(0.0, float((a - b).max()))
-
-
-def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The choices with a large and b small that no other beats, and that can still become the best."""
-    possible = a >= (a - b).max()
-    a, b = a[possible], b[possible]
-    by_a = np.lexsort((b, -a))
-    a, b = a[by_a], b[by_a]
-    better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
-    return a[better], b[better]
+    curves = _curves(first, second, order).values()
+    return largest_difference([(shares, list(columns.values())) for shares, columns in curves])
 
 
 def _curves(
     first: Iterable[Scene], second: Iterable[Scene], order: bool
-) -> dict[str, tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]]:
-    """Of each entity type the shares of tasks that have it in both sets, and of each number the shares up to each
-    value that occurs. An entity weighs as much as all of its type in its task together."""
+) -> dict[str, tuple[tuple[float, float], dict[str, tuple[np.ndarray, np.ndarray]]]]:
+    """:returns: of each entity type the shares of tasks that have it in both sets, and of each of its numbers the two
+    shares of entities up to each value that occurs. All entities of a type in a task together have one weight.
+    """
     theirs, others = _groups(first, order, "type"), _groups(second, order, "type")
-    sizes = _size(theirs), _size(others)
     found = {}
     for key in dict.fromkeys([*theirs, *others]):
-        both = [groups.get(key) for groups in (theirs, others)]
-        shares = [0.0 if each is None else (each.counts > 0).sum() / n for each, n in zip(both, sizes, strict=True)]
+        both = theirs.get(key), others.get(key)
+        share, its_share = (0.0 if each is None else float((each.counts > 0).mean()) for each in both)
         columns = {}
         if both[0] is not None and both[1] is not None:
-            weighted = [_weighted(each) for each in both if each is not None]
-            for place, name in enumerate(key.factors):
-                values = [states[:, place] for states, _ in weighted]
-                at = np.unique(np.concatenate(values))
-                curves = [
-                    _shares_up_to(at, value, weights) for value, (_, weights) in zip(values, weighted, strict=True)
-                ]
+            (states, weights), (its_states, its_weights) = _weighted(both[0]), _weighted(both[1])
+            for name, mine, its in zip(key.factors, states.T, its_states.T, strict=True):
+                at = np.unique(np.concatenate([mine, its]))
                 if len(at) > 1:
-                    columns[name] = (curves[0], curves[1])
-        found[key.name] = (np.array(shares), columns)
+                    columns[name] = _shares_up_to(at, mine, weights), _shares_up_to(at, its, its_weights)
+        found[key.name] = (share, its_share), columns
     return found
 
 
@@ -243,8 +214,8 @@ def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.array([[transport(one) for one in row] for row in squares])
 
 
-def _sliced(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """As `_exact`, the mean over random directions of the squared distance along each."""
+def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(A, B) the mean over random directions of the squared W2 distance along each, of each set to each."""
     n, m, d = a.shape[1], b.shape[1], a.shape[2]
     # The generator is that of the library which the first release called, for the same directions.
     directions = np.random.RandomState(0).randn(d, _PROJECTIONS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from gumption.data import InputError
 from gumption.data.settings import Size, settings
 from gumption.data.wording import shown
 
-from .renderers import Renderer, RendererSettings, make_renderer
+from .renderers import Renderer, RendererSettings, check_kind, make_renderer
 from .state_observations import (
     ALL_FACTORS,
     OBJECT_FACTORS,
@@ -52,12 +52,12 @@ _FIELDS: dict[str, tuple[Kind, ...]] = {
 
 
 class Observation(Protocol):
-    """What an agent sees.
+    """What an agent sees."""
 
-    :ivar space: of one environment.
-    """
-
-    space: spaces.Space[Any]
+    @property
+    def space(self) -> spaces.Space[Any]:
+        """Of one environment."""
+        ...
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
         """Episodes begin in these columns.
@@ -101,13 +101,7 @@ class ObservationSettings:
     stack: Size = 1
 
     def __post_init__(self) -> None:
-        known = {one.name: one for one in fields(self)}  # pyright: ignore[reportArgumentType]
-        for name, kinds in _FIELDS.items():
-            default = known[name].default_factory() if callable(known[name].default_factory) else known[name].default
-            if self.kind not in kinds and getattr(self, name) != default:
-                raise InputError(
-                    f"{name} is of observations of the kind {' or '.join(kinds)}; this one is {self.kind!r}"
-                )
+        check_kind(self, _FIELDS, "observations")
         if self.kind == "multimodal" and not self.parts:
             raise InputError('a multimodal observation needs parts, such as {"pixels": "rgb", "numbers": "state"}')
 

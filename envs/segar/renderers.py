@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, settings
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from gumption.envs.physics.state import State
 
 Kind = Literal["linear", "features", "colours", "flow", "affordances"]
-_TEXTURED = ("linear", "features")
 #: The fields that only some kinds read.
 _FIELDS: dict[str, tuple[Kind, ...]] = {
     "models": ("linear",),
@@ -76,9 +76,20 @@ class RendererSettings:
     preset: Literal["fixed", "compat"] = "fixed"
 
     def __post_init__(self) -> None:
-        for name, kinds in _FIELDS.items():
-            if self.kind not in kinds and getattr(self, name) != type(self).__dataclass_fields__[name].default:
-                raise InputError(f"{name} is of renderers of the kind {' or '.join(kinds)}; this one is {self.kind!r}")
+        check_kind(self, _FIELDS, "renderers")
+
+
+def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> None:
+    """Refuse a value for a field that settings of this kind do not read.
+
+    :param given: settings with a field `kind`. :param kinds: field to the kinds that read it.
+    :raises InputError: there is one.
+    """
+    for field in fields(given):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        able = kinds.get(field.name, (given.kind,))
+        if given.kind not in able and getattr(given, field.name) != default:
+            raise InputError(f"{field.name} is of {what} of the kind {' or '.join(able)}; this one is {given.kind!r}")
 
 
 def make_renderer(settings: RendererSettings) -> Renderer:

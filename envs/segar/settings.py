@@ -11,7 +11,7 @@ from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, set
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.simulator import Preset
 
-from .levels import Levels, Part, draw_levels, load_levels
+from .levels import Levels, Split, draw_levels, load_levels
 from .observations import ObservationSettings, read_settings
 from .renderers import RendererSettings
 
@@ -38,7 +38,7 @@ class SegarSettings:
     """
 
     levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None
-    partition: Part = "train"
+    partition: Split = "train"
     num_levels: Size = 100
     level_seed: Seed = 0
     observation: str | Mapping[str, Any] | ObservationSettings = "rgb"

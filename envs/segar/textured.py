@@ -43,7 +43,9 @@ class Textured:
         self._weights = np.stack([model.weights for model in models])
         self._bias = np.stack([model.bias for model in models])
         self._drawing: Drawing | None = None
-        self._codes = self._random = self._textures = self._chosen = np.zeros(0)
+        self._codes = self._random = np.zeros(0)
+        self._textures = np.zeros(0, dtype=np.uint8)
+        self._chosen = np.zeros(0, dtype=np.int64)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
         """Episodes begin in these columns: make their textures.
@@ -78,7 +80,7 @@ class Textured:
             raise InputError("no episode has begun: call begin first")
         if self._follow:
             codes = factor_codes(state, self._entries)
-            changed = (np.abs(codes - self._codes) > CHANGE).any(axis=0)
+            changed = np.any(np.abs(codes - self._codes) > CHANGE, axis=0)
             if changed.any():
                 self._make(changed, codes)
         return self._drawing.draw(state, self._textures)

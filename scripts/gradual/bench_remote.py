@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from time import perf_counter
 
@@ -35,6 +37,11 @@ both.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 while pair := both.recv(2):
     both.send(pair[1:])
 """,
+    "pipe": """
+import os
+while pair := os.read(0, 2):
+    os.write(1, pair[1:])
+""",
 }
 
 
@@ -47,6 +54,7 @@ def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator
     for transport, yardstick, ping in (
         ("zeromq", "two messages there and one back, libzmq", _zeromq_ping),
         ("tcp", "two bytes there and one back, bare sockets", _tcp_ping),
+        ("pipe", "two bytes there and one back, bare sockets", _pipe_ping),
     ):
         settings.tell(f"agents over {transport}")
         ping(steps // 10)  # pays for imports
@@ -69,22 +77,26 @@ def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator
 
 def _steps(transport: str, steps: int, settings: BenchSettings) -> float:
     """Steps a second of a run, from the first to the last."""
-    chosen = RemoteSettings(tasks=("micro5.18",), max_steps=steps, port=0, transport=transport)  # pyright: ignore
-    with Host(chosen) as host:
-        assert host.place is not None
-        agent = _agent(transport, host.place.rpartition(":")[2])
-        try:
-            with host.agent(settings.tell) as wire:
-                started = perf_counter()
-                result = play(chosen, wire, lambda _: None)
-                return result.steps / (perf_counter() - started)
-        finally:
-            agent.kill()
-            agent.wait()
+    command = shlex.join([sys.executable, "-c", _AGENTS[transport]])
+    made = {"tasks": ("micro5.18",), "max_steps": steps, "port": 0, "transport": transport, "command": command}
+    chosen = RemoteSettings(**made)
+    with Host(chosen) as host, host.agent(settings.tell) as wire:
+        started = perf_counter()
+        result = play(chosen, wire, lambda _: None)
+        return result.steps / (perf_counter() - started)
 
 
-def _agent(transport: str, port: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", _AGENTS[transport], port])
+@contextmanager
+def _agent(transport: str, *arguments: str, both: socket.socket | None = None) -> Iterator[None]:
+    """An agent; `both` is its standard input and output."""
+    command = [sys.executable, "-c", _AGENTS[transport], *arguments]
+    stream = None if both is None else both.fileno()
+    process = subprocess.Popen(command, stdin=stream, stdout=stream)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _zeromq_ping(steps: int) -> float:
@@ -93,33 +105,38 @@ def _zeromq_ping(steps: int) -> float:
 
     context = zmq.Context()
     pair = context.socket(zmq.PAIR)
-    agent = _agent("zeromq", str(pair.bind_to_random_port("tcp://127.0.0.1")))
     try:
-        pair.recv()
-        started = perf_counter()
-        for _ in range(steps):
-            pair.send(b"0")
-            pair.send(b"a")
+        with _agent("zeromq", str(pair.bind_to_random_port("tcp://127.0.0.1"))):
             pair.recv()
-        return steps / (perf_counter() - started)
+            started = perf_counter()
+            for _ in range(steps):
+                pair.send(b"0")
+                pair.send(b"a")
+                pair.recv()
+            return steps / (perf_counter() - started)
     finally:
-        agent.kill()
-        agent.wait()
         context.destroy(linger=0)
 
 
 def _tcp_ping(steps: int) -> float:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        agent = _agent("tcp", str(listening.getsockname()[1]))
-        try:
-            connection, _ = listening.accept()
-            with connection:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                started = perf_counter()
-                for _ in range(steps):
-                    connection.sendall(b"\0a")
-                    connection.recv(64)
-                return steps / (perf_counter() - started)
-        finally:
-            agent.kill()
-            agent.wait()
+    with socket.create_server(("127.0.0.1", 0)) as listening, _agent("tcp", str(listening.getsockname()[1])):
+        connection, _ = listening.accept()
+        with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _socket_ping(connection, steps)
+
+
+def _pipe_ping(steps: int) -> float:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, _agent("pipe", both=theirs):
+        return _socket_ping(ours, steps)
+
+
+def _socket_ping(connection: socket.socket, steps: int) -> float:
+    connection.sendall(b"\0a")  # waits for the agent's start
+    connection.recv(64)
+    started = perf_counter()
+    for _ in range(steps):
+        connection.sendall(b"\0a")
+        connection.recv(64)
+    return steps / (perf_counter() - started)

@@ -1,13 +1,11 @@
-"""`gumption segar`: tools of SEGAR."""
+"""`gumption segar`: levels, their distributions, and models of textures."""
 
 import typer
 
-from . import renderers
+from . import axes, level, renderers
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Tools of SEGAR: models of textures.")
-app.add_typer(renderers.app)
-
-
-@app.callback()
-def commands() -> None:
-    """Keeps the names of the commands, also where there is one."""
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Levels of SEGAR, their distributions, and models of textures."
+)
+for part in (level, axes, renderers):
+    app.add_typer(part.app)

@@ -21,7 +21,7 @@ def renderers(
     epochs: Annotated[Count, typer.Option(help="Each of 4,096 codes.")] = 10,
     name: Annotated[str, typer.Option(help="What the names of the files begin with.")] = "model",
 ) -> None:
-    """Train autoencoders whose decoders make textures; the setting `models` of a renderer takes the folder or a file."""
+    """Train autoencoders whose decoders make textures; a renderer's setting `models` takes the folder or a file."""
     from gumption.data.progress import Bar
     from gumption.data.writing import check_writable, whole_file
 

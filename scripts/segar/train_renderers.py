@@ -9,7 +9,7 @@ from torch import nn
 
 from gumption.data.settings import Count, NonNegative, Positive, settings
 from gumption.envs.segar.codes import LENGTH
-from gumption.envs.segar.texture_models import CROP, KERNEL, PADDING, STRIDE
+from gumption.envs.segar.texture_models import KERNEL, PADDING, STRIDE
 
 EPOCH = 2**LENGTH  # codes: as many as there are masks
 SIDES = range(6, 21, 2)  # of code maps

@@ -1,12 +1,18 @@
 """Streams in arrays do what single streams do, byte by byte."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
 import numpy as np
 import pytest
 
-from gumption.envs.gradual import all_tasks
+from gumption.envs.gradual import Rules, Solution, Task, all_tasks, stateless
 from gumption.envs.gradual.batch import Batch
 from gumption.envs.gradual.engine import Life
 from gumption.envs.gradual.stream import Stream
+from gumption.envs.gradual.task import OptionsLeft
 
 TASKS = list(all_tasks().values())
 SPACE, STOP = ord(" "), ord(".")
@@ -64,3 +70,73 @@ def test_a_column_can_begin_again() -> None:
     for _ in range(50):
         batch.step(np.full(2, SPACE, dtype=np.uint8))
         assert (batch.byte[1], batch.reward[1]) == fresh.step(SPACE)
+
+
+def letters(hidden: Any, draw: Random) -> Iterator[str]:
+    while True:
+        yield draw.choice("abcd ")
+
+
+def fixed(name: str, **solutions: Solution) -> Task:
+    """A task with answers of a fixed length to "a", "b", "c", "d" and " "."""
+    others = Solution("1", (), ("  ",))
+    return Task(name, "", stateless, letters, lambda question, _: solutions.get(question, others), fixed_length=True)
+
+
+OTHER_RULES = all_tasks(Rules(early_stop=True, adaptive_stop=True))
+JUDGED = [task for task in TASKS if task.fixed_length] + [
+    *(replace(OTHER_RULES[name], name=f"{name}, other rules") for name in ("micro5.5", "micro5.6", "micro5.18")),
+    fixed("drawn", a=Solution("2", ("x", "y"), ("z",)), b=Solution("3", ("x", "y"), ("z", "w"))),
+    fixed("noisy", a=Solution("2", (";",), (";",), noise=(0, 3)), b=Solution("3", ("x",), ("z",), noise=(14, 20))),
+    fixed("long", a=Solution("2" * 17, ("x",), ("z" * 16,)), b=Solution("3" * 16, ("y" * 300,), ("z" * 30,))),
+    fixed("spaces", a=Solution("2 ", (" ",), ("   ",)), b=Solution(" ", ("x ",), ("",))),
+    fixed("space", **{" ": Solution("1", ("x ",), (" y  ",)), "a": Solution("1", ("x",), ("y ",))}),
+    fixed("any", a=Solution("22", ("x",), ("z",), accepts=lambda answer: answer[0] == "2"), b=Solution("\0")),
+]
+
+
+@pytest.mark.parametrize("skill", [1.0, 0.97, 0.7, 0.0])
+def test_arrays_judge_as_streams_do(skill: float) -> None:
+    size = 2 * len(JUDGED)
+    rng = np.random.default_rng(1)
+    one, kept = Batch(size), Batch(size)
+    one.begin(range(size), [Life([JUDGED[i // 2]], 10**9, i) for i in range(size)])
+    streams = [Stream(Life([JUDGED[i // 2]], 10**9, i)) for i in range(size)]
+    sent = [stream.first() for stream in streams]
+    ended = 0
+    for step in range(2_000):
+        assert sent == one.byte.tolist()
+        if step % 397 == 200:  # in the middle of questions that are drawn ahead
+            kept.restore(one.state(), {task.name: task for task in JUDGED}, 10**9)
+            one = kept
+        if step % 100 == 50:
+            assert one.questions() == [stream.life.question for stream in streams]
+            assert one.life(3).question == streams[3].life.question
+        # Half of them speak only when it is their turn.
+        heard = [said(stream, rng, skill) if i % 2 or stream.listening else SPACE for i, stream in enumerate(streams)]
+        sent, rewards = zip(*(stream.step(byte) for stream, byte in zip(streams, heard, strict=True)), strict=True)
+        sent = list(sent)
+        one.step(np.array(heard, dtype=np.uint8))
+        assert list(rewards) == one.reward.tolist()
+        assert [stream.listening for stream in streams] == one.listening().tolist()
+    one.settle()
+    for stream, other in zip(streams, one.streams, strict=True):
+        assert other is not None
+        stream.settle()
+        assert stream.life.records == other.life.records
+        ended += stream.life.record.instances - 1
+    assert ended > size / 2
+
+
+def test_an_instance_without_limits_times_out_in_arrays_too() -> None:
+    task = Task(
+        "unlimited", "", stateless, letters, lambda question, _: Solution("123"), lambda _: OptionsLeft({"never": 2}),
+        fixed_length=True,
+    )  # fmt: skip
+    batch, stream = Batch(1), Stream(Life([task], 5, 0))
+    batch.begin([0], [Life([task], 5, 0)])
+    stream.first()
+    for _ in range(10_100):
+        batch.step(np.full(1, SPACE, dtype=np.uint8))
+        assert stream.step(SPACE) == (batch.byte[0], batch.reward[0])
+    assert stream.life.record.instances == batch.life(0).record.instances == 2

@@ -122,6 +122,7 @@ def test_a_task_of_ones_own_is_played() -> None:
         ({"task": "micro99"}, "the curriculum has no 'micro99'"),
         ({"task": "micro14", "mapping": {"a": "b"}}, "an instance of micro14 has no mapping: it hides nothing"),
         ({"task": "micro4", "context": {"alphabet": "abc"}}, "micro4 has no alphabet: it hides mapping"),
+        ({"task": "micro1", "context": {"alphabet": ""}}, "the alphabet has 0 characters; it has to be 1 to 255"),
         ({"task": "micro4", "mapping": {}}, r"mapping is \{\}; it is a dict, key -> answer"),
         ({"task": "micro4", "mapping": {"a": "\u0416"}}, "keys and answers are texts of one-byte characters"),
         ({"task": "micro5.7", "mapping": {"4": "15"}, "questions": ["5."]}, "asks for '5'; the mapping has '4'"),

@@ -1,0 +1,44 @@
+"""`gumption segar axes`: how far the two distributions of each named axis are apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App
+
+app = App()
+
+
+@app.command(epilog="Example: gumption segar axes --out axes.json")
+def axes(
+    levels: Annotated[Count, typer.Option(help="Levels drawn of each distribution.")] = 100,
+    seed: Annotated[Seed, typer.Option(help="Draws the levels.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Also save the distances as JSON.")] = None,
+) -> None:
+    """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
+    drawn levels, also without the order of things; beside them the distance that sampling alone makes."""
+    import sys
+
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    from gumption.data.provenance import command_line, versions
+    from gumption.data.writing import check_writable, write_json
+    from gumption.envs.segar.axes import axes_table
+
+    if out is not None:
+        check_writable(out)
+    found = axes_table(levels=levels, seed=seed)
+    heads = ("axis", "W2 of noises", "W2 of levels", "without order", "of sampling", "KS")
+    table = Table(Column("pair", no_wrap=True), *heads)
+    for name, row in found["pairs"].items():
+        apart = row["levels"]
+        figures = (row["noises"], apart["w2"], apart["w2 without order"], apart["floor without order"], apart["ks"])
+        table.add_row(name, row["axis"], *("-" if each is None else f"{each:.3f}" for each in figures))
+    Console().print(table)
+    if out is not None:
+        write_json(out, {"command": command_line(sys.argv[1:]), "versions": versions(), **found})
