@@ -18,7 +18,7 @@ from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Position
-from gumption.envs.segar.levels import Part
+from gumption.envs.segar.levels import Split
 from gumption.envs.segar.tasks import slots_of
 from gumption.envs.segar.vector_env import SegarVectorEnv
 
@@ -35,6 +35,8 @@ OBSERVATION = {
 }
 #: What the relations are worth to the player whose weights people chose.
 BY_HAND = {"affordsReaching": 2.0, "affordsBurning": -1.0, "affordsFallingIn": -3.0}
+#: Of the scores in an observation. A graph that is looked up says 0 or 1; pushes that meet nothing have minus this.
+BOUND = 1.0
 #: Of the scripted player: the velocity that it wants, in 1/s, times the way to the goal.
 APPROACH = 15.0
 
@@ -61,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 @checked
-def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partition: Part = "train") -> dict[str, Any]:
+def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partition: Split = "train") -> dict[str, Any]:
     """Settings of an environment in which these agents play."""
     return {
         "levels": levels,
@@ -73,7 +75,7 @@ def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partitio
     }
 
 
-def level_env(where: Mapping[str, Any], partition: Part, advice: Advice | None = None) -> Any:
+def level_env(where: Mapping[str, Any], partition: Split, advice: Advice | None = None) -> Any:
     """An environment for each level.
 
     :param where: arguments of `env_settings`.
@@ -81,7 +83,7 @@ def level_env(where: Mapping[str, Any], partition: Part, advice: Advice | None =
     """
     settings = env_settings(**where, partition=partition)
     env = gym.make_vec(ID, num_envs=settings["num_levels"], **settings)
-    return env if advice is None else KGScores(env, advice)
+    return env if advice is None else KGScores(env, advice, bound=BOUND)
 
 
 def advice_of(config: WorldConfig) -> Advice:
@@ -190,12 +192,14 @@ def train_ppo(
     :param parameters: of PPO, those that differ from its defaults.
     """
     from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import VecNormalize
 
     from gumption.envs.sb3_adapter import SB3VecEnv
 
     env: Any = gym.make_vec(ID, num_envs=64, autoreset_mode="SameStep", **settings)
-    env = SB3VecEnv(env if advice is None else KGScores(env, advice))
-    return PPO("MultiInputPolicy", env, seed=seed, device="cpu", **parameters).learn(total_steps)
+    batch = SB3VecEnv(env if advice is None else KGScores(env, advice, bound=BOUND))
+    scaled = VecNormalize(batch, norm_obs=False)  # else the -100 of a ball that is destroyed drowns all other rewards
+    return PPO("MultiInputPolicy", scaled, seed=seed, device="cpu", **parameters).learn(total_steps)
 
 
 class PPOPlayer:

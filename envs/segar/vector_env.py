@@ -222,7 +222,9 @@ class SegarVectorEnv(NativeVectorEnv):
         mine = self.state_dict()
         self._check_state(state, mine)
         if state["levels"] != mine["levels"]:
-            raise InputError(f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})")
+            raise InputError(
+                f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})"
+            )
         if len(state["level"]) != self.num_envs:
             raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
         rows = np.asarray(state["level"])
