@@ -1,5 +1,5 @@
-"""What an entity does to a ball that meets it: facts that follow from rules and factors, and what lies in which
-direction.
+"""What an entity does to a ball that meets it: facts that follow from rules and factors, and what a ball meets that is
+pushed.
 """
 
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.physics.entities import TYPES, Object, Thing, Tile
+from gumption.envs.physics.entities import TYPES, GoalTile, Object, Thing, Tile
 from gumption.envs.physics.factors import (
     Alive,
     Charge,
@@ -23,11 +23,12 @@ from gumption.envs.physics.factors import (
 )
 from gumption.envs.physics.state import State
 
+from .tasks import REACHED, diagonal
+
 #: What an entity affords a ball, each a relation, so that a policy weighs it by itself; see `afforded`.
 BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "affordsSlowing", "affordsBouncing"
 PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
 EFFECTS = (BURNING, FALLING, SLOWING, BOUNCING, PULLING, TURNING, SPEEDING, REACHING)
-GOAL = "GoalTile"
 BALL = "ball"
 
 
@@ -46,7 +47,7 @@ def afforded(kind: type[Thing]) -> list[str]:
         PULLING: has(Charge) and issubclass(kind, Object),
         TURNING: has(Magnetism),
         SPEEDING: mine.get(StoredEnergy, 0.0) > 0,
-        REACHING: kind.__name__ == GOAL,
+        REACHING: issubclass(kind, GoalTile),
     }
     return [effect for effect, there in found.items() if there]
 
@@ -58,7 +59,11 @@ def kinds() -> list[type[Thing]]:
 
 
 class Affordances:
-    """The facts that speak for directions: (the type of what is met there first, affords..., ball).
+    """The facts that speak for pushes: (the type of what the ball meets then, affords..., ball).
+
+    The ball is taken to roll straight on. It meets the first thing on its way. The goal is a case of its own, because
+    rolling over its edge does not reach it: `affordsReaching` has the goal as its subject wherever the way leads over
+    the goal's middle, also behind other things, and nothing elsewhere.
 
     :ivar vocabulary: "" for nothing, entity types and the ball.
     """
@@ -68,44 +73,61 @@ class Affordances:
     def __init__(self) -> None:
         self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
 
-    def __call__(self, state: State, actors: np.ndarray, directions: np.ndarray, reach: float) -> ActionFacts:
+    def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
         """
-        :param actors: (B,) slots of what the agent moves.
-        :param directions: (A, 2) unit vectors; (0, 0) meets nothing.
-        :param reach: things that are further away are not met.
+        :param actors: (B,) slots of what the agent pushes.
+        :param velocities: (B, A, 2) that it has after each push.
         """
-        met = first_met(state, actors, directions, reach)
         ids = {name: place for place, name in enumerate(self.vocabulary)}
         by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
         batch = np.arange(state.num_envs)[:, None]
-        subject = np.where(met >= state.slots, 0, by_type[state.types[np.minimum(met, state.slots - 1), batch]])
-        parties = [(subject, ids[BALL], 0) for _ in EFFECTS]
-        return action_facts(self.relations, met.shape, parties)
+
+        def labels(slots: np.ndarray) -> np.ndarray:
+            return np.where(slots >= state.slots, 0, by_type[state.types[np.minimum(slots, state.slots - 1), batch]])
+
+        way = Way(state, actors, velocities)
+        first, goal = labels(way.first_met()), labels(way.goal_reached())
+        parties = [(goal if effect == REACHING else first, ids[BALL], 0) for effect in EFFECTS]
+        return action_facts(self.relations, velocities.shape[:2], parties)
 
 
-def first_met(state: State, actors: np.ndarray, directions: np.ndarray, reach: float) -> np.ndarray:
-    """(B, A) the slot of the first thing on the straight way from each actor; N where there is none.
+class Way:
+    """What lies straight ahead of actors at each of A velocities. What is dead or done is not there."""
 
-    A thing is as wide as its Size; what is dead or done is not met.
-    """
-    x, size = state.columns[Position], state.columns[Size][0]
-    batch = np.arange(state.num_envs)
-    own, radius = x[:, actors, batch], size[actors, batch] / 2
-    away = x - own[:, None]
-    along = np.einsum("ad,dnb->anb", directions, away)
-    across = np.abs(directions[:, :1, None] * away[1] - directions[:, 1:, None] * away[0])
-    there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
-    for factor, gone in ((Alive, False), (Done, True)):
-        if factor in state.columns:
-            owners = state.layout.owners([factor])
-            there[owners] &= state.columns[factor][0, owners] != gone
-    wide = size / 2 + np.where(_collides(state), radius, 0.0)
-    ways = (directions != 0).any(axis=1)[:, None, None]
-    hit = ways & there & (across <= wide) & (along > 0) & (along - wide <= reach)
-    distance = np.where(hit, along - wide, np.inf)
-    return np.where(hit.any(axis=1), distance.argmin(axis=1), state.slots).T
+    def __init__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> None:
+        """
+        :param actors: (B,) slots.
+        :param velocities: (B, A, 2); at rest nothing is met.
+        """
+        self._state = state
+        x, size = state.columns[Position], state.columns[Size][0]
+        batch = np.arange(state.num_envs)
+        away = x - x[:, actors, batch][:, None]
+        vx, vy = velocities.transpose(2, 1, 0)[:, :, None]
+        speed = np.sqrt(vx * vx + vy * vy)
+        speed[speed == 0] = 1.0
+        #: (A, N, B) of the middle of each thing.
+        self._along = (vx * away[0] + vy * away[1]) / speed
+        self._across = np.abs(vx * away[1] - vy * away[0]) / speed
+        there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
+        for factor, gone in ((Alive, False), (Done, True)):
+            if factor in state.columns:
+                owners = state.layout.owners([factor])
+                there[owners] &= state.columns[factor][0, owners] != gone
+        self._ahead = there & (self._along > 0)
+        # Things touch by their edges; on tiles the middle of the ball counts.
+        self._wide = size / 2 + np.where(state.is_a(Object), size[actors, batch] / 2, 0.0)
 
+    def first_met(self) -> np.ndarray:
+        """(B, A) the slot of the first thing, as wide as its Size; N where there is none."""
+        hit = self._ahead & (self._across <= self._wide)
+        return self._nearest(hit, self._along - self._wide)
 
-def _collides(state: State) -> np.ndarray:
-    """(N, B): what touches by its edge; on tiles the middle of the ball counts."""
-    return state.is_a(Object)
+    def goal_reached(self) -> np.ndarray:
+        """(B, A) the slot of the goal where the way leads over its middle, else N."""
+        hit = self._ahead & self._state.is_a(GoalTile) & (self._across <= REACHED * diagonal(self._state))
+        return self._nearest(hit, self._along)
+
+    def _nearest(self, hit: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        nearest = np.where(hit, distance, np.inf).argmin(axis=1)
+        return np.where(hit.any(axis=1), nearest, self._state.slots).T

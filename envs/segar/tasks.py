@@ -103,9 +103,9 @@ class Billiards:
         cue = slots_of(state, CueBall)
         balls, holes = state.is_a(Ball), state.is_a(Hole)
         x = state.columns[Position]
-        apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / _diagonal(state)
+        apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / diagonal(state)
         nearest = np.where(holes[None], apart, np.inf).min(axis=1)
-        out = ~state.columns[Alive][0] | state.columns[Done][0] | (nearest * _diagonal(state) <= POTTED)
+        out = ~state.columns[Alive][0] | state.columns[Done][0] | (nearest * diagonal(state) <= POTTED)
         dead, done = ~_flag(state, Alive, cue), _flag(state, Done, cue)
         reward = -np.where(balls, nearest**2, 0.0).sum(axis=0) + np.where(dead, DEATH, 0.0)
         won = (out | ~balls).all(axis=0)
@@ -152,10 +152,11 @@ def _flag(state: State, factor: type, slots: np.ndarray) -> np.ndarray:
 def _apart(state: State, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     x = state.columns[Position]
     between = _picked(x, one) - _picked(x, other)
-    return np.sqrt((between * between).sum(axis=0)) / _diagonal(state)
+    return np.sqrt((between * between).sum(axis=0)) / diagonal(state)
 
 
-def _diagonal(state: State) -> np.ndarray:
+def diagonal(state: State) -> np.ndarray:
+    """(B,) of the arena: the unit of distances."""
     return np.sqrt(2.0) * (state.walls[1] - state.walls[0])
 
 

@@ -1,5 +1,6 @@
 """A batch of SEGAR's tasks: levels are played by one simulator, as one batch of scenes."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import pi
@@ -11,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
+from gumption.data.sealed import content_hash
 from gumption.data.settings import unknown
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
@@ -81,10 +83,7 @@ class SegarVectorEnv(NativeVectorEnv):
         force = self._force(actions)
         state = self.state
         mine = np.arange(self.num_envs)
-        moves = state.columns[Alive][0, self._actors, mine] & state.columns[Mobile][0, self._actors, mine]
-        mass = state.columns[Mass][0, self._actors, mine]
-        push = np.where(self._idle | ~moves | (mass <= 0), 0.0, 1.0 / np.where(mass > 0, mass, 1.0))
-        state.columns[Velocity][:, self._actors, mine] += force.T * push
+        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(self._idle, 0.0, self._push())
         if self.task.hides_actor:
             hide(state, self._actors)
         kept: list[tuple[np.ndarray, State]] = []
@@ -189,11 +188,60 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances.relations
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        reach = (self.state.walls[1] - self.state.walls[0]).max()
-        return self._affordances(self.state, self._actors, self._directions, float(reach))
+        return self._affordances(self.state, self._actors, self.pushed())
+
+    def pushed(self) -> np.ndarray:
+        """(B, A, 2) the velocity that each direction's force would give to what is pushed."""
+        forces = self._directions * self.settings.action_max
+        before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
+        return before[:, None] + forces * self._push()[:, None, None]
 
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
+
+    # ---- saving
+
+    _STATE = ("level", "steps", "_idle", "_over")
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume, but for earlier frames of an observation: arrays, and the strings "rng" (JSON) and
+        "levels" (a hash).
+
+        :raises InputError: a scene of reset options is played, which is in no level.
+        """
+        if (self.level == len(self.levels)).any():
+            raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
+        moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
+        standing = {name: part.copy() for name, part in self._standing._asdict().items()}
+        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
+            **{f"factor.{name}": column for name, column in moving.items()},
+            **{f"standing.{name}": part for name, part in standing.items()},
+            "time": self.simulator.time.copy(),
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "levels": content_hash([scene.to_data() for scene in self._all.scenes]),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of other levels or another number of environments."""
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        if state["levels"] != mine["levels"]:
+            raise InputError(
+                f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})"
+            )
+        if len(state["level"]) != self.num_envs:
+            raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
+        rows = np.asarray(state["level"])
+        self._put(np.arange(self.num_envs), self._all, rows, rows, [self._seeds[row] for row in rows.tolist()])
+        for factor, column in self.state.columns.items():
+            column[:] = state[f"factor.{factor.__name__}"]
+        self.state.order()
+        for name in self._STATE:
+            getattr(self, name)[:] = state[name.strip("_")]
+        self._standing = Standing(*(np.array(state[f"standing.{name}"]) for name in Standing._fields))
+        self.simulator.time[:] = state["time"]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._started = True
 
     # ---- inside
 
@@ -204,6 +252,12 @@ class SegarVectorEnv(NativeVectorEnv):
         if ((actions < 0) | (actions >= len(self._directions))).any():
             raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
         return self._directions[actions] * self.settings.action_max
+
+    def _push(self) -> np.ndarray:
+        """(B,) what a force of 1 adds to the velocity of what is pushed."""
+        mine = np.arange(self.num_envs)
+        alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
+        return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
     def _adapted(self, scene: Scene) -> Scene:
         changes = {

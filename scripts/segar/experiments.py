@@ -13,6 +13,7 @@ from typing import Any
 
 from gumption.scripts.experiments import Condition, Experiment
 
+from .knowledge import KNOWLEDGE
 from .runs import CurveRuns, GapRuns, InformationRuns
 
 KINDS = ("empty", "objectsx1", "objectsx2", "objectsx3", "tilesx1", "tilesx2", "tilesx3")
@@ -64,6 +65,7 @@ _PROBED = ("empty-hard", "objectsx2-hard", "tilesx2-hard")
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
+        *KNOWLEDGE.values(),
         Experiment(
             "segar-gap",
             "Figures 3 and 4a",

@@ -233,3 +233,40 @@ def test_bad_actions(action: Any) -> None:
     env.reset(seed=0)
     with pytest.raises(InputError, match="the action"):
         env.step(action)
+
+
+def play(env: Any, steps: int, seed: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [env.step_arrays(rng.integers(5, size=env.num_envs)) for _ in range(steps)]
+
+
+def batch(count: int = 6, **settings: Any) -> Any:
+    small = {**SMALL, "levels": "tilesx2-hard", "directions": 4, "max_steps": 12, **settings}
+    return gym.make_vec("gumption/PuttPutt-v0", num_envs=count, **small).unwrapped
+
+
+def test_a_saved_batch_goes_on_bit_for_bit() -> None:
+    env, other = batch(), batch()
+    env.reset(seed=3)
+    play(env, 17, seed=0)
+    other.load_state_dict(env.state_dict())
+    assert np.array_equal(env.observe(), other.observe())
+    for mine, theirs in zip(play(env, 30, seed=1), play(other, 30, seed=1), strict=True):
+        for one, two in zip(mine, theirs, strict=True):
+            assert np.array_equal(one, two)
+    assert np.array_equal(env.observe(), other.observe())
+
+
+def test_a_batch_is_saved_and_restored_with_its_own_levels_alone() -> None:
+    env = batch()
+    env.reset(seed=3)
+    saved = env.state_dict()
+    with pytest.raises(InputError, match="other levels"):
+        batch(level_seed=9).load_state_dict(saved)
+    with pytest.raises(InputError, match="a batch of 6, here 3"):
+        batch(3).load_state_dict(saved)
+    with pytest.raises(InputError, match="rng missing"):
+        batch().load_state_dict({name: value for name, value in saved.items() if name != "rng"})
+    env.reset(options={"scene": scene()})
+    with pytest.raises(InputError, match="scene of reset options"):
+        env.state_dict()

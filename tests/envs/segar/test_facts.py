@@ -1,7 +1,7 @@
 """SEGAR's facts: what rules change, what things afford, and which facts speak for a direction."""
 
 from pathlib import Path
-from typing import Tuple  # noqa: UP035  (as the paper's hints)
+from typing import Any, Tuple  # noqa: UP035  (as the paper's hints)
 
 import gymnasium as gym
 import numpy as np
@@ -67,24 +67,66 @@ def test_the_facts_fit_the_shapes() -> None:
     assert report.checked > 20
 
 
+REACHED, MAGMA, SAND = ("GoalTile", "affordsReaching"), ("MagmaTile", "affordsBurning"), ("SandTile", "affordsSlowing")
+
+
+def table(*things: dict[str, Any], **ball: Any) -> Any:
+    """An environment with a ball in the middle, and these things; 1 to 4 push it right, up, left and down by 2.
+
+    :param ball: its factors.
+    """
+    env: Any = gym.make("gumption/PuttPutt-v0", observation="state", num_levels=2, directions=4).unwrapped
+    env.reset(options={"scene": {"entities": [thing("golfball", "GolfBall", [0, 0], **ball), *things]}})
+    return env
+
+
+def thing(id: str, kind: str, place: list[float], **factors: Any) -> dict[str, Any]:
+    return {"id": id, "type": kind, "factors": {"Position": place, **factors}}
+
+
+def said(env: Any) -> list[set[tuple[str, str]]]:
+    """For each push, the subjects and relations that are asked about."""
+    return [{fact[:2] for fact in facts} for facts in env.action_facts().labels(env.vocabulary)]
+
+
 def test_the_graph_speaks_for_the_way_to_the_goal_and_names_the_tile_in_between() -> None:
-    env = gym.make("gumption/PuttPutt-v0", observation="state", num_levels=2, directions=4).unwrapped
-    things = [
-        {"id": "golfball", "type": "GolfBall", "factors": {"Position": [0, 0]}},
-        {"id": "goal", "type": "GoalTile", "factors": {"Position": [0.6, 0]}},
-        {"id": "m", "type": "MagmaTile", "factors": {"Position": [0, 0.6], "Size": 0.4}},
-        {"id": "far", "type": "SandTile", "factors": {"Position": [0, 0.9], "Size": 0.1}},
-    ]
-    env.reset(options={"scene": {"entities": things}})
-    said = env.action_facts().labels(env.vocabulary)
-    assert said[0] == []
-    assert ("GoalTile", "affordsReaching", "ball") in said[1]
-    assert ("MagmaTile", "affordsBurning", "ball") in said[2]
-    assert said[3] == said[4] == []
+    magma, far = thing("m", "MagmaTile", [0, 0.6], Size=0.4), thing("far", "SandTile", [0, 0.9], Size=0.1)
+    env = table(thing("goal", "GoalTile", [0.6, 0]), magma, far)
+    asked = said(env)
+    assert asked[0] == asked[3] == asked[4] == set()
+    assert REACHED in asked[1]
+    assert MAGMA in asked[2]
+    assert not asked[2] & {REACHED, SAND}
     scores = Advice(graph(), env.vocabulary, env.relations)(env)
     assert scores[0, 1].tolist() == [float(name == "affordsReaching") for name in env.relations]
     assert scores[0, 2].tolist() == [float(name in ("affordsBurning", "affordsSlowing")) for name in env.relations]
     assert np.all(scores[0, [0, 3, 4]].numpy() == 0)
+
+
+def test_the_goal_behind_a_tile_is_told_beside_the_tile() -> None:
+    asked = said(table(thing("goal", "GoalTile", [0.8, 0]), thing("m", "MagmaTile", [0.4, 0], Size=0.4)))[1]
+    assert asked >= {REACHED, MAGMA}
+
+
+def test_a_way_over_the_edge_of_the_goal_does_not_reach_it() -> None:
+    asked = said(table(thing("goal", "GoalTile", [0.8, 0.1])))[1]
+    assert ("GoalTile", "affordsBurning") in asked  # it is what is met
+    assert REACHED not in asked
+
+
+def test_facts_are_about_the_way_of_a_moving_ball_after_the_push() -> None:
+    ahead, aside = thing("goal", "GoalTile", [0, 0.6]), thing("goal", "GoalTile", [0.6, 0.6])
+    still, moving = {}, {"Velocity": [0.0, 2.0]}
+    assert [REACHED in pushed for pushed in said(table(aside, **still))] == [False] * 5
+    assert [REACHED in pushed for pushed in said(table(aside, **moving))] == [False, True, False, False, False]
+    # Without a push it rolls on, and a push down stops it.
+    assert [REACHED in pushed for pushed in said(table(ahead, **moving))] == [True, False, True, False, False]
+
+
+def test_a_push_moves_a_lighter_ball_further_off_its_way() -> None:
+    goal, moving = thing("goal", "GoalTile", [0.4, 0.2]), {"Velocity": [0.0, 2.0]}
+    assert REACHED not in said(table(goal, **moving, Mass=1.0))[1]
+    assert REACHED in said(table(goal, **moving, Mass=0.5))[1]
 
 
 def test_an_unknown_split() -> None:

@@ -1,0 +1,124 @@
+"""Agents that choose among pushes: what comes of levels, what scores are worth, and what is taken away."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from gumption.agents import Advice
+from gumption.agents.impala import train_impala
+from gumption.agents.segar import guided
+from gumption.agents.world_config import WorldConfig
+from gumption.agents.world_setup import load_policy
+from gumption.envs.physics.scene import Scene
+from gumption.envs.segar import facts
+from gumption.envs.segar.levels import Levels, draw_levels
+from gumption.kg import KnowledgeGraph
+from tests.segar_scenes import thing
+
+EAST, NORTH, WEST = 1, 5, 9
+
+
+def table(*scenes: list[dict[str, Any]]) -> Any:
+    """An environment whose levels are these scenes: things beside a ball in the middle."""
+    drawn = draw_levels("empty-easy")
+    read = [Scene.read({"entities": [thing("GolfBall", 0, 0, "golfball"), *scene]}) for scene in scenes]
+    levels = Levels(None, drawn.initialization, "train", 0, 0, tuple(read))
+    settings = {**guided.env_settings("empty-easy", 0), "levels": levels, "friction": 0.0}
+    return gym.make_vec(guided.ID, num_envs=len(scenes), **settings)
+
+
+def goal(x: float, y: float) -> dict[str, Any]:
+    return thing("GoalTile", x, y, "goal")
+
+
+def advice(env: Any, *triples: tuple[str, str, str]) -> Advice:
+    graph = KnowledgeGraph()
+    graph.add(triples or facts(split="all"))
+    return Advice(graph, env.unwrapped.vocabulary, env.unwrapped.relations)
+
+
+def config(**changes: Any) -> WorldConfig:
+    env = guided.env_settings("tilesx2-medium", 0, 5)
+    given = {"total_steps": 64, "eval_interval": 64, "eval_episodes": 5, "device": "cpu", **changes}
+    given["overrides"] = (("batch_size", 8), ("hidden_size", 16), *given.get("overrides", ()))
+    return WorldConfig("segar", env=tuple(env.items()), **given)
+
+
+def test_each_level_is_played_once_and_how_it_ends_is_told() -> None:
+    magma = thing("MagmaTile", 0.3, 0, Size=1.0, Heat=9.0)
+    hole = thing("Hole", 0.5, 0, Size=0.5, Shape={"kind": "circle", "size": 0.5})
+    env = table([goal(0.5, 0)], [goal(-0.9, 0.9), magma], [goal(-0.9, 0.9), hole], [goal(-0.9, 0.9)])
+    outcome = guided.play_each_level(env, lambda batch, _: np.full(batch.num_envs, EAST))
+    assert outcome.success.tolist() == [True, False, False, False]
+    assert outcome.destroyed.tolist() == [False, True, False, False]
+    assert outcome.consumed.tolist() == [False, False, True, False]
+    assert outcome.returns[1] < -100 < outcome.returns[3] < outcome.returns[0] < 0
+    assert outcome.figures()["success"] == 0.25
+
+
+def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
+    env = table([goal(0.6, 0)], [goal(-0.5, 0.5)], [goal(0.1, -0.8)])
+    assert guided.play_each_level(env, guided.scripted).success.all()
+
+
+def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> None:
+    env = table([goal(0.8, 0), thing("MagmaTile", -0.5, 0, Size=0.2)])
+    env.reset(options={"level": 0})
+    batch, told = env.unwrapped, advice(env)
+    summed, weighed = guided.FollowsScores(told), guided.FollowsScores(told, guided.BY_HAND)
+    # Magma burns and slows: two facts, where one speaks for the goal.
+    assert {int(summed(batch, None)[0]) for _ in range(20)} <= {WEST - 1, WEST, WEST + 1}
+    assert {int(weighed(batch, None)[0]) for _ in range(20)} == {EAST}
+
+
+def test_one_of_the_best_pushes_is_taken_at_random() -> None:
+    env = table([goal(0.8, 0)])
+    env.reset(options={"level": 0})
+    follows = guided.FollowsScores(advice(env, ("SandTile", "affordsSlowing", "ball")))
+    assert len({int(follows(env.unwrapped, None)[0]) for _ in range(100)}) > 10
+
+
+def test_knowledge_that_is_taken_away_says_nothing() -> None:
+    env = table([goal(0.8, 0)])
+    env.reset(options={"level": 0})
+    player = guided.untrained(config(kg="full"))
+    policy = player._policy
+    with torch.no_grad():
+        policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
+    assert player(env.unwrapped, None)[0] == EAST
+    blind = guided.Trained(policy, without_knowledge=True)
+    with torch.no_grad():
+        attention = policy(policy.read(env.unwrapped)).attention
+    assert blind(env.unwrapped, None)[0] == int(attention.argmax())
+
+
+def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
+    settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
+    begun = train_impala(settings, progress=False).policy.network.state_dict()
+    fresh = guided.untrained(settings)._policy.network.state_dict()
+    assert all(torch.equal(fresh[name], value) for name, value in begun.items())
+
+
+def test_a_run_that_was_kept_plays_on_as_it_was_trained(tmp_path: Path) -> None:
+    settings = config(kg="full")
+    policy = train_impala(settings, tmp_path / "run", progress=False).policy
+    env = guided.level_env({"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}, "test")
+    mine, kept = (
+        guided.play_each_level(env, guided.Trained(one)) for one in (policy, load_policy(tmp_path / "run")[1])
+    )
+    assert mine.returns.tolist() == kept.returns.tolist()
+
+
+def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
+    pytest.importorskip("stable_baselines3")
+    where = {"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}
+    told = guided.advice_of(config(kg="full"))
+    model = guided.train_ppo(guided.env_settings(**where), told, 128, 0, n_steps=2, batch_size=64, n_epochs=1)
+    env = guided.level_env(where, "test", told)
+    assert set(env.single_observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
+    outcome = guided.play_each_level(env, guided.PPOPlayer(model))
+    assert len(outcome.returns) == 5

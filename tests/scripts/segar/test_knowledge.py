@@ -1,0 +1,77 @@
+"""SEGAR's experiment on knowledge: its rows, a run of each method, and what is told of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gumption.data import InputError
+from gumption.scripts.experiment import find_experiment
+from gumption.scripts.jobs import Job, make_jobs, write_plan
+from gumption.scripts.report import gather, write_report
+
+EXPERIMENT = find_experiment("segar-knowledge")
+PANEL = "tilesx3, medium"
+SMALL = {"device": "cpu", "num_levels": 4, "total_steps": 256, "eval_interval": 256, "eval_episodes": 4}
+HEADER: Mapping[str, Any] = {
+    "command": "gumption experiment segar-knowledge",
+    "versions": {"python": "3"},
+    "hardware": {"cpu": "a", "cores": 1},
+    "workers": 1,
+}
+
+
+def jobs(out: Path, *names: str) -> list[Job]:
+    """One job for each of these rows of the first panel, those that others look into first."""
+    kept = {f"{name}, {PANEL}": EXPERIMENT.conditions[f"{name}, {PANEL}"] for name in names}
+    made = make_jobs(replace(EXPERIMENT, conditions=kept), SMALL, [0], out)
+    return sorted(made, key=lambda job: job.source is not None)
+
+
+def test_both_kinds_of_levels_have_all_rows_that_tell_knowledge_from_learning() -> None:
+    rows = {panel: {one.method for one in EXPERIMENT.conditions.values() if one.panels == (panel,)} for panel in
+            (PANEL, "tilesx3, hard")}  # fmt: skip
+    wanted = {"train", "kg_only", "by_hand", "untrained", "without_kg", "ppo", "random", "scripted"}
+    assert rows == dict.fromkeys(rows, wanted)
+    assert EXPERIMENT.seeds == 5
+    for label, condition in EXPERIMENT.conditions.items():
+        assert condition.of is None or EXPERIMENT.conditions[condition.of].settings == condition.settings, label
+
+
+@pytest.mark.slow
+def test_each_row_is_run_and_told(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    names = [label.removesuffix(f", {PANEL}") for label, one in EXPERIMENT.conditions.items() if PANEL in one.panels]
+    kept = replace(
+        EXPERIMENT, conditions={f"{name}, {PANEL}": EXPERIMENT.conditions[f"{name}, {PANEL}"] for name in names}
+    )
+    write_plan(tmp_path, kept, SMALL, HEADER, list(kept.conditions))
+    for job in jobs(tmp_path, *names):
+        EXPERIMENT.kind.run(job, False)
+        assert job.complete
+        assert "reach the goal" in EXPERIMENT.kind.told(job)
+    results = gather(tmp_path, kept)
+    assert [row["condition"] for row in results["rows"]] == list(kept.conditions)
+    for row in results["rows"]:
+        shares = [row[f"test_{name}"]["iqm"] for name in ("success", "destroyed", "consumed")]
+        assert min(shares) >= 0
+        assert sum(shares) <= 1
+        assert row["test_return"]["iqm"] < 0
+    written = write_report(results, kept, tmp_path)
+    assert {path.name for path in written} == {"results.json", "table.md", "success.png", "success.svg"}
+    assert f"## {PANEL}" in (tmp_path / "table.md").read_text()
+    assert EXPERIMENT.kind.headline(results).count("\n") == 2 + len(names)
+
+
+def test_what_looks_into_a_run_needs_it(tmp_path: Path) -> None:
+    (job,) = jobs(tmp_path, "trained, knowledge taken away")
+    with pytest.raises(InputError, match="is not complete: run that condition first"):
+        EXPERIMENT.kind.run(job, False)
+
+
+def test_a_device_that_is_not_used_is_refused() -> None:
+    with pytest.raises(InputError, match="--device cuda: these agents are small"):
+        EXPERIMENT.kind.settings(None, "cuda")
+    assert EXPERIMENT.kind.settings(None, "auto") == {"device": "cpu"}
