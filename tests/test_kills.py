@@ -87,13 +87,15 @@ SEGAR = """
 kg build segar --out segar.nq
 train segar --observation state --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8 --minibatches 2 --steps 32\
  --eval-interval 16 --device cpu --run run [--resume]
+segar level --steps 2 --gif level.gif --json scene.json
+segar renderers --epochs 1 --out looks
 """
 CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR)
 
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, evaluate segar
+evaluate gradual, play gradual, evaluate segar, play segar
 """
 APART = {
     "data fetch": "needs the network",
@@ -107,6 +109,7 @@ APART = {
     "halma statistics": "measures for minutes, and writes its plot in one piece at its end",
     "halma pretrain": "takes minutes for the fewest steps that it allows, fifty",
     "halma probe": "needs a pretrained model, and writes its plot in one piece at its end",
+    "segar axes": "measures for ten seconds, and writes its file in one piece at its end",
     "kg import wordnet": "needs the files of WordNet; it is written as the other imports are",
 }
 WRITING = {"--out", "--save", "--update", "--plot", "--png", "--markdown"}
@@ -177,7 +180,7 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 
     for name, (module, _) in cli.COMMANDS.items():
         yield from within(typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app), [name])
-    for name in ("halma", "gradual"):
+    for name in ("halma", "gradual", "segar"):
         yield from within(typer.main.get_command(cli._tools_of(name)), [name])
 
 

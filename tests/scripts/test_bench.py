@@ -94,6 +94,7 @@ def test_names():
         "recipes",
         "halma",
         "gradual",
+        "segar",
         "kg",
         "rules",
         "help",
