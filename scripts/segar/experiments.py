@@ -2,10 +2,10 @@
 anything.
 
 The default size fits two CPU cores: a run takes about 14 seconds of one core where factors are seen, two minutes with
-pixels or SAC. `--paper` is the paper's. Settings of the default size were chosen by the return on
-training levels alone, of the cells empty-hard, objectsx3-hard, objectsx3-medium, tilesx3-hard, tilesx1-medium and
-tilesx2-easy: the paper's parameters (one epoch, a rate of 1e-4, a discount of .999) learn nothing in 100,000 steps. With
-pixels a rate of 1e-3 came to a training return of -2.4 on ten levels of empty-hard, one of 3e-3 to -3.9.
+pixels or SAC. `--paper` is the paper's. Settings of the default size were chosen by the return on training levels
+alone, of the cells empty-hard, objectsx3-hard, objectsx3-medium, tilesx3-hard, tilesx1-medium and tilesx2-easy.
+The paper's parameters (one epoch, a rate of 1e-4, a discount of .999) learned nothing on empty-hard in 100,000 steps.
+With pixels a rate of 1e-3 came to a training return of -2.4 on ten levels of empty-hard, one of 3e-3 to -3.9.
 """
 
 from __future__ import annotations
