@@ -68,7 +68,8 @@ def correlation(
     points = _points(x, y)[kept]
     if len(points) < FEWEST or (np.ptp(points, axis=0) == 0).any():
         return None
-    pearson, spearman = stats.pearsonr(*points.T), stats.spearmanr(*points.T)
+    pearson: Any = stats.pearsonr(*points.T)
+    spearman: Any = stats.spearmanr(*points.T)
     rng = np.random.default_rng(seed)
     drawn = points[rng.integers(len(points), size=(resamples, len(points)))]
     ranks = stats.rankdata(drawn, axis=1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gumption.agents.plots import save_figure
 from gumption.data import InputError
@@ -65,8 +66,8 @@ def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns
 
 
 def _draw(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> None:
-    together = [np.concatenate([np.asarray(group[i]) for group in panel.groups.values()]) for i in (0, 1)]
-    kept = inliers(*together) if len(together[0]) else np.zeros(0, dtype=bool)
+    all_x, all_y = (np.concatenate([np.asarray(group[i]) for group in panel.groups.values()]) for i in (0, 1))
+    kept = inliers(all_x, all_y) if len(all_x) else np.zeros(0, dtype=bool)
     start = 0
     for label, (x, y) in panel.groups.items():
         colour, mark = looks[label]
@@ -79,8 +80,8 @@ def _draw(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> N
         if panel.apart:
             _draw_line(axis, x, y, colour)
     if not panel.apart:
-        _draw_line(axis, *together, "#444444")
-    told = None if panel.apart else correlation(*together, resamples=1)
+        _draw_line(axis, all_x, all_y, "#444444")
+    told = None if panel.apart else correlation(all_x, all_y, resamples=1)
     words = "" if told is None else (
         f"\nr = {told.pearson.value:.2f} (p = {told.pearson_p:.2g}), "
         f"ρ = {told.spearman.value:.2f} (p = {told.spearman_p:.2g})"
@@ -92,7 +93,7 @@ def _draw(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> N
     axis.legend(fontsize=6, frameon=False, loc="best")
 
 
-def _draw_line(axis: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
+def _draw_line(axis: Axes, x: ArrayLike, y: ArrayLike, colour: str) -> None:
     kept = inliers(x, y)
     a, b = np.asarray(x)[kept], np.asarray(y)[kept]
     if len(a) < _FEWEST or np.ptp(a) == 0:

@@ -277,6 +277,7 @@ def _save(folder: RunFolder, model: BaseAlgorithm, seconds: float) -> None:
     if (rewards := model.get_vec_normalize_env()) is not None:
         meta["rewards"] = [float(part) for part in (rewards.ret_rms.mean, rewards.ret_rms.var, rewards.ret_rms.count)]
     if isinstance(model, SAC):
+        assert model.log_ent_coef is not None
         tensors["temperature"] = model.log_ent_coef
         buffer: Any = model.replay_buffer
         filled = buffer.buffer_size if buffer.full else buffer.pos
@@ -295,8 +296,10 @@ def _load(folder: RunFolder, model: BaseAlgorithm) -> float:
         restore_optimiser(optimiser, tensors, f"optimiser.{name}")
     model.num_timesteps, model._n_updates = meta["step"], meta["updates"]
     if (rewards := model.get_vec_normalize_env()) is not None:
-        rewards.ret_rms.mean, rewards.ret_rms.var, rewards.ret_rms.count = map(np.float64, meta["rewards"])
+        mean, variance, rewards.ret_rms.count = meta["rewards"]
+        rewards.ret_rms.mean, rewards.ret_rms.var = np.array(mean), np.array(variance)
     if isinstance(model, SAC):
+        assert model.log_ent_coef is not None
         with torch.no_grad():
             model.log_ent_coef.copy_(tensors["temperature"])
         buffer: Any = model.replay_buffer
