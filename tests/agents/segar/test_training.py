@@ -36,7 +36,13 @@ def untimed(lines):
     return [{name: value for name, value in line.items() if name not in TIMES} for line in lines]
 
 
-@pytest.mark.parametrize("settings", VARIANTS.values(), ids=list(VARIANTS))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(settings, id=name, marks=[pytest.mark.slow] * (name in ("sac", "spr", "curl")))
+        for name, settings in VARIANTS.items()
+    ],
+)
 def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(tmp_path, config, monkeypatch, settings):
     whole, stopped, wanted = tmp_path / "whole", tmp_path / "stopped", config(**settings)
     train_segar(wanted, whole, progress=False)

@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from gumption.envs.segar.axes import axes_table, axis_pairs
 from gumption.scripts.segar import app
 
 
+@pytest.mark.slow
 def test_the_table_is_shown_and_saved(tmp_path: Path) -> None:
     out = tmp_path / "axes.json"
     done = CliRunner().invoke(app, ["axes", "--levels", "3", "--seed", "1", "--out", str(out)], env={"COLUMNS": "200"})
