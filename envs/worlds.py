@@ -248,7 +248,11 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
-                "experiments": "gumption.scripts.segar.knowledge:EXPERIMENTS",
+                "config": "gumption.agents.segar.config:SegarConfig",
+                "evaluate": "gumption.agents.segar.study:evaluate",
+                "train_command": "gumption.scripts.segar.train:app",
+                "evaluate_command": "gumption.scripts.segar.evaluate:app",
+                "experiments": "gumption.scripts.segar.experiments:EXPERIMENTS",
                 "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",
             },

@@ -19,7 +19,7 @@ from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.rules.horn import symmetric
 from gumption.kg.scores import known_scores
 from gumption.kg.store.limits import Limits
-from tests import gradual_examples
+from tests import gradual_examples, segar_examples
 
 FACTS = [("mud", "near", "sky"), ("sky", "near", "rain"), ("rain", "near", "mud"), ("mud", "on", "rain")]
 LABELS = ("mud", "rain", "sky")
@@ -199,6 +199,7 @@ class Examples:
             wordcraft.LittleAlchemyEnv: started(wordcraft.LittleAlchemyEnv, recipe_book=book()),
             wordcraft.LittleAlchemyVectorEnv: started(wordcraft.LittleAlchemyVectorEnv, 2, recipe_book=book()),
             **gradual_examples.OBJECTS,
+            **segar_examples.OBJECTS,
             halma.HALMAEnv: started(halma.HALMAEnv, num_mazes=1),
             halma.HALMAVectorEnv: started(halma.HALMAVectorEnv, 2, num_mazes=1),
             halma.KnowledgeBases: knowledge,
@@ -346,6 +347,7 @@ class Examples:
             },
             "envs.wordcraft.LittleAlchemyVectorEnv.set_up": {"options": lambda: {"discovered": ["mud"]}},
             **gradual_examples.SPECIAL,
+            **segar_examples.SPECIAL,
             "envs.halma.HALMAEnv.step": {"action": array(0, 1, 0, 0, 0, 0)},
             "envs.halma.HALMAVectorEnv.move": {"options": lambda: np.zeros((2, 6), dtype=np.int64)},
             "envs.halma.HALMAVectorEnv.step": {"actions": lambda: np.zeros((2, 6), dtype=np.int64)},

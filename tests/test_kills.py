@@ -83,12 +83,17 @@ gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 
 gradual pretrain --tasks micro4 --total-steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
  --device cpu --run lstm [--resume]
 """
-CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL)
+SEGAR = """
+kg build segar --out segar.nq
+train segar --observation state --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8 --minibatches 2 --steps 32\
+ --eval-interval 16 --device cpu --run run [--resume]
+"""
+CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR)
 
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual
+evaluate gradual, play gradual, evaluate segar
 """
 APART = {
     "data fetch": "needs the network",
@@ -152,8 +157,8 @@ def test_graphs_and_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "chain",
-    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL],
-    ids=["tasks", "pictures", "predictors", "wordcraft", "halma", "gradual"],
+    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR],
+    ids=["tasks", "pictures", "predictors", "wordcraft", "halma", "gradual", "segar"],
 )
 def test_other_commands(tmp_path: Path, chain: str) -> None:
     killed(tmp_path, chain, kills=2)

@@ -49,8 +49,9 @@ def lorentz_law(
     apart = x2 - x1
     square = dot(apart, apart)
     near = np.where(square > 0, square, 1.0)
-    force = q2 * (q1 * apart / np.sqrt(near) + b1 * tangent(v2 - v1))
-    return Aggregate(a, force / (near * m2), where=alive & ~done & (m2 > 0) & (square > 0))
+    share = q2 / (near * m2)
+    acceleration = share * q1 / np.sqrt(near) * apart + share * b1 * tangent(v2 - v1)
+    return Aggregate(a, acceleration, where=(alive & ~done) & (m2 > 0) & (square > 0))
 
 
 def apply_friction(
@@ -91,7 +92,7 @@ def kill_condition(
     SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
 ]:
     """What has less than MinMass is destroyed."""
-    dies = m < least
+    dies = (m < least) & (alive | (dot(v, v) > 0))
     return (
         SetFactor(m, 0.0, dies),
         SetFactor(v, 0.0, dies),

@@ -11,7 +11,7 @@ HEAVY = 1e8
 #: Steps back within a step after which the 2022 code would never end.
 ENDLESS = 100_000
 
-FINE, OUT_OF_BOUNDS, NEVER_ENDS, NO_WAY_BACK = 0, 1, 2, 3
+FINE, OUT_OF_BOUNDS, NEVER_ENDS, NO_WAY_BACK, NO_CONSERVATION = 0, 1, 2, 3, 4
 
 
 @njit(cache=True)
@@ -37,15 +37,17 @@ def _wall_time(i, x, y, vx, vy, r, low, high):
 
 @njit(cache=True)
 def _pair_time(i, j, x, y, vx, vy, r):
-    """Time back to the contact of two discs, 0 for none."""
+    """Time back to the contact of two discs, 0 for none; -1 where both are in the same place."""
     dx, dy = x[j] - x[i], y[j] - y[i]
     distance = np.sqrt(dx * dx + dy * dy)
     if distance > r[i] + r[j] + EPS:
         return 0.0
     wx, wy = vx[i] - vx[j], vy[i] - vy[j]
     speed = np.sqrt(wx * wx + wy * wy)
-    if speed == 0.0 or distance == 0.0:
+    if speed == 0.0:
         return 0.0
+    if distance == 0.0:
+        return -1.0
     c = -(wx / speed * dx / distance + wy / speed * dy / distance) * distance
     reach = r[i] + r[j] + EPS
     return (c + np.sqrt(max(c * c - distance * distance + reach * reach, 0.0)) + EPS) / speed
@@ -155,6 +157,8 @@ def advance(
                         if j == i or ghost[j, b]:
                             continue
                         t = _pair_time(i, j, x, y, vx, vy, r)
+                        if t < 0.0:
+                            out[b] = NO_WAY_BACK
                         if t > best:
                             best, who, whom = t, i, j
                 if who < 0:
@@ -175,6 +179,9 @@ def advance(
                 break
             if two < 0:
                 _bounce_off_wall(one, x, y, vx, vy, walls[0, b], walls[1, b], scalars[3, b])
+            elif mobile[one, b] and mobile[two, b] and mass[one, b] + mass[two, b] == 0.0:
+                out[b] = NO_CONSERVATION
+                break
             else:
                 _bounce(one, two, x, y, vx, vy, mass[:, b], mobile[:, b], energy[:, b], infinite[:, b])
             left = min(max(rewound, 0.0), left)

@@ -4,7 +4,7 @@ from typing import Tuple  # noqa: UP035  (as the paper's hints)
 
 import numpy as np
 
-from .builtin_rules import kill_condition, move
+from .builtin_rules import move
 from .factors import (
     Acceleration,
     Alive,
@@ -16,6 +16,7 @@ from .factors import (
     Heat,
     Magnetism,
     Mass,
+    MinMass,
     Mobile,
     Position,
     Velocity,
@@ -73,6 +74,22 @@ def stop_condition(
     """What cannot be moved or is dead rests."""
     rests = ~(mobile & alive)
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
+
+
+def kill_condition(
+    m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
+) -> Tuple[  # noqa: UP006
+    SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
+]:
+    """What has less than MinMass is destroyed."""
+    dies = m < least
+    return (
+        SetFactor(m, 0.0, dies),
+        SetFactor(v, 0.0, dies),
+        SetFactor(a, 0.0, dies),
+        SetFactor(alive, False, dies),
+        SetFactor(visible, False, dies),
+    )
 
 
 def consume(

@@ -2,16 +2,18 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gumption.data import InputError
 
+from .entities import Object
 from .factors import WIDTHS, Factor
 from .relations import Relation
 from .resolution import Resolution
-from .rules import Output, Pattern, Rule
+from .rules import Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State
 from .values import FactorArray
 
@@ -30,6 +32,20 @@ class Entities:
         return factor.root in self._arrays
 
 
+@dataclass(frozen=True)
+class Contact:
+    """Contacts that happen now, for the rows of a rule.
+
+    :ivar rows: (B, n1, ..., 1) bool.
+    :ivar normals: (B, n1, ..., 2), unit vectors from the first entity to the second, or to the wall.
+    :ivar walls: (B, 1, ..., 2), the lower and the upper boundary.
+    """
+
+    rows: np.ndarray
+    normals: np.ndarray
+    walls: np.ndarray
+
+
 class CompiledRule:
     """A rule with the slots that each of its patterns matches, and the masks of the rows that are none.
 
@@ -39,7 +55,7 @@ class CompiledRule:
 
     def __init__(self, rule: Rule, state: State, exact: bool) -> None:
         """:param exact: a subclass of a factor does not match."""
-        self.rule = rule
+        self.rule, self._exact = rule, exact
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
         #: As indices: slices where they can be; and how many there are.
         self.places = [_place(slots) for slots in self.slots]
@@ -54,22 +70,37 @@ class CompiledRule:
         self._arguments, self._sources = self._gather() if self._is_static() else (None, None)
         declared = {factor.root: kind for kind, factor in rule.returns}
         self._declared = declared
+        self._only_sets = all(kind is SetFactor for kind, _ in rule.returns)
+        self._speaks: dict[int, np.ndarray | None] = {}
 
-    def evaluate(self, relations: dict[Relation, np.ndarray], resolution: Resolution) -> None:
-        """Call the rule and hand its outputs on."""
+    def applies(self, relations: dict[Relation, np.ndarray]) -> np.ndarray | None:
+        """(B, n1, ..., 1) bool, the rows that fit the hints and conditions; None where all do."""
         if self._state.version != self._version:
             self._match()
-        mask = self._mask
         relation = self.rule.relation
-        if relation is not None:
-            if relation not in relations:
-                relations[relation] = relation.holds(self._state)
-            holds = self._sliced(relations[relation], relation.unary)
-            mask = holds if mask is None else mask & holds
-        if self._scalar:
-            self._by_rows(mask, resolution)
+        if relation is None:
+            return self._mask
+        if relation not in relations:
+            relations[relation] = relation.holds(self._state)
+        return _and(self._mask, self._sliced(relations[relation], relation.unary))
+
+    def evaluate(
+        self, relations: dict[Relation, np.ndarray], resolution: Resolution, contact: Contact | None = None
+    ) -> None:
+        """Call the rule and hand its outputs on.
+
+        :param contact: for a rule that answers contacts.
+        """
+        mask = self.applies(relations) if contact is None else contact.rows
+        if self._only_sets and mask is not None and not mask.any():
             return
-        arguments, sources = (self._arguments, self._sources) if self._arguments is not None else self._gather()
+        if self._scalar:
+            self._by_rows(mask, resolution, contact)
+            return
+        if self._arguments is not None and self._sources is not None:
+            arguments, sources = self._arguments, self._sources
+        else:
+            arguments, sources = self._gather(contact)
         try:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 outputs = self.rule.function(*arguments)
@@ -82,11 +113,32 @@ class CompiledRule:
                 stacklevel=2,
             )
             self._scalar = True
-            self._by_rows(mask, resolution)
+            self._by_rows(mask, resolution, contact)
             return
+        masks: dict[int, np.ndarray | None] = {id(None): mask}
         for output in _listed(outputs, self.rule):
             place, factor = self._target(output, sources)
-            resolution.add(type(output), factor, self, place, output.value, output.where, mask, self._mask)
+            where = output.where
+            if id(where) not in masks:
+                here = np.asarray(where)
+                if here.ndim <= 1:  # one truth for all rows
+                    here = here.reshape((1,) * (len(self.counts) + 2))
+                masks[id(where)] = here if mask is None else mask & here
+            resolution.add(type(output), factor, self, place, output.value, masks[id(where)])
+
+    def speaks(self, place: int) -> np.ndarray | None:
+        """(n, B) bool, the entities of a pattern that the rule concerns, whatever its relation; None for all."""
+        if place not in self._speaks:
+            rows = None if self._mask is None else self.anywhere(self._mask, place)
+            self._speaks[place] = None if rows is None or rows.all() else rows
+        return self._speaks[place]
+
+    def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
+        """(n or 1, B or 1) bool, the entities of a pattern for which there is a row of the mask."""
+        if len(self.counts) == 1:
+            return mask[..., 0].T
+        others = tuple(axis + 1 for axis in range(len(self.counts)) if axis != place)
+        return np.asarray(mask.any(axis=others))[..., 0].T
 
     def _target(self, output: Output[Any], sources: dict[int, tuple[int, type[Factor]]]) -> tuple[int, type[Factor]]:
         found = sources.get(id(output.target))
@@ -105,9 +157,9 @@ class CompiledRule:
 
     def _is_static(self) -> bool:
         """All slots are ranges, so that arguments are views that stay."""
-        return all(_range(slots) is not None for slots in self.slots)
+        return not self.rule.at_contacts and all(_range(slots) is not None for slots in self.slots)
 
-    def _gather(self) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
+    def _gather(self, contact: Contact | None = None) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
         """The arguments, and for the id of each array its pattern and root factor."""
         sources: dict[int, tuple[int, type[Factor]]] = {}
         count = len(self.slots)
@@ -123,7 +175,10 @@ class CompiledRule:
         arguments: list[Any] = []
         bare = iter(self.rule.patterns[0].factors)
         for argument in self.rule.arguments:
-            if not isinstance(argument, int):
+            if argument is Normal or argument is Wall:
+                assert contact is not None
+                arguments.append(contact.normals if argument is Normal else contact.walls)
+            elif not isinstance(argument, int):
                 values = self._state.parameters[argument]
                 arguments.append(values.reshape(len(values), *[1] * (count + 1)))
             elif self.rule.bare:
@@ -137,10 +192,13 @@ class CompiledRule:
     def _match(self) -> None:
         """The static mask (B, n1, ..., 1) of rows that are entities, distinct, and fit the types; None where all do."""
         self._version = self._state.version
+        self._speaks.clear()
         count = len(self.slots)
         mask: np.ndarray | None = None if self._distinct is None else self._distinct
         typed = self.rule.entity_type
         any_typed: np.ndarray | None = None
+        if self._exact and self.reaches and self.rule.relation is not None and self.rule.relation.spatial:
+            self._check_objects()
         for place, (pattern, slots) in enumerate(zip(self.rule.patterns, self.slots, strict=True)):
             here = self._state.present[slots]
             if pattern.entity_type is not None:
@@ -158,6 +216,16 @@ class CompiledRule:
             mask = _and(mask, any_typed)
         self._mask = mask
 
+    def _check_objects(self) -> None:
+        slots = self.slots[0]
+        bad = self._state.present[slots] & ~self._state.is_a(Object)[slots]
+        if bad.any():
+            k, i = (int(each[0]) for each in np.nonzero(bad))
+            raise InputError(
+                f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(slots[k]), i)} lies on, which "
+                "is no Object: the code of 2022 raises here; the preset 'fixed' goes on"
+            )
+
     def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:
         """A relation's (N, N, B) as the rows of this rule."""
         first = holds[self.places[0]]
@@ -165,9 +233,9 @@ class CompiledRule:
             return _spread(first[:, 0].T[:, :, None], 0, len(self.slots))
         return first[:, self.places[1]].transpose(2, 0, 1)[..., None]
 
-    def _by_rows(self, mask: np.ndarray | None, resolution: Resolution) -> None:
+    def _by_rows(self, mask: np.ndarray | None, resolution: Resolution, contact: Contact | None) -> None:
         """Call the rule for one row after the other, with the values of single entities."""
-        arguments, sources = self._gather()
+        arguments, sources = self._gather(contact)
         batch, counts = self._state.num_envs, [len(slots) for slots in self.slots]
         rows = (
             np.ones((batch, *counts), dtype=bool) if mask is None else np.broadcast_to(mask[..., 0], (batch, *counts))
@@ -189,7 +257,23 @@ class CompiledRule:
                 values[tuple(row)] = output.value
                 there[tuple(row)] = output.where is None or bool(output.where)
         for (kind, place, factor), (values, there) in found.items():
-            resolution.add(kind, factor, self, place, values, there, mask, self._mask)
+            resolution.add(kind, factor, self, place, values, _and(mask, there))
+
+
+def evaluated(
+    state: State, rules: Iterable[CompiledRule], wanted: frozenset[type[Factor]] | None, fixed: bool = True
+) -> Resolution:
+    """What the rules say of the state as it is.
+
+    :param wanted: outputs for other factors are dropped; None for none.
+    :param fixed: whether the preset is that, and not "compat".
+    """
+    resolution = Resolution(state, wanted, fixed)
+    relations: dict[Relation, np.ndarray] = {}
+    state.derived.clear()
+    for each in rules:
+        each.evaluate(relations, resolution)
+    return resolution
 
 
 def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:

@@ -1,15 +1,23 @@
-"""Conditions on one entity, which priors can have: a factor has a value, and conditions combined."""
+"""Conditions on one entity, of priors and of rules: a factor has a value, and conditions combined."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gumption.data import InputError
 from gumption.data.wording import shown
 
 from .factors import ID, Factor, Label
+from .relations import Relation
 from .scene import factor_type, read_value
+
+if TYPE_CHECKING:
+    from .state import State
 
 #: How specific a condition is: its parts, the strongest first; see `gumption.envs.physics.priors`.
 Specificity = tuple[tuple[int, int], ...]
@@ -18,20 +26,20 @@ Specificity = tuple[tuple[int, int], ...]
 VALUE, FACTOR, TYPE, LABEL, ONE = range(1, 6)
 
 
-class Condition(ABC):
-    """Something that holds for an entity or not."""
+class Condition(Relation, ABC):
+    """Something that holds for an entity or not: of priors, and of rules as a relation of one entity."""
+
+    @property
+    def unary(self) -> bool:
+        return True
 
     @abstractmethod
-    def holds(self, values: Mapping[type[Factor], Any]) -> bool:
+    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
         """Whether it holds for an entity with these values."""
 
     @abstractmethod
     def specificity(self) -> Specificity:
         """Its parts, the strongest first."""
-
-    @abstractmethod
-    def rank_2022(self) -> int:
-        """How specific the first release of SEGAR took it to be."""
 
     @abstractmethod
     def to_data(self) -> dict[str, Any]:
@@ -52,56 +60,111 @@ class IsEqual(Condition):
         object.__setattr__(self, "factor", factor_type(self.factor, "IsEqual"))
         object.__setattr__(self, "value", read_value(self.factor, self.value, "IsEqual"))
 
-    def holds(self, values: Mapping[type[Factor], Any]) -> bool:
+    @property
+    def priority(self) -> int:
+        """A name is more specific than a value."""
+        return {ID: 8, Label: 7}.get(self.factor, 2)
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        if self.factor.root in state.columns:
+            found = (state.columns[self.factor.root] == np.reshape(self.value, (-1, 1, 1))).all(axis=0)
+            return found[:, None] & np.isin(np.arange(state.slots), state.layout.owners([self.factor]))[:, None, None]
+        found = np.zeros((state.slots, 1, state.num_envs), dtype=bool)
+        for i, slots in enumerate(state.slot_of):
+            for entity in state.scenes[i].entities:
+                found[slots[entity.id], 0, i] = self.fits(entity.factors)
+        return found
+
+    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
         return any(issubclass(factor, self.factor) and value == self.value for factor, value in values.items())
 
     def specificity(self) -> Specificity:
         return (({ID: ONE, Label: LABEL}.get(self.factor, VALUE), 0),)
-
-    def rank_2022(self) -> int:
-        return {ID: 8, Label: 7}.get(self.factor, 2)
 
     def to_data(self) -> dict[str, Any]:
         value = list(self.value) if isinstance(self.value, tuple) else self.value
         return {"equal": [self.factor.__name__, value]}
 
 
-class And(Condition):
-    """All of some conditions hold."""
+class _Combined(Condition):
+    """Relations combined; a condition of one entity where all of them are."""
 
-    def __init__(self, *parts: Condition) -> None:
-        self.parts = _read_parts(parts, "And")
+    name = ""
 
-    def holds(self, values: Mapping[type[Factor], Any]) -> bool:
-        return all(part.holds(values) for part in self.parts)
+    def __init__(self, *parts: Relation) -> None:
+        if not parts or not all(isinstance(part, Relation) for part in parts):
+            name = type(self).__name__
+            raise InputError(f"{name} is of {shown(parts)}; it is of one relation or more, as IsEqual(Label, 'Ball')")
+        self.parts = parts
 
-    def specificity(self) -> Specificity:
-        return tuple(sorted((each for part in self.parts for each in part.specificity()), reverse=True))
+    @property
+    def unary(self) -> bool:
+        """All parts are."""
+        return all(part.unary for part in self.parts)
 
-    def rank_2022(self) -> int:
-        return sum(part.rank_2022() for part in self.parts)
+    @property
+    def spatial(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """A part is."""
+        return any(part.spatial for part in self.parts)
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The parts, where all concern one entity.
+
+        :raises InputError: one does not.
+        """
+        found = [part for part in self.parts if isinstance(part, Condition) and part.unary]
+        if len(found) < len(self.parts):
+            raise InputError(
+                f"{type(self).__name__}: a prior concerns one entity, so that nothing lies on another there"
+            )
+        return found
 
     def to_data(self) -> dict[str, Any]:
-        return {"and": [part.to_data() for part in self.parts]}
+        return {self.name: [part.to_data() for part in self.conditions]}
 
 
-class Or(Condition):
-    """At least one of some conditions holds. It is as specific as the least specific of them."""
+class And(_Combined):
+    """All of some relations hold."""
 
-    def __init__(self, *parts: Condition) -> None:
-        self.parts = _read_parts(parts, "Or")
+    name = "and"
 
-    def holds(self, values: Mapping[type[Factor], Any]) -> bool:
-        return any(part.holds(values) for part in self.parts)
+    @property
+    def priority(self) -> int:
+        """The sum."""
+        return sum(part.priority for part in self.parts)
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        return reduce(and_, (part.holds(state) for part in self.parts))
+
+    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
+        return all(part.fits(values) for part in self.conditions)
 
     def specificity(self) -> Specificity:
-        return min(part.specificity() for part in self.parts)
+        return tuple(sorted((each for part in self.conditions for each in part.specificity()), reverse=True))
 
-    def rank_2022(self) -> int:
-        return max(part.rank_2022() for part in self.parts)
 
-    def to_data(self) -> dict[str, Any]:
-        return {"or": [part.to_data() for part in self.parts]}
+class Or(_Combined):
+    """At least one of some relations holds. It is as specific as the least specific of them."""
+
+    name = "or"
+
+    @property
+    def priority(self) -> int:
+        """The largest one."""
+        return max(part.priority for part in self.parts)
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        return reduce(or_, (part.holds(state) for part in self.parts))
+
+    def fits(self, values: Mapping[type[Factor], Any]) -> bool:
+        return any(part.fits(values) for part in self.conditions)
+
+    def specificity(self) -> Specificity:
+        return min(part.specificity() for part in self.conditions)
 
 
 def read_condition(given: Any, where: str) -> Condition:
@@ -110,6 +173,8 @@ def read_condition(given: Any, where: str) -> Condition:
     :raises InputError: anything else.
     """
     if isinstance(given, Condition):
+        if not given.unary:
+            raise InputError(f"{where}: the relation is of two entities; a prior has conditions on one")
         return given
     match given:
         case {"equal": [factor, value], **others} if not others:
@@ -123,9 +188,3 @@ def read_condition(given: Any, where: str) -> Condition:
                 f"{where}: the relation is {shown(given)}; it is {{'equal': [factor, value]}}, {{'and': [...]}} "
                 "or {'or': [...]}"
             )
-
-
-def _read_parts(parts: Sequence[Any], name: str) -> tuple[Condition, ...]:
-    if not parts or not all(isinstance(part, Condition) for part in parts):
-        raise InputError(f"{name} is of {shown(parts)}; it is of one condition or more, such as IsEqual(Label, 'Ball')")
-    return tuple(parts)

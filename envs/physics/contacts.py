@@ -1,242 +1,357 @@
 """Motion during a step, with collisions at their exact times (preset "fixed").
 
-Each scene goes from one impact to the next: the earliest time at which two discs or a disc and a wall meet, found from
-their velocities, so that nothing passes through anything, however fast it is. After too many impacts in a step, the
-rest of it is taken without bounces. What still overlaps is pushed apart.
+Each scene goes from one impact to the next: the earliest time at which two discs, a disc and a wall, or a disc and an
+inner wall meet, found from their velocities, so that nothing passes through anything, however fast it is. A disc with
+too many impacts stays where it is for the rest of the step. What still overlaps is pushed apart.
 """
 
 import numpy as np
 from numba import njit
 
-#: Impacts of a scene within a step, per disc, before the rest of the step is taken without bounces.
+from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, U, W, X, Y, pack, tell_answered
+from .obstacles import STILL, closest, lay_out, time_to
+from .resting import push_apart, settle
+
+#: Impacts of a disc within a step, after which it stays where it is for the rest of the step.
 MAX_IMPACTS = 32
-#: Rounds of pushing overlapping discs apart, and of stopping what touches.
-ROUNDS = 50
-#: Gaps (as a share of the distance of centres) up to which discs touch.
-TOUCH = 1e-9
-#: Approaching more slowly than this is none.
-STILL = 1e-12
+#: Whom a disc meets: another disc (its number), a wall (-1 on the x axis, -2 on the y axis), inner wall m (-3 - m).
+WALL_X, BLOCK, NOBODY = -1, -3, 1 << 30
 
 
 @njit(cache=True)
-def _approach(i, j, x, y, u, w, r):
-    """Product of distance and relative velocity (negative: they approach), and distance^2 - (r1 + r2)^2."""
-    dx, dy = x[j] - x[i], y[j] - y[i]
-    du, dw = u[j] - u[i], w[j] - w[i]
-    reach = r[i] + r[j]
-    return dx * du + dy * dw, dx * dx + dy * dy - reach * reach, du * du + dw * dw
-
-
-@njit(cache=True)
-def _clip(i, vx, vy, fastest):
-    speed = np.sqrt(vx[i] * vx[i] + vy[i] * vy[i])
+def _clip(i, d, fastest):
+    speed = np.sqrt(d[VX, i] * d[VX, i] + d[VY, i] * d[VY, i])
     if speed > fastest:
-        vx[i] *= fastest / speed
-        vy[i] *= fastest / speed
+        d[VX, i] *= fastest / speed
+        d[VY, i] *= fastest / speed
 
 
 @njit(cache=True)
-def _bounce(i, j, x, y, vx, vy, inverse, energy, infinite, restitution, fastest):
+def _bounce(i, j, d, infinite, restitution, fastest):
     """The impulse along the line of centres; stored energy first scales the other's velocity, and is used up."""
-    dx, dy = x[j] - x[i], y[j] - y[i]
+    dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
     distance = np.sqrt(dx * dx + dy * dy)
     if distance == 0.0:
-        dx, dy, distance = 1.0, 0.0, 1.0
+        dx, distance = 1.0, 1.0
     nx, ny = dx / distance, dy / distance
-    gain_i, gain_j = 1.0 + energy[j], 1.0 + energy[i]
-    vx[i], vy[i] = vx[i] * gain_i, vy[i] * gain_i
-    vx[j], vy[j] = vx[j] * gain_j, vy[j] * gain_j
+    gain_i, gain_j = 1.0 + d[ENERGY, j], 1.0 + d[ENERGY, i]
+    d[VX, i], d[VY, i] = d[VX, i] * gain_i, d[VY, i] * gain_i
+    d[VX, j], d[VY, j] = d[VX, j] * gain_j, d[VY, j] * gain_j
     if not infinite[i]:
-        energy[i] = 0.0
+        d[ENERGY, i] = 0.0
     if not infinite[j]:
-        energy[j] = 0.0
-    closing = (vx[i] - vx[j]) * nx + (vy[i] - vy[j]) * ny
-    total = inverse[i] + inverse[j]
+        d[ENERGY, j] = 0.0
+    _impulse(i, j, d, nx, ny, restitution)
+    _clip(i, d, fastest)
+    _clip(j, d, fastest)
+
+
+@njit(cache=True)
+def _impulse(i, j, d, nx, ny, restitution):
+    closing = (d[VX, i] - d[VX, j]) * nx + (d[VY, i] - d[VY, j]) * ny
+    total = d[INVERSE, i] + d[INVERSE, j]
     if closing > 0.0 and total > 0.0:
         impulse = (1.0 + restitution) * closing / total
-        vx[i] -= impulse * inverse[i] * nx
-        vy[i] -= impulse * inverse[i] * ny
-        vx[j] += impulse * inverse[j] * nx
-        vy[j] += impulse * inverse[j] * ny
-    _clip(i, vx, vy, fastest)
-    _clip(j, vx, vy, fastest)
+        d[VX, i] -= impulse * d[INVERSE, i] * nx
+        d[VY, i] -= impulse * d[INVERSE, i] * ny
+        d[VX, j] += impulse * d[INVERSE, j] * nx
+        d[VY, j] += impulse * d[INVERSE, j] * ny
 
 
 @njit(cache=True)
-def _bounce_off_wall(i, axis, vx, vy, damping, restitution):
+def _bounce_off(i, d, nx, ny, damping, restitution):
+    """Off a wall to which the normal points: both components are damped."""
+    into = d[VX, i] * nx + d[VY, i] * ny
     keep = 1.0 - damping
-    if axis == 0:
-        vx[i], vy[i] = -vx[i] * keep * restitution, vy[i] * keep
-    else:
-        vx[i], vy[i] = vx[i] * keep, -vy[i] * keep * restitution
+    d[VX, i] = (d[VX, i] - (1.0 + restitution) * into * nx) * keep
+    d[VY, i] = (d[VY, i] - (1.0 + restitution) * into * ny) * keep
 
 
 @njit(cache=True)
-def _drift(count, vx, vy, slowest, extra_x, extra_y, u, w, moves):
-    """What positions change by in a second: the velocity, unless it is too slow, and what other rules add."""
-    for i in range(count):
-        speed = np.sqrt(vx[i] * vx[i] + vy[i] * vy[i])
-        going = moves and speed >= slowest
-        u[i] = (vx[i] if going else 0.0) + extra_x[i]
-        w[i] = (vy[i] if going else 0.0) + extra_y[i]
+def _normal(i, j, d, low, high, points, numbers, radii):
+    """The unit vector from disc i to what it meets."""
+    if j >= 0:
+        dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
+        distance = np.sqrt(dx * dx + dy * dy)
+        return (dx / distance, dy / distance) if distance > 0.0 else (1.0, 0.0)
+    if j <= BLOCK:
+        _, nx, ny = closest(d[X, i], d[Y, i], BLOCK - j, points, numbers, radii)
+        return -nx, -ny
+    side = 1.0 if d[U + WALL_X - j, i] > 0.0 else -1.0
+    return (side, 0.0) if j == WALL_X else (0.0, side)
 
 
 @njit(cache=True)
-def _next_impact(count, x, y, u, w, r, inverse, low, high, horizon):
-    """The time of the earliest impact, and who: two discs (i, j), a disc and a wall (i, -1 - axis), nobody (-1, 0)."""
-    best, who, other = horizon, -1, 0
-    for i in range(count):
-        for axis in range(2):
-            place, speed = (x[i], u[i]) if axis == 0 else (y[i], w[i])
-            if speed > STILL:
-                t = (high - r[i] - place) / speed
-            elif speed < -STILL:
-                t = (low + r[i] - place) / speed
-            else:
-                continue
-            t = max(t, 0.0)
-            if t < best:
-                best, who, other = t, i, -1 - axis
-        for j in range(i + 1, count):
-            if inverse[i] == 0.0 and inverse[j] == 0.0:
-                continue
-            b, c, a = _approach(i, j, x, y, u, w, r)
-            if b >= -STILL:
-                continue
-            if c <= 0.0:
-                t = 0.0
-            else:
-                root = b * b - a * c
-                if root <= 0.0:
-                    continue
-                t = c / (-b + np.sqrt(root))
-            if t < best:
-                best, who, other = t, i, j
-    return best, who, other
+def _drift(i, d, slowest, moves):
+    """What the place changes by in a second: the velocity, unless it is too slow, and what other rules add."""
+    going = moves and np.sqrt(d[VX, i] * d[VX, i] + d[VY, i] * d[VY, i]) >= slowest
+    d[U, i] = (d[VX, i] if going else 0.0) + d[EXTRA_X, i]
+    d[W, i] = (d[VY, i] if going else 0.0) + d[EXTRA_Y, i]
 
 
 @njit(cache=True)
-def _stop_touching(count, x, y, vx, vy, r, inverse, low, high):
-    """Take what velocity would bring touching discs, and discs and walls, into one another."""
-    for _ in range(ROUNDS):
-        worst = 0.0
-        for i in range(count):
-            for j in range(i + 1, count):
-                total = inverse[i] + inverse[j]
-                if total == 0.0:
-                    continue
-                b, c, _ = _approach(i, j, x, y, vx, vy, r)
-                reach = r[i] + r[j]
-                if b >= 0.0 or c > TOUCH * reach * reach:
-                    continue
-                dx, dy = x[j] - x[i], y[j] - y[i]
-                distance = np.sqrt(dx * dx + dy * dy)
-                if distance == 0.0:
-                    continue
-                closing = -b / distance
-                worst = max(worst, closing)
-                nx, ny = dx / distance, dy / distance
-                vx[i] -= closing * inverse[i] / total * nx
-                vy[i] -= closing * inverse[i] / total * ny
-                vx[j] += closing * inverse[j] / total * nx
-                vy[j] += closing * inverse[j] / total * ny
-            if (x[i] + r[i] >= high and vx[i] > 0.0) or (x[i] - r[i] <= low and vx[i] < 0.0):
-                worst = max(worst, abs(vx[i]))
-                vx[i] = 0.0
-            if (y[i] + r[i] >= high and vy[i] > 0.0) or (y[i] - r[i] <= low and vy[i] < 0.0):
-                worst = max(worst, abs(vy[i]))
-                vy[i] = 0.0
-        if worst <= STILL:
-            break
+def _follow(k, d, before, moves):
+    """The change of place follows a change of the velocity."""
+    if moves:
+        d[U, k] += d[VX, k] - before[0, k]
+        d[W, k] += d[VY, k] - before[1, k]
 
 
 @njit(cache=True)
-def _push_apart(count, x, y, r, inverse, low, high):
-    for _ in range(ROUNDS):
-        clean = True
-        for i in range(count):
-            if inverse[i] > 0.0:
-                if high - low > 2.0 * r[i]:
-                    x[i] = min(max(x[i], low + r[i]), high - r[i])
-                    y[i] = min(max(y[i], low + r[i]), high - r[i])
-                else:
-                    x[i] = y[i] = (low + high) / 2.0
-            for j in range(i + 1, count):
-                total = inverse[i] + inverse[j]
-                if total == 0.0:
-                    continue
-                dx, dy = x[j] - x[i], y[j] - y[i]
-                reach = r[i] + r[j]
-                square = dx * dx + dy * dy
-                if square >= reach * reach * (1.0 - 2.0 * TOUCH):
-                    continue
-                clean = False
-                distance = np.sqrt(square)
-                nx, ny = (dx / distance, dy / distance) if distance > 0.0 else (1.0, 0.0)
-                push = (reach - distance) / total
-                x[i] -= push * inverse[i] * nx
-                y[i] -= push * inverse[i] * ny
-                x[j] += push * inverse[j] * nx
-                y[j] += push * inverse[j] * ny
-        if clean:
-            break
+def _block_drift(i, j, d, nx, ny):
+    """What places still approach by, without the velocities doing so (what is too slow to move, or is moved by rules),
+    ends at the contact.
+    """
+    into, total = d[U, i] * nx + d[W, i] * ny, d[INVERSE, i]
+    if j >= 0:
+        into -= d[U, j] * nx + d[W, j] * ny
+        total += d[INVERSE, j]
+    if into <= 0.0 or total == 0.0:
+        return
+    d[U, i] -= into * d[INVERSE, i] / total * nx
+    d[W, i] -= into * d[INVERSE, i] / total * ny
+    if j >= 0:
+        d[U, j] += into * d[INVERSE, j] / total * nx
+        d[W, j] += into * d[INVERSE, j] / total * ny
 
 
 @njit(cache=True)
-def advance(place, velocity, extra, active, size, inverse, energy, infinite, slots, scalars, walls, moves):
-    """Move the discs of every scene for a step.
+def _stop_jammed(count, d, impacts):
+    for k in range(count):
+        if impacts[k] > MAX_IMPACTS:
+            d[U, k] = d[W, k] = 0.0
 
-    :param place, velocity, extra: (2, N, B); `extra` is what other rules add to the change of places.
-    :param active: (N, B) bool, discs that are there, alive and not done; the others stay.
-    :param size, inverse, energy, infinite: (N, B); diameters, 1 / mass or 0, stored energies.
-    :param slots: (n,) the slots of discs.
-    :param scalars: (5, B): dt, slowest, fastest, wall damping, restitution.
+
+@njit(cache=True)
+def _time_between(i, j, d):
+    """When two discs meet; inf for never."""
+    du, dw = d[U, j] - d[U, i], d[W, j] - d[W, i]
+    dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
+    b = dx * du + dy * dw
+    if b >= -STILL or (d[INVERSE, i] == 0.0 and d[INVERSE, j] == 0.0):
+        return np.inf
+    reach = d[R, i] + d[R, j]
+    c = dx * dx + dy * dy - reach * reach
+    if c <= 0.0:
+        return 0.0
+    root = b * b - (du * du + dw * dw) * c
+    if root <= 0.0:
+        return np.inf
+    return c / (-b + np.sqrt(root))
+
+
+@njit(cache=True)
+def _earliest(i, count, d, left, low, high, points, numbers, radii, middles, obstacles):
+    """When disc i next meets a wall or a disc of a higher number, and which; inf and NOBODY for not in time."""
+    best, who = left, NOBODY
+    for axis in range(2):
+        speed = d[U + axis, i]
+        if speed > STILL:
+            t = (high - d[R, i] - d[X + axis, i]) / speed
+        elif speed < -STILL:
+            t = (low + d[R, i] - d[X + axis, i]) / speed
+        else:
+            continue
+        t = max(t, 0.0)
+        if t < best:
+            best, who = t, WALL_X - axis
+    if d[INVERSE, i] > 0.0:
+        for m in range(obstacles):
+            dx, dy = d[X, i] - middles[m, 0], d[Y, i] - middles[m, 1]
+            reach = middles[m, 2] + d[R, i] + best * (abs(d[U, i]) + abs(d[W, i]))
+            if dx * dx + dy * dy <= reach * reach:
+                t = time_to(d[X, i], d[Y, i], d[U, i], d[W, i], d[R, i], m, points, numbers, radii, best)
+                if t < best:
+                    best, who = t, BLOCK - m
+    for j in range(i + 1, count):
+        t = _time_between(i, j, d)
+        if t < best:
+            best, who = t, j
+    return (best, who) if who != NOBODY else (np.inf, NOBODY)
+
+
+@njit(cache=True)
+def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits, normals):
+    """Move the discs of every scene until the step is over, or until a contact that a rule answers.
+
+    :param discs: slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite; arrays as
+        of `State`, and `extra` (2, N, B) what rules add to the change of places a second.
+    :param shapes: slots of inner walls, kinds, corners, corner_counts, drawn_size, reaches; as of `State`.
+    :param parameters: (B,) MinVelocity, MaxVelocity, WallDamping, Restitution.
     :param walls: (2, B).
     :param moves: whether velocities move things at all.
+    :param left: (B,) seconds that are left of the step; negative where it is over.
+    :param budget: (B,) impacts that are left; negative at the start of a step.
+    :param special: (N, N + 1, B) bool, pairs of slots whose contacts rules answer; [i, N] for the walls. With no
+        such rule it has no scenes.
+    :param hits: (2, B) where the scene stopped at such a contact: slots of the two; N for a wall, -1 for no contact.
+    :param normals: (2, B) the unit vector from the first to the second at that contact.
     """
-    most, batch = len(slots), active.shape[1]
-    x, y, vx, vy = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    u, w, r, inv = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    ex, ey, power = np.empty(most), np.empty(most), np.empty(most)
-    lasts = np.empty(most, dtype=np.bool_)
-    mine = np.empty(most, dtype=np.int64)
+    slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite = discs
+    blocks, kinds, corners, counts, drawn, reaches = shapes
+    most, batch, total = len(slots), present.shape[1], present.shape[0]
+    asks = special.shape[2] > 0
+    d = np.empty((11, most))
+    before = np.empty((2, most))
+    impacts = np.empty(most, dtype=np.int64)
+    when, whom = np.empty(most), np.empty(most, dtype=np.int64)
+    mine, lasts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
+    walled = len(blocks)
+    points, numbers = np.empty((walled, corners.shape[0], 2)), np.empty(walled, dtype=np.int64)
+    radii, middles = np.empty(walled), np.empty((walled, 3))
+    block_slots = np.empty(walled, dtype=np.int64)
+    answered = np.zeros((most if asks else 0, most + 1 + walled), dtype=np.bool_)
     for b in range(batch):
-        dt, slowest, fastest, damping, restitution = scalars[:, b]
+        if left[b] < 0.0:
+            continue
+        slowest, fastest, damping, restitution = (
+            parameters[0][b],
+            parameters[1][b],
+            parameters[2][b],
+            parameters[3][b],
+        )
         low, high = walls[0, b], walls[1, b]
-        count = 0
-        for k in slots:
-            if active[k, b]:
-                mine[count] = k
-                x[count], y[count] = place[0, k, b], place[1, k, b]
-                vx[count], vy[count] = velocity[0, k, b], velocity[1, k, b]
-                ex[count], ey[count] = extra[0, k, b], extra[1, k, b]
-                r[count], inv[count] = size[k, b] / 2.0, inverse[k, b]
-                power[count], lasts[count] = energy[k, b], infinite[k, b]
-                count += 1
-        left = dt
-        if restitution == 0.0:
-            _stop_touching(count, x, y, vx, vy, r, inv, low, high)
-        _drift(count, vx, vy, slowest, ex, ey, u, w, moves)
-        for impact in range(MAX_IMPACTS * count + 1):
-            t, i, j = _next_impact(count, x, y, u, w, r, inv, low, high, left)
-            if i >= 0 and impact == MAX_IMPACTS * count:
-                _stop_touching(count, x, y, vx, vy, r, inv, low, high)
-                _drift(count, vx, vy, slowest, ex, ey, u, w, moves)
-                t, i = left, -1
+        count = pack(
+            b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts
+        )
+        obstacles = 0
+        if walled:
+            obstacles = lay_out(
+                b,
+                blocks,
+                present,
+                place,
+                size,
+                kinds,
+                corners,
+                counts,
+                drawn,
+                reaches,
+                points,
+                numbers,
+                radii,
+                middles,
+                block_slots,
+            )
+        if asks:
+            tell_answered(b, count, obstacles, mine, block_slots, special, answered)
+        i_hit = j_hit = -1
+        if budget[b] < 0:
+            budget[b] = (MAX_IMPACTS + 1) * count
+            if restitution == 0.0:
+                settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
+        elif hits[0, b] >= 0:
+            i_hit, j_hit = _finish_contact(
+                count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
+            )
+        hits[0, b] = -1
+        time, now = left[b], 0.0
+        left[b] = -1.0
+        for i in range(count):
+            _drift(i, d, slowest, moves)
+            impacts[i] = 0
+        if i_hit >= 0:
+            _block_drift(i_hit, j_hit, d, normals[0, b], normals[1, b])
+        for i in range(count):
+            when[i], whom[i] = _earliest(i, count, d, time, low, high, points, numbers, radii, middles, obstacles)
+        while True:
+            i = -1
             for k in range(count):
-                x[k] += u[k] * t
-                y[k] += w[k] * t
-            left -= t
+                if when[k] < np.inf and (i < 0 or when[k] < when[i]):
+                    i = k
+            until = time if i < 0 else when[i]
+            if i >= 0 and budget[b] == 0:
+                settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
+                break
+            for k in range(count):
+                d[X, k] += d[U, k] * (until - now)
+                d[Y, k] += d[W, k] * (until - now)
+            now = until
             if i < 0:
                 break
-            if j < 0:
-                _bounce_off_wall(i, -1 - j, vx, vy, damping, restitution)
+            budget[b] -= 1
+            j = whom[i]
+            impacts[i] += 1
+            if j >= 0:
+                impacts[j] += 1
+            nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
+            if asks and answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
+                other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
+                hits[0, b], hits[1, b] = mine[i], other
+                normals[0, b], normals[1, b] = nx, ny
+                left[b] = time - now
+                break
+            for k in range(count):
+                before[0, k], before[1, k] = d[VX, k], d[VY, k]
+            if j >= 0:
+                _bounce(i, j, d, lasts, restitution, fastest)
             else:
-                _bounce(i, j, x, y, vx, vy, inv, power, lasts, restitution, fastest)
-            _drift(count, vx, vy, slowest, ex, ey, u, w, moves)
-        _push_apart(count, x, y, r, inv, low, high)
+                _bounce_off(i, d, nx, ny, damping, restitution)
+            if restitution == 0.0:  # the others that it touches are pushed at the same time
+                settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
+                for k in range(count):
+                    _follow(k, d, before, moves)
+                _block_drift(i, j, d, nx, ny)
+                _stop_jammed(count, d, impacts)
+                for k in range(count):
+                    t, whom[k] = _earliest(
+                        k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
+                    )
+                    when[k] = now + t
+                continue
+            _follow(i, d, before, moves)
+            if j >= 0:
+                _follow(j, d, before, moves)
+            _block_drift(i, j, d, nx, ny)
+            _stop_jammed(count, d, impacts)
+            for k in range(count):
+                if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
+                    t, whom[k] = _earliest(
+                        k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
+                    )
+                    when[k] = now + t
+                    continue
+                for other in (i, j):
+                    if other > k:
+                        t = now + _time_between(k, other, d)
+                        if t < when[k] and t < time:
+                            when[k], whom[k] = t, other
+        if left[b] < 0.0:
+            push_apart(count, d, low, high, points, numbers, radii, middles, obstacles)
         for k in range(count):
             slot = mine[k]
-            place[0, slot, b], place[1, slot, b] = x[k], y[k]
-            velocity[0, slot, b], velocity[1, slot, b] = vx[k], vy[k]
-            energy[slot, b] = power[k]
+            place[0, slot, b], place[1, slot, b] = d[X, k], d[Y, k]
+            velocity[0, slot, b], velocity[1, slot, b] = d[VX, k], d[VY, k]
+            energy[0, slot, b] = d[ENERGY, k]
+
+
+@njit(cache=True)
+def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
+    """After a rule has answered a contact: what still approaches loses that part of its velocity.
+
+    :returns: the two discs; -1 for a wall or inner wall. Both are -1 where the rule took one out of the way.
+    """
+    i = j = -1
+    for k in range(count):
+        if mine[k] == first:
+            i = k
+        elif mine[k] == second:
+            j = k
+    if i >= 0:
+        _clip(i, d, fastest)
+    if j >= 0:
+        _clip(j, d, fastest)
+    gone = i < 0
+    if j < 0:
+        for slot in slots:
+            gone = gone or slot == second
+    if gone:
+        return -1, -1
+    if j >= 0:
+        _impulse(i, j, d, nx, ny, 0.0)
+    elif d[INVERSE, i] > 0.0:
+        into = d[VX, i] * nx + d[VY, i] * ny
+        if into > 0.0:
+            d[VX, i] -= into * nx
+            d[VY, i] -= into * ny
+    return i, j

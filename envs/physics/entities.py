@@ -70,6 +70,9 @@ class Entity:
         TYPES[cls.__name__] = cls
 
 
+TYPES["Entity"] = Entity
+
+
 class Thing(Entity):
     """What is somewhere. A thing has the factors of its type, and no others."""
 
@@ -93,6 +96,12 @@ class Tile(Thing):
     """What objects lie on."""
 
     factors = dict.fromkeys((Floor, Friction, Heat)) | {Shape: square(1.0)}
+
+
+class Block(Thing):
+    """An inner wall: a convex polygon, or a circle, that does not move and that objects bounce off as off the walls."""
+
+    factors = {Collides: None, Shape: square(0.2)}
 
 
 class Ball(Object):

@@ -10,8 +10,12 @@ A subclass of a factor is matched by the rules of its parent. Values are not wra
 
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
+
 from gumption.data import InputError
 from gumption.data.wording import shown
+
+from .values import FactorArray
 
 Base = Literal["float", "int", "bool", "vector", "shape", "tag", "text"]
 
@@ -33,8 +37,8 @@ FACTORS: dict[str, "type[Factor]"] = {}
 PARAMETERS: dict[str, "type[Parameter]"] = {}
 
 
-class Factor:
-    """A kind of value.
+class Factor(Any):
+    """A kind of value. To a type checker an instance is anything: what rules get of it are arrays.
 
     :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (there or not) or "text".
     :cvar default: the value of an entity that is given none.
@@ -47,6 +51,10 @@ class Factor:
     default: ClassVar[Any]
     root: ClassVar[type["Factor"]]
     belongs_to: ClassVar[type["Factor"] | None] = None
+
+    def __new__(cls, value: Any) -> Any:
+        """A value with the methods that the paper's rules call, such as `Velocity(v2 - v1).norm()`."""
+        return np.asarray(value).view(FactorArray)
 
     def __init_subclass__(
         cls, base: Base | None = None, default: Any = None, belongs_to: type["Factor"] | None = None

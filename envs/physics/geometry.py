@@ -19,8 +19,7 @@ def is_on(state: State, whole: bool) -> np.ndarray:
     if "is_on" not in state.derived:
         shape = state.slots, state.slots, state.num_envs
         on, inside = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-        floors, placed = _marks(state, Floor), _marks(state, Position)
-        _top(*_figures(state), state.present, state.sequence, floors, placed, on, inside)
+        _top(_figures(state), state.present, state.sequence, state.marks(Floor), state.marks(Position), on, inside)
         state.derived["is_on"] = on, inside
     return state.derived["is_on"][1 if whole else 0]
 
@@ -28,14 +27,8 @@ def is_on(state: State, whole: bool) -> np.ndarray:
 def overlaps(state: State) -> np.ndarray:
     """(N, N, B) bool: i and j are there and lie on one another."""
     over = np.zeros((state.slots, state.slots, state.num_envs), dtype=np.bool_)
-    _pairs(*_figures(state), state.present, _marks(state, Position), over)
+    _pairs(_figures(state), state.present, state.marks(Position), over)
     return over
-
-
-def _marks(state: State, factor: type) -> np.ndarray:
-    marks = np.zeros(state.slots, dtype=np.bool_)
-    marks[state.layout.owners([factor])] = True
-    return marks
 
 
 def _figures(state: State) -> tuple[np.ndarray, ...]:
@@ -46,66 +39,84 @@ def _figures(state: State) -> tuple[np.ndarray, ...]:
 
 
 @njit(cache=True)
-def _inside(px, py, j, b, size, drawn, reaches, corners, counts, margin):
-    """The point is inside polygon j, and no closer to its edges than the margin."""
+def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
+    """How far the point, relative to polygon j's position, lies inside it; negative where it does not."""
     scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
     reach = reaches[j, b] * scale
     if px * px + py * py > reach * reach:
-        return False
-    n = counts[j, b]
+        return -1.0
+    n, depth = counts[j, b], np.inf
+    ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
     for k in range(n):
-        ax, ay = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
-        m = k + 1 if k + 1 < n else 0
-        ex, ey = corners[m, 0, j, b] * scale - ax, corners[m, 1, j, b] * scale - ay
-        if ex * (py - ay) - ey * (px - ax) < margin * np.sqrt(ex * ex + ey * ey):
-            return False
-    return True
+        bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
+        ex, ey = bx - ax, by - ay
+        left = ex * (py - ay) - ey * (px - ax)
+        if left < 0.0:
+            return -1.0
+        length = np.sqrt(ex * ex + ey * ey)
+        if length > 0.0:
+            depth = min(depth, left / length)
+        ax, ay = bx, by
+    return depth
 
 
 @njit(cache=True)
-def _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
-    """Circles (or points) i and j overlap, or the centre of i is inside polygon j."""
-    dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
-    if kinds[j, b] == POLYGON:
-        return _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, 0.0)
-    if kinds[j, b] == CIRCLE:
-        reach = size[j, b] / 2 + (size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0) + EPS
-        return np.sqrt(dx * dx + dy * dy) <= reach
-    return False
-
-
-@njit(cache=True)
-def _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
-    """Circle i lies inside j as a whole."""
+def _lies_on(i, j, b, figures):
+    """Whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether circle i lies
+    inside j as a whole.
+    """
+    x, size, drawn, reaches, kinds, corners, counts = figures
     dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
     radius = size[i, b] / 2 if kinds[i, b] == CIRCLE else 0.0
     if kinds[j, b] == CIRCLE:
-        return np.sqrt(dx * dx + dy * dy) <= size[j, b] / 2 - radius
-    return drawn[j, b] > 0 and _inside(dx, dy, j, b, size, drawn, reaches, corners, counts, radius)
+        distance = np.sqrt(dx * dx + dy * dy)
+        return distance <= size[j, b] / 2 + radius + EPS, distance <= size[j, b] / 2 - radius
+    if kinds[j, b] == POLYGON:
+        depth = _depth(dx, dy, j, b, size, drawn, reaches, corners, counts)
+        return depth >= 0.0, depth >= radius and drawn[j, b] > 0
+    return False, False
 
 
 @njit(cache=True)
-def _top(x, size, drawn, reaches, kinds, corners, counts, present, sequence, floors, placed, on, inside):
-    slots, batch = kinds.shape
+def _top(figures, present, sequence, floors, placed, on, inside):
+    slots, batch = present.shape
+    x, size, drawn, reaches, kinds = figures[0], figures[1], figures[2], figures[3], figures[4]
+    below, ground = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
+    tile_x, tile_y, bound = np.empty(slots), np.empty(slots), np.empty(slots)
     for b in range(batch):
+        tiles = grounds = 0
+        for k in range(slots):
+            j = sequence[k, b]
+            if present[j, b] and floors[j]:
+                below[tiles], tile_x[tiles], tile_y[tiles] = j, x[0, j, b], x[1, j, b]
+                # No centre farther away than this and the disc's radius is on the tile.
+                if kinds[j, b] == CIRCLE:
+                    bound[tiles] = size[j, b]
+                else:
+                    bound[tiles] = reaches[j, b] * (size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0)
+                tiles += 1
+            if present[k, b] and not placed[k]:
+                ground[grounds] = k
+                grounds += 1
         for i in range(slots):
             if floors[i] or not placed[i] or not present[i, b]:
                 continue
-            for k in range(slots):
-                j = sequence[k, b]
-                if j == i or not floors[j] or not present[j, b]:
+            for k in range(tiles):
+                dx, dy, near = x[0, i, b] - tile_x[k], x[1, i, b] - tile_y[k], bound[k] + size[i, b]
+                if dx * dx + dy * dy > near * near:
                     continue
-                if _overlap(i, j, b, x, size, drawn, reaches, kinds, corners, counts):
-                    on[i, j, b] = True
-                    inside[i, j, b] = _lies_in(i, j, b, x, size, drawn, reaches, kinds, corners, counts)
+                j = below[k]
+                over, whole = _lies_on(i, j, b, figures)
+                if over:
+                    on[i, j, b], inside[i, j, b] = True, whole
                     break
-            for j in range(slots):
-                if not placed[j] and present[j, b]:
-                    on[i, j, b] = True
+            for k in range(grounds):
+                on[i, ground[k], b] = True
 
 
 @njit(cache=True)
-def _pairs(x, size, drawn, reaches, kinds, corners, counts, present, placed, out):
+def _pairs(figures, present, placed, out):
+    kinds = figures[4]
     slots, batch = kinds.shape
     for b in range(batch):
         for i in range(slots):
@@ -114,4 +125,4 @@ def _pairs(x, size, drawn, reaches, kinds, corners, counts, present, placed, out
                     continue
                 turned = kinds[i, b] == POLYGON and kinds[j, b] != POLYGON
                 first, second = (j, i) if turned else (i, j)
-                out[i, j, b] = _overlap(first, second, b, x, size, drawn, reaches, kinds, corners, counts)
+                out[i, j, b] = _lies_on(first, second, b, figures)[0]

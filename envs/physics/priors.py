@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gumption.data import InputError
+from gumption.data.settings import checked
 from gumption.data.wording import shown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
@@ -59,8 +60,10 @@ class Prior:
         value = self.value.value if isinstance(self.value, Deterministic | Point) else self.value
         return f"Prior({', '.join([self.target.__name__, shown(value), *given])})"
 
+    @checked
     def factor_of(self, kind: type[Entity], preset: Preset = "fixed") -> type[Factor] | None:
         """The factor that it sets of entities of a type; None for types that it does not match."""
+        kind = entity_type(kind, "factor_of")
         having, mine = self.factor_type, kind.all_factors
         if self.entity_type is not None and not issubclass(kind, self.entity_type):
             return None
@@ -71,6 +74,7 @@ class Prior:
         owned = next((each for each in mine if related(self.target, each)), None)
         return self.target if owned is not None and issubclass(self.target, owned) else owned
 
+    @checked
     def specificity(self, preset: Preset = "fixed") -> Specificity:
         """How specific it is; larger is more."""
         if preset == "compat":
@@ -101,7 +105,7 @@ class Prior:
         return 4 if self.entity_type is Thing else 5 if self.entity_type in (Object, Tile) else 6
 
     def _relation_rank_2022(self) -> int:
-        return 1 if self.relation is None else self.relation.rank_2022()
+        return 1 if self.relation is None else self.relation.priority
 
 
 def read_prior(given: Any, where: str) -> Prior:
@@ -132,7 +136,7 @@ def resolve(
     ties: dict[type[Factor], Prior] = {}
     for prior in priors:
         factor = prior.factor_of(kind, preset)
-        if factor is None or (prior.relation is not None and not prior.relation.holds(values)):
+        if factor is None or (prior.relation is not None and not prior.relation.fits(values)):
             continue
         there, _ = best.get(factor.root, (None, None))
         if there is None or prior.specificity(preset) > there.specificity(preset):

@@ -1,17 +1,33 @@
 """What becomes of the outputs of all rules: sums, and settings of which the most specific wins, or an error."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gumption.data import InputError
 
 from .factors import Factor, Framerate
-from .rules import Aggregate, Differential, Output
+from .rules import INCOMPARABLE, Aggregate, Differential, Output, Rule
 from .state import State
 
-if TYPE_CHECKING:
-    from .compiled_rules import CompiledRule
+_ALL = np.ones((1, 1), dtype=bool)
+
+
+class SlottedRule(Protocol):
+    """What the resolution asks of a `CompiledRule`; see there."""
+
+    rule: Rule
+    slots: list[np.ndarray]
+    places: list[Any]
+    counts: tuple[int, ...]
+
+    def speaks(self, place: int) -> np.ndarray | None:
+        """(n, B) bool, the entities of a pattern that the rule concerns; None for all."""
+        ...
+
+    def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
+        """(n or 1, B or 1) bool, the entities of a pattern for which there is a row of the mask."""
+        ...
 
 
 class Resolution:
@@ -21,37 +37,33 @@ class Resolution:
     differentials, and a setting over both. Of two settings the one of the more specific rule wins.
 
     :param factors: outputs for others are dropped; None for none.
-    :param forgets: a factor that a rule aggregates forgets its old value where the rule applies, whatever it says.
-    :param deep: see `Rule.priority`.
+    :param fixed: a factor that a rule aggregates forgets its old value where the rule applies, whatever it says, and
+        every level of entity types counts for priorities; else as in the code of 2022.
     """
 
-    def __init__(self, state: State, factors: frozenset[type[Factor]] | None, forgets: bool, deep: bool) -> None:
-        self._state, self._factors, self._forgets, self._deep = state, factors, forgets, deep
+    def __init__(self, state: State, factors: frozenset[type[Factor]] | None, fixed: bool) -> None:
+        self._state, self._factors, self._fixed = state, factors, fixed
         self._sums: dict[tuple[type[Factor], bool], tuple[np.ndarray, np.ndarray | None]] = {}
-        self._settings: dict[type[Factor], list[tuple[CompiledRule, Any, Any, np.ndarray]]] = {}
+        self._settings: dict[type[Factor], list[tuple[SlottedRule, Any, Any, np.ndarray]]] = {}
 
     def add(
         self,
         kind: type[Output[Any]],
         factor: type[Factor],
-        rule: "CompiledRule",
+        rule: SlottedRule,
         place: int,
         value: Any,
-        where: Any,
         mask: np.ndarray | None,
-        static: np.ndarray | None,
     ) -> None:
         """An output of a rule.
 
         :param place: number of the pattern whose factor it is.
-        :param where: of the output; `mask` of the rows that the rule applies to, `static` without its relation.
+        :param mask: (B, n1, ..., 1) bool, the rows that it holds for; None for all.
         """
         if self._factors is not None and factor not in self._factors:
             return
-        if where is not None:
-            mask = where if mask is None else mask & where
         if kind is Aggregate or kind is Differential:
-            self._sum(kind is Aggregate, factor, rule, place, value, mask, static)
+            self._sum(kind is Aggregate, factor, rule, place, value, mask)
         elif mask is None or mask.any():
             self._settle(factor, rule, place, value, mask)
 
@@ -74,83 +86,93 @@ class Resolution:
         self,
         aggregate: bool,
         factor: type[Factor],
-        rule: "CompiledRule",
+        rule: SlottedRule,
         place: int,
         value: Any,
         mask: np.ndarray | None,
-        static: np.ndarray | None,
     ) -> None:
-        counts = rule.counts
-        shape = (self._state.num_envs, *counts)
+        counts, column = rule.counts, self._state.columns[factor]
         if mask is not None:
             value = np.where(mask, value, 0.0)
-        whole = np.broadcast_to(value, (*shape, self._state.columns[factor].shape[0]))
-        others = [axis + 1 for axis in range(len(counts)) if axis != place]
-        for axis in reversed(others):
-            whole = _added(whole, axis)
+        shape = (self._state.num_envs, *counts, len(column))
+        whole = value if np.shape(value) == shape else np.broadcast_to(value, shape)
+        for axis in range(len(counts) - 1, -1, -1):
+            if axis != place:
+                whole = _added(whole, axis + 1)
         slots = rule.places[place]
         known = self._sums.get((factor, aggregate))
         if known is None:
-            total = np.zeros(self._state.columns[factor].shape)
-            said = np.zeros(total.shape[1:], dtype=bool) if aggregate else None
+            total = np.zeros(column.shape)
+            said = np.zeros(column.shape[1:], dtype=bool) if aggregate else None
+            self._sums[factor, aggregate] = total, said
         else:
             total, said = known
         total[:, slots] += whole.transpose(2, 1, 0)
         if said is not None:
-            spoke = static if self._forgets else mask
+            spoke = rule.speaks(place) if self._fixed else None if mask is None else rule.anywhere(mask, place)
             if spoke is None:
                 said[slots] = True
             else:
-                rows = np.broadcast_to(spoke[..., 0], shape)
-                said[slots] |= rows.any(axis=tuple(others)).T if others else rows.T
-        self._sums[factor, aggregate] = total, said
+                said[slots] |= spoke
 
-    def _settle(
-        self, factor: type[Factor], rule: "CompiledRule", place: int, value: Any, mask: np.ndarray | None
-    ) -> None:
-        counts = rule.counts
-        width, batch = self._state.columns[factor].shape[0], self._state.num_envs
-        rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
+    def _settle(self, factor: type[Factor], rule: SlottedRule, place: int, value: Any, mask: np.ndarray | None) -> None:
+        counts, batch = rule.counts, self._state.num_envs
         settings = self._settings.setdefault(factor, [])
-        others = tuple(axis + 1 for axis in range(len(counts)) if axis != place)
-        if not others or np.ndim(value) == 0:  # the same for all rows of an entity
-            here = rows.any(axis=others) if others else rows
-            wanted = np.broadcast_to(value, (batch, counts[place], width))
-            settings.append((rule, place, wanted if np.ndim(value) == 0 else wanted.copy(), here))
+        if len(counts) == 1 or np.ndim(value) == 0:  # the same for all rows of an entity
+            here = _ALL if mask is None else rule.anywhere(mask, place)
+            if np.ndim(value):
+                if not (isinstance(value, np.ndarray) and value.flags.owndata):
+                    value = np.array(value)  # of a column that may change before this is written
+                value = value.reshape((1,) * (3 - value.ndim) + value.shape).transpose(2, 1, 0)
+            settings.append((rule, place, value, here))
             return
+        width = len(self._state.columns[factor])
+        rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
         for other in np.ndindex(*(n for axis, n in enumerate(counts) if axis != place)):
             at = (slice(None), *other[:place], slice(None), *other[place:])
             here = rows[at]
             if here.any():
                 wanted = np.array(np.broadcast_to(value, (batch, *counts, width))[at])
-                settings.append((rule, place, wanted, here))
+                settings.append((rule, place, wanted.transpose(2, 1, 0), here.T))
 
-    def _set(self, factor: type[Factor], settings: list[tuple["CompiledRule", Any, Any, np.ndarray]]) -> None:
+    def _set(self, factor: type[Factor], settings: list[tuple[SlottedRule, Any, Any, np.ndarray]]) -> None:
         column = self._state.columns[factor]
-        if len(settings) == 1:
-            rule, place, wanted, here = settings[0]
+        claimed = np.zeros(column.shape[1:], dtype=bool) if len(settings) > 1 else None
+        for rule, place, values, here in settings:
             slots = rule.places[place]
+            if claimed is not None:
+                if (claimed[slots] & here).any():
+                    self._settle_conflicts(factor, settings)
+                    return
+                claimed[slots] |= here
             part = column[:, slots]
-            np.copyto(part, wanted.transpose(2, 1, 0), where=here.T)
-            column[:, slots] = part
-            return
+            np.copyto(part, values, where=here)
+            if not isinstance(slots, slice):
+                column[:, slots] = part
+
+    def _settle_conflicts(self, factor: type[Factor], settings: list[tuple[SlottedRule, Any, Any, np.ndarray]]) -> None:
+        """Several rules set a factor of one entity: the most specific wins, or there is an error."""
+        column = self._state.columns[factor]
         taken = np.full(column.shape[1:], -1)
         by = np.zeros(column.shape[1:], dtype=np.int64)
         new = column.copy()
-        for number, (rule, place, wanted, here) in enumerate(settings):
-            priority = rule.rule.priority(self._deep)
+        for number, (rule, place, values, here) in enumerate(settings):
+            priority = rule.rule.priority(self._fixed)
             slots = rule.places[place]
-            claimed, values = taken[slots], wanted.transpose(2, 1, 0)
-            differs = here.T & (claimed == priority) & (new[:, slots] != values).any(axis=0)
+            claimed = taken[slots]
+            tied = (claimed == priority) | (claimed == INCOMPARABLE)
+            if priority == INCOMPARABLE:
+                tied |= claimed >= 0
+            differs = here & tied & (new[:, slots] != values).any(axis=0)
             if differs.any():
                 slot, i = (int(each[0]) for each in np.nonzero(differs))
                 first = settings[int(by[slots][slot, i])][0].rule.name
-                name = self._name(rule.slots[place][slot], i)
+                name = self._state.name(rule.slots[place][slot], i)
                 raise InputError(
                     f"the rules {first} and {rule.rule.name} set {factor.__name__} of {name} to different values, and "
                     "neither is more specific: give one of them a condition, such as entity_type="
                 )
-            wins = here.T & (priority >= claimed)
+            wins = here & (priority >= claimed)
             part, who = new[:, slots], by[slots]
             np.copyto(part, values, where=wins)
             np.copyto(claimed, priority, where=wins)
@@ -158,14 +180,11 @@ class Resolution:
             new[:, slots], taken[slots], by[slots] = part, claimed, who
         column[:] = new
 
-    def _name(self, slot: int, i: int) -> str:
-        return next((repr(name) for name, mine in self._state.slot_of[i].items() if mine == slot), f"slot {slot}")
-
 
 def _added(values: np.ndarray, axis: int) -> np.ndarray:
     """The sum over an axis, one after the other: its rounding must not depend on the size of the batch."""
-    parts = np.moveaxis(values, axis, 0)
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    before = (slice(None),) * axis
+    total = values[(*before, 0)]
+    for k in range(1, values.shape[axis]):
+        total = total + values[(*before, k)]
     return total

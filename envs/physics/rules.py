@@ -7,9 +7,21 @@
 
 A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
 factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
-whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity of the hints, in their order,
-and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these arrays, what
-changes. A rule that asks `if` of a value is called for each row instead, which is slower.
+whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their
+order, and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these
+arrays, what changes. A rule that asks `if` of a value is called for each row instead, which is slower.
+
+A rule with a `Normal` or a `Wall` among its hints answers contacts, in place of the built-in bounce, of two entities or
+of one and a wall. It is applied once to each contact that fits its hints; the first of two that fit both ways is the
+one with the lower Order, or the earlier one in the scene. What still approaches after that stops doing so.
+
+    @rule
+    def stick(
+        one: Tuple[Mass, Velocity], two: Tuple[Mass, Velocity], n: Normal
+    ) -> Tuple[SetFactor[Velocity], SetFactor[Velocity]]:
+        (m1, v1), (m2, v2) = one, two
+        v = (m1 * v1 + m2 * v2) / (m1 + m2)
+        return SetFactor(v1, v), SetFactor(v2, v)
 """
 
 import inspect
@@ -53,6 +65,14 @@ class SetFactor(Output[F]):
     """The value takes the place of the old one, whatever others want; two that differ are a conflict."""
 
 
+class Normal:
+    """As a hint: the unit vector from the first entity of a contact to the second, or to the wall."""
+
+
+class Wall:
+    """As a hint: the walls of the arena, as the two numbers at which they stand."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """An entity that a rule concerns: with these factors, or of this type."""
@@ -66,7 +86,7 @@ class Rule:
     """A rule and what its hints say.
 
     :ivar patterns: the entities, in the order of the hints.
-    :ivar arguments: for each argument the number of its pattern, or its parameter.
+    :ivar arguments: for each argument the number of its pattern, its parameter, Normal or Wall.
     :ivar bare: the factors come as arguments of their own, all from one entity.
     :ivar returns: the kinds and factors of its outputs.
     :ivar relation: must hold between the first entity and the second.
@@ -76,7 +96,7 @@ class Rule:
 
     function: Callable[..., Any]
     patterns: tuple[Pattern, ...]
-    arguments: tuple[int | type[Parameter], ...]
+    arguments: tuple[int | type, ...]
     bare: bool
     returns: tuple[tuple[type[Output[Any]], type[Factor]], ...]
     relation: Relation | None = None
@@ -88,6 +108,11 @@ class Rule:
         """The function's."""
         return self.function.__name__
 
+    @property
+    def at_contacts(self) -> bool:
+        """It answers contacts."""
+        return Normal in self.arguments or Wall in self.arguments
+
     def __call__(self, *args: Any) -> Any:
         """What the function says."""
         return self.function(*args)
@@ -95,12 +120,17 @@ class Rule:
     def priority(self, deep: bool) -> int:
         """How specific its conditions are: what wins among settings of one factor.
 
-        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal.
+        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal,
+            and a rule with several outputs is INCOMPARABLE.
         """
+        if not deep and len(self.returns) > 1:
+            return INCOMPARABLE
         parts = [_entity_priority(self.entity_type, deep), 3 if self.factor_type else 0]
         return max(*parts, self.relation.priority if self.relation else 1)
 
 
+#: The priority of a rule that conflicts with any other that sets another value.
+INCOMPARABLE = 99
 #: A person's rules by name; a later definition of the same name replaces an earlier one.
 RULES: dict[str, Rule] = {}
 
@@ -149,7 +179,7 @@ def read_rule(
     except (NameError, TypeError) as error:
         raise InputError(f"the rule {name} has a hint that cannot be read: {error}") from None
     patterns: list[Pattern] = []
-    arguments: list[int | type[Parameter]] = []
+    arguments: list[int | type] = []
     bare: list[type[Factor]] = []
     for parameter in inspect.signature(function).parameters:
         if parameter not in hints:
@@ -166,7 +196,7 @@ def read_rule(
         elif _is(hint, Entity):
             arguments.append(len(patterns))
             patterns.append(Pattern(entity_type=hint))
-        elif _is(hint, Parameter):
+        elif _is(hint, Parameter) or hint in (Normal, Wall):
             arguments.append(hint)
         elif _is(hint, Factor):
             arguments.append(0)
@@ -187,12 +217,29 @@ def read_rule(
         )
     returns = _returns(name, hints.get("return"), "return" in hints)
     made = Rule(function, tuple(patterns), tuple(arguments), bool(bare), returns, relation, entity_type, factor_type)
+    if made.at_contacts:
+        _check_contact(made)
     for _, factor in returns:
         if not any(
             each.entity_type or any(issubclass(mine, factor.root) for mine in each.factors) for each in patterns
         ):
             raise InputError(f"the rule {name} returns {factor.__name__}, which none of its arguments has")
     return made
+
+
+def _check_contact(made: Rule) -> None:
+    hint, wanted, told = (
+        ("Wall", 1, "one entity and a wall") if Wall in made.arguments else ("Normal", 2, "two entities")
+    )
+    if len(made.patterns) != wanted:
+        raise InputError(
+            f"the rule {made.name} concerns {len(made.patterns)} entities; a rule with a {hint} among its hints "
+            f"answers contacts of {told}"
+        )
+    if any(kind is Differential for kind, _ in made.returns):
+        raise InputError(
+            f"the rule {made.name} returns a Differential, and a contact takes no time: return SetFactor or Aggregate"
+        )
 
 
 def _returns(name: str, hint: Any, given: bool) -> tuple[tuple[type[Output[Any]], type[Factor]], ...]:

@@ -96,13 +96,17 @@ class SimSettings:
         }
 
 
+#: Values by factor. (Within EntityData, `type` is its field.)
+Factors = Mapping[type[Factor], Any]
+
+
 @dataclass(frozen=True)
 class EntityData:
     """An entity of a scene: its id, its type, and the values of all its factors."""
 
     id: str
     type: type[Entity]
-    factors: Mapping[type[Factor], Any]
+    factors: Factors
 
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file."""

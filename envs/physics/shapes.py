@@ -5,6 +5,7 @@ A shape is data, in scenes and in files: {"kind": "circle", "size": 0.2} (the di
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import cos, isfinite, pi, sin
 from typing import Any
 
@@ -88,13 +89,12 @@ def scaled(shape: Shape, factor: float) -> Shape:
 
 
 def _read_vertices(given: Any, where: str) -> list[list[float]]:
-    try:
+    points: np.ndarray = np.zeros(0)
+    with suppress(TypeError, ValueError):
         points = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        points = np.zeros(0)
     if points.ndim != 2 or points.shape[1] != 2 or not 3 <= len(points) <= 1000 or not np.isfinite(points).all():
         raise InputError(f"{where}: the vertices are {shown(given)}; they are 3 to 1,000 pairs of finite numbers")
-    vertices = points.tolist()
+    vertices: list[list[float]] = [[float(x), float(y)] for x, y in points]
     if _area(vertices) < 0:
         vertices.reverse()
     hull = _hull(vertices)

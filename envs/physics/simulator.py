@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -9,33 +10,24 @@ from typing import Any, Literal
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Positive, Whole, check
+from gumption.data.settings import Count, Positive, Whole, check, checked
 from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
 from .builtin_rules import FIXED_RULES
+from .compat_motion import CompatMotion
 from .compat_rules import COMPAT_RULES
-from .compiled_rules import CompiledRule
+from .compiled_rules import CompiledRule, evaluated
 from .factors import (
-    Alive,
-    Done,
     Factor,
     Framerate,
-    InfiniteEnergy,
     Mass,
     MaxVelocity,
-    MinVelocity,
-    Mobile,
     Order,
     Position,
-    Restitution,
-    Size,
-    StoredEnergy,
     Velocity,
-    WallDamping,
 )
-from .relations import Relation
-from .resolution import Resolution
+from .motion import Motion
 from .rules import RULES, Rule, read_rule
 from .scene import Scene
 from .state import POLYGON, State
@@ -77,11 +69,11 @@ class Simulator:
             named = [f"scene {i}" for i in range(len(listed))] if self.batched else ["the scene"]
             read = [Scene.read(each, where) for each, where in zip(listed, named, strict=True)]
             self.arrays = State(read)
-        self.arrays.polygons_scale = preset == "fixed"
+        self.arrays.polygons_scale = self.preset == "fixed"
         self.time = np.zeros(self.arrays.num_envs)
         self._discs = self.arrays.layout.owners([Position, Velocity])
         self._check_shapes()
-        self.rules = _read_rules(self.arrays.scenes, preset)
+        self.rules = _read_rules(self.arrays.scenes, self.preset)
         self._compile()
 
     # ---- running
@@ -94,19 +86,21 @@ class Simulator:
         for _ in range(check("n", n, Count)):
             self._step()
 
-    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-3) -> np.ndarray:
+    @checked
+    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4) -> np.ndarray:
         """Go on until nothing is faster than `slow`, in any scene, or the time is over.
 
         :returns: (B,) bool, which scenes rest.
         """
         rate = float(self.arrays.parameters[Framerate].max())
-        for _ in range(int(check("max_seconds", max_seconds, Positive) * rate)):
+        for _ in range(int(max_seconds * rate)):
             self._step()
             if self.at_rest(slow).all():
                 break
         return self.at_rest(slow)
 
-    def at_rest(self, slow: float = 1e-3) -> np.ndarray:
+    @checked
+    def at_rest(self, slow: Positive = 1e-4) -> np.ndarray:
         """(B,) bool: nothing is faster than `slow`."""
         if not len(self._discs):
             return np.ones(self.arrays.num_envs, dtype=bool)
@@ -175,149 +169,73 @@ class Simulator:
         if not isinstance(kept, dict) or set(kept) != {"preset", "batched", "time", "scenes"}:
             raise InputError(f"{path} is no saved simulator: it has preset, batched, time and scenes")
         scenes = check(f"{path}: scenes", kept["scenes"], list)
-        made = cls(scenes if kept["batched"] else scenes[0], preset=kept["preset"])
-        made.time[:] = kept["time"]
+        times = check(f"{path}: time", kept["time"], tuple[float, ...])
+        batched = check(f"{path}: batched", kept["batched"], bool)
+        if len(times) != len(scenes) or not (batched or len(scenes) == 1):
+            raise InputError(f"{path} is no saved simulator: it has {len(scenes)} scenes and {len(times)} times")
+        made = cls(scenes if batched else scenes[0], preset=kept["preset"])
+        made.time[:] = times
         return made
 
     # ---- a step
 
     def _compile(self) -> None:
         exact = self.preset == "compat"
-        compiled = [CompiledRule(rule, self.arrays, exact) for rule in self.rules]
+        self._fixed = not exact
+        answering = [rule for rule in self.rules if rule.at_contacts]
+        if exact and answering:
+            raise InputError(
+                f"the rule {answering[0].name} answers contacts, which the code of 2022 cannot; the preset 'fixed' does"
+            )
+        compiled = [CompiledRule(rule, self.arrays, exact) for rule in self.rules if not rule.at_contacts]
         live = [each for each in compiled if each.reaches]
         numeric = frozenset(self.arrays.columns)
+        if exact:  # the code of 2022 lists the factors that change when it is imported
+            numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
         #: Rules of each round, and the factors that they may change in it: the code of 2022 applies all that they say.
-        first = numeric - {Position, Velocity}
         self._rounds = [
             ([each for each in live if _changes(each.rule) & wanted], None if exact else wanted)
-            for wanted in (first, frozenset([Velocity]))
+            for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
         ]
         builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
-        self._moves = any(each.rule is builtin for each in live)
-        self._drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]
+        moves = any(each.rule is builtin for each in live)
+        drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]
         self._reorders = any(Order in _changes(each.rule) for each in live)
-        shape = self.arrays.present.shape
-        self._nothing = np.zeros((2, *shape))
-        self._failures = np.zeros(shape[1], dtype=np.int64)
-        self._falses, self._zeros = np.zeros(shape, dtype=bool), np.zeros(shape)
-        self._is_disc = np.isin(np.arange(shape[0]), self._discs)
-        self._inserted_version = -1
+        self._motion: Motion | CompatMotion | None = None
+        if len(self._discs):
+            self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
 
     def _step(self) -> None:
-        for rules, wanted in self._rounds:
-            self._evaluate(rules, wanted).apply()
+        (rules, factors), (rules_of_velocity, velocity) = self._rounds
+        if rules:
+            evaluated(self.arrays, rules, factors, self._fixed).apply()
+        if rules_of_velocity:
+            with nullcontext() if self._motion is None else self._motion.holding():
+                evaluated(self.arrays, rules_of_velocity, velocity, self._fixed).apply()
         if self._reorders:
             self.arrays.order()
-        if len(self._discs):
+        if self._motion is not None:
             self._clip()
-            if self.preset == "compat":
-                self._move_compat()
-            else:
-                self._move()
+            self._motion.step()
         self.time += 1.0 / self.arrays.parameters[Framerate]
-
-    def _evaluate(self, rules: Sequence[CompiledRule], wanted: frozenset[type[Factor]] | None) -> Resolution:
-        fixed = self.preset == "fixed"
-        resolution = Resolution(self.arrays, wanted, forgets=fixed, deep=fixed)
-        relations: dict[Relation, np.ndarray] = {}
-        self.arrays.derived.clear()
-        for each in rules:
-            each.evaluate(relations, resolution)
-        return resolution
 
     def _clip(self) -> None:
         v = self.arrays.columns[Velocity]
         speed = np.sqrt(v[0] * v[0] + v[1] * v[1])
         fastest = self.arrays.parameters[MaxVelocity]
-        over = speed > fastest
-        if over.any():
-            v *= np.where(over, fastest / np.where(over, speed, 1.0), 1.0)
-
-    def _move(self) -> None:
-        from .contacts import advance
-
-        state = self.arrays
-        extra = self._nothing
-        if self._drifts:
-            before = state.columns[Position].copy()
-            self._evaluate(self._drifts, frozenset([Position])).apply()
-            extra = (state.columns[Position] - before) * state.parameters[Framerate]
-            state.columns[Position][:] = before
-        mass, mobile = self._column(Mass, 1.0), self._column(Mobile, True)
-        alive, done = self._column(Alive, True), self._column(Done, False)
-        active = state.present & alive & ~done
-        with np.errstate(divide="ignore"):
-            inverse = np.where(mobile & (mass > 0), 1.0 / mass, 0.0)
-        scalars = np.stack(
-            [
-                1.0 / state.parameters[Framerate],
-                *(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution)),
-            ]
-        )
-        places, velocities = state.columns[Position], state.columns[Velocity]
-        energy, lasting = self._column(StoredEnergy, 0.0), self._column(InfiniteEnergy, False)
-        size = self._column(Size, 0.0)
-        slots = self._discs
-        advance(
-            places, velocities, extra, active, size, inverse, energy, lasting, slots, scalars, state.walls, self._moves
-        )
-
-    def _move_compat(self) -> None:
-        from .compat_contacts import FINE, NEVER_ENDS, NO_WAY_BACK, OUT_OF_BOUNDS, advance
-
-        state = self.arrays
-        if self._inserted_version != state.version:
-            self._inserted = np.argsort(np.where(state.present, state.insertion, state.slots), axis=0, kind="stable")
-            self._inserted_version = state.version
-        ghost = ~self._column(Alive, True) | self._column(Done, False)
-        scalars = np.stack(
-            [
-                1.0 / state.parameters[Framerate],
-                *(state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping)),
-            ]
-        )
-        self._failures[:] = FINE
-        advance(
-            state.columns[Position],
-            state.columns[Velocity],
-            state.present,
-            ghost,
-            self._column(Size, 0.0),
-            self._column(Mass, 1.0),
-            self._column(Mobile, True),
-            self._column(StoredEnergy, 0.0),
-            self._column(InfiniteEnergy, False),
-            state.sequence,
-            self._inserted,
-            self._is_disc,
-            scalars,
-            state.walls,
-            self._moves,
-            self._failures,
-        )
-        if self._failures.any():
-            i = int(np.flatnonzero(self._failures)[0])
-            why = {
-                OUT_OF_BOUNDS: "the code of 2022 raises 'rollback out of bounds' here",
-                NEVER_ENDS: "the code of 2022 never ends here",
-                NO_WAY_BACK: "the code of 2022 divides by a velocity of 0 at a wall here",
-            }[int(self._failures[i])]
-            raise InputError(f"scene {i}: {why}; the preset 'fixed' goes on")
-
-    def _column(self, factor: type[Factor], default: Any) -> np.ndarray:
-        """(N, B) of a factor, or of its default where no entity of the batch has it."""
-        found = self.arrays.columns.get(factor)
-        if found is not None:
-            return found[0]
-        return np.full(self.arrays.present.shape, default)
+        fine = speed <= fastest
+        if not fine.all():
+            self.arrays.check_finite()
+            v *= np.where(fine, 1.0, fastest / np.where(fine, 1.0, speed))
 
     # ---- helpers of the public methods
 
     def _pushes(self, name: str, given: Pair, i: int | None, factor: type[Factor]) -> Any:
         state = self.arrays
+        name = check("name", name, str)
         try:
             push = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             push = np.zeros(0)
         if push.shape not in {(2,), (state.num_envs, 2)} or not np.isfinite(push).all():
             raise InputError(f"{shown(given)} is no pair of finite numbers, and no array of {state.num_envs} pairs")
@@ -327,7 +245,7 @@ class Simulator:
         for k in chosen:
             slot = state.slot_of[k].get(name) if k < state.num_envs else None
             if slot is None:
-                near = get_close_matches(name, state.slot_of[0], n=1) if isinstance(name, str) else []
+                near = get_close_matches(name, state.slot_of[0], n=1)
                 raise InputError(f"scene {k} has no entity {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
             if slot not in owners:
                 raise InputError(f"{name!r} has no {factor.__name__} and Velocity: it cannot be pushed")

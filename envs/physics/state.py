@@ -124,6 +124,7 @@ class State:
         self.polygons_scale = True
         #: What relations have calculated since rules last changed anything.
         self.derived: dict[str, Any] = {}
+        self._marks: dict[type[Factor], np.ndarray] = {}
         #: Changes when entities come or go, or change their type or place in the order.
         self.version = 0
         self.scenes: list[Scene] = [scenes[0]] * self.num_envs
@@ -157,6 +158,12 @@ class State:
     def view(self, factor: type[Factor]) -> np.ndarray:
         """(B, N, d) of the factor's column, writable; without one, KeyError."""
         return self.columns[factor.root].transpose(2, 1, 0)
+
+    def marks(self, factor: type[Factor]) -> np.ndarray:
+        """(N,) bool, the slots whose entities have the factor."""
+        if factor not in self._marks:
+            self._marks[factor] = np.isin(np.arange(self.slots), self.layout.owners([factor]))
+        return self._marks[factor]
 
     def order(self) -> None:
         """Recompute the order of iteration: some Order changed."""
@@ -207,6 +214,17 @@ class State:
         drawn = self.scenes[i]
         return Scene(drawn.sim, tuple(self._entity(i, self.slot_of[i][one.id], one) for one in drawn.entities))
 
+    def check_finite(self) -> None:
+        """:raises InputError: a factor that is not finite; the message names scene, entity and factor."""
+        for factor, column in self.columns.items():
+            if column.dtype == np.float64 and not np.isfinite(column).all():
+                _, slot, i = (int(each[0]) for each in np.nonzero(~np.isfinite(column)))
+                raise InputError(f"scene {i}: a rule gives {self.name(slot, i)} a {factor.__name__} that is not finite")
+
+    def name(self, slot: int, i: int) -> str:
+        """What a message calls the entity in a slot."""
+        return next((repr(name) for name, mine in self.slot_of[i].items() if mine == slot), f"slot {slot}")
+
     def is_a(self, entity_type: type[Entity]) -> np.ndarray:
         """(N, B) bool: the entity is of this type."""
         fits = np.array([issubclass(each, entity_type) for each in self.type_list])
@@ -246,6 +264,11 @@ class State:
             return
         self.kinds[slot, i] = POLYGON
         vertices = np.asarray(shape["vertices"])
+        if len(vertices) > self.layout.corners:
+            raise InputError(
+                f"the scene's entity {entity.id!r} has {len(vertices)} corners; those of the batch have at most "
+                f"{self.layout.corners}"
+            )
         self.corner_counts[slot, i] = len(vertices)
         self.corners[: len(vertices), :, slot, i] = vertices
         self.reaches[slot, i] = np.sqrt((vertices**2).sum(axis=1)).max()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.settings import check
 from gumption.data.wording import shown
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset
@@ -32,7 +33,7 @@ class Simulator(PhysicsSimulator):
         :raises InputError: as the simulator of the physics; no such task, or a scene that lacks what the task needs.
         """
         super().__init__(scenes, preset)
-        if task is not None and task not in TASKS:
+        if check("task", task, str | None) is not None and task not in TASKS:
             raise InputError(f"there is no task {shown(task)}; there are {', '.join(TASKS)}")
         self.task = None if task is None else TASKS[task]
         if self.task is not None:

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.sealed import content_hash
+from gumption.data.settings import unknown
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
@@ -119,7 +120,10 @@ class SegarVectorEnv(NativeVectorEnv):
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
-        if len(options) != 1 or not set(options) <= set(_OPTIONS):
+        for name in options:
+            if name not in _OPTIONS:
+                raise InputError(unknown("reset", name, _OPTIONS))
+        if len(options) > 1:
             raise InputError(f"reset options are {shown(dict(options))}; one of {' and '.join(_OPTIONS)} is given")
         number, scene = len(self.levels), options.get("scene")
         chosen = options.get("level")

@@ -75,7 +75,7 @@ first, or on the whole way; as wide as its tile, or its middle); entropy cost 0.
 0.003 of 0.001, 0.003 and 0.01 of our learner; the parameters of PPO among six; the constant 15 of the scripted agent.
 """
 
-EXPERIMENTS = {
+KNOWLEDGE = {
     "segar-knowledge": Experiment(
         "segar-knowledge",
         "-",

@@ -146,7 +146,7 @@ def test_priors_are_written_and_read() -> None:
         ({"target": "Mass", "value": {"noise": "Uniform"}}, "the prior of Mass: noise has no 'Uniform'"),
         ({"target": "Mass", "value": 1, "relation": {"equals": []}}, "the relation is .* it is {'equal'"),
         ({"target": "Mass", "value": 1, "relation": {"equal": ["Mass", "x"]}}, "IsEqual: Mass is 'x'"),
-        ({"target": "Mass", "value": 1, "relation": {"and": []}}, "one condition or more"),
+        ({"target": "Mass", "value": 1, "relation": {"and": []}}, "one relation or more"),
         ({"target": "Mass"}, "here: a prior is"),
         ({"target": "Label", "value": "x"}, "the prior of Label: ids and labels are given by the scene"),
         (["Mass", 1], "here: a prior is"),

@@ -216,7 +216,7 @@ def test_bad_settings(settings: dict[str, Any], said: str) -> None:
         ({"level": "empty-easy"}, "no name of a level"),
         ({"scene": {"entities": []}}, "GolfBall"),
         ({"scene": scene(), "level": 1}, "one of scene and level"),
-        ({"maze": 1}, "one of scene and level"),
+        ({"maze": 1}, "reset has no 'maze'"),
         ({"scene": scene((3, 0))}, "outside the walls"),
     ],
 )

@@ -143,7 +143,7 @@ def test_settings_pass_through() -> None:
         ({"kind": "rgb", "hidden": ["Mass"]}, "hidden is of observations of the kind entity or object"),
         ({"kind": "state", "renderer": {"resolution": 3}}, "renderer is of observations of the kind rgb"),
         ({"kind": "rgb", "renderer": {"colour": 3}}, "RendererSettings has no 'colour'"),
-        ({"kind": "state", "factors": ["Weight"]}, "there is no factor 'Weight'"),
+        ({"kind": "state", "factors": ["Nonsense"]}, "there is no factor 'Nonsense'"),
         ({"kind": "state", "factors": ["Shape"]}, "factors: Shape is no number; a state tells Acceleration, Alive"),
         ({"kind": "state", "hidden": ["Heart"]}, "hidden: there is no factor 'Heart'; did you mean 'Heat'?"),
         ({"kind": "tiles", "hidden": ["Mass"]}, "hidden: Mass is not observed anyway; observed are Heat, Friction"),

@@ -1,0 +1,157 @@
+"""What a run of SEGAR is made of: levels, observation, learner. The same config gives the same bits on a CPU."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from gumption.agents.settings import config_values
+from gumption.data import InputError
+from gumption.data.reading import read_json
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.envs.physics.initialization import Initialization
+from gumption.envs.segar.levels import Levels, Split, draw_levels
+from gumption.envs.segar.observations import ObservationSettings
+from gumption.envs.segar.renderers import RendererSettings
+
+WORLD = "segar"
+TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball"]
+#: Rows of a state: no scene of the named configurations of these tasks has more things.
+THINGS = 6
+#: Ids of those in the first rows.
+FIRST = ("golfball", "goal")
+#: Environments at a time, where a config says none (appendix E.1).
+NUM_ENVS = {"ppo": 64, "sac": 1}
+
+
+@settings
+class SegarConfig:
+    """A learner on n training levels; the defaults of PPO are those of the paper's Table 1.
+
+    :ivar world: segar.
+    :ivar task: PuttPutt, PuttPuttNegDist or Invisiball.
+    :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, or a .json
+        file with a distribution of one's own.
+    :ivar test: that of test levels; without it, the same.
+    :ivar num_levels: how many training levels there are; each episode plays one of them.
+    :ivar level_seed: of the training levels; without it, the seed.
+    :ivar test_levels: how many levels of the test part an evaluation plays.
+    :ivar observation: rgb (pixels) or state (factors).
+    :ivar resolution: pixels of a side.
+    :ivar frame_stack: how many frames the learner sees.
+    :ivar hidden: names of factors that the observation leaves out.
+    :ivar algorithm: ppo or sac, both of Stable-Baselines3.
+    :ivar auxiliary: what PPO learns beside the returns: none, curl or spr.
+    :ivar auxiliary_weight: of that loss.
+    :ivar total_steps: environment steps.
+    :ivar num_envs: environments at a time; without it the paper's, 64 of PPO and 1 of SAC.
+    :ivar normalise_rewards: divide rewards by the running deviation of discounted returns, while it learns.
+    :ivar learning_rate: of Adam.
+    :ivar gamma: the discount.
+    :ivar n_steps: steps of each environment between two updates of PPO.
+    :ivar minibatches: into how many parts PPO divides these steps.
+    :ivar epochs: how often PPO learns from each step.
+    :ivar clip_range: of PPO's ratio.
+    :ivar gae_lambda: of PPO's advantages.
+    :ivar entropy_coefficient, value_coefficient: weights in PPO's loss.
+    :ivar max_grad_norm: gradients of PPO are shortened to this norm.
+    :ivar buffer_size: transitions that SAC keeps.
+    :ivar batch_size: of an update of SAC.
+    :ivar learning_starts: steps before SAC's first update.
+    :ivar eval_interval: steps between evaluations, and between checkpoints; the environments begin anew after each.
+    :ivar seed: fixes everything.
+    :ivar device: auto, cpu or cuda.
+    """
+
+    world: str = WORLD
+    task: TaskName = "PuttPutt"
+    levels: str = "empty-easy"
+    test: str | None = None
+    num_levels: Size = 100
+    level_seed: Seed | None = None
+    test_levels: Size = 100
+    observation: Literal["rgb", "state"] = "rgb"
+    resolution: Size = 64
+    frame_stack: Size = 1
+    hidden: tuple[str, ...] = ()
+    algorithm: Literal["ppo", "sac"] = "ppo"
+    auxiliary: Literal["none", "curl", "spr"] = "none"
+    auxiliary_weight: NonNegative = 1.0
+    total_steps: Count = 1_000_000
+    num_envs: Size | None = None
+    normalise_rewards: bool = False
+    learning_rate: Positive = 1e-4
+    gamma: Share = 0.999
+    n_steps: Count = 30
+    minibatches: Count = 4
+    epochs: Count = 1
+    clip_range: Positive = 0.2
+    gae_lambda: Share = 0.95
+    entropy_coefficient: NonNegative = 3e-4
+    value_coefficient: NonNegative = 0.1
+    max_grad_norm: Positive = 10.0
+    buffer_size: Size = 100_000
+    batch_size: Size = 256
+    learning_starts: Count = 1_000
+    eval_interval: Count = 100_000
+    seed: Seed = 0
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        """:raises InputError: settings that do not go together, a configuration or a factor that there is not."""
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        if self.world != WORLD:
+            raise InputError(f"world is {self.world!r}; a run of SEGAR's learners has {WORLD!r}")
+        if self.auxiliary != "none" and (self.algorithm != "ppo" or self.observation != "rgb"):
+            raise InputError(f"auxiliary is {self.auxiliary!r}; that is for algorithm='ppo' and observation='rgb'")
+        if self.algorithm == "ppo" and (self.parallel * self.n_steps) % self.minibatches:
+            raise InputError(
+                f"minibatches is {self.minibatches}; it divides num_envs * n_steps = {self.parallel * self.n_steps}"
+            )
+        if self.algorithm == "ppo" and self.parallel * self.n_steps == self.minibatches:
+            raise InputError("a minibatch has one step; give fewer minibatches, or more n_steps or num_envs")
+        for name in filter(None, (self.levels, self.test)):
+            draw_levels(_distribution(name), n=1)
+
+    @property
+    def parallel(self) -> int:
+        """Environments at a time."""
+        return self.num_envs or NUM_ENVS[self.algorithm]
+
+    def draw(self, split: Split, levels: str | None = None) -> Levels:
+        """The levels of training, or those of the test, which are the same for every seed.
+
+        :param levels: another distribution.
+        """
+        if split == "test":
+            return draw_levels(_distribution(levels or self.test or self.levels), "test", n=self.test_levels, seed=0)
+        seed = self.seed if self.level_seed is None else self.level_seed
+        return draw_levels(_distribution(levels or self.levels), "train", n=self.num_levels, seed=seed)
+
+    def seen(self) -> ObservationSettings:
+        """The settings of the observation."""
+        if self.observation == "rgb":
+            renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
+            return ObservationSettings(renderer=renderer, stack=self.frame_stack)
+        return ObservationSettings(
+            kind="state", n_things=THINGS, unique_ids=FIRST, hidden=self.hidden, stack=self.frame_stack
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "SegarConfig":
+        """The config of such a dict; InputError for unknown fields."""
+        return cls(**config_values(value, cls, changes))
+
+
+def _distribution(levels: str) -> str | Initialization:
+    """The name of a configuration, or what a file says.
+
+    :raises InputError: no such file, or one that is no distribution.
+    """
+    if not levels.endswith(".json"):
+        return levels
+    return Initialization.read(read_json(Path(levels)), levels)

@@ -1,0 +1,155 @@
+"""How much an encoder's features tell of the factors behind an observation: a mutual-information probe.
+
+A critic learns to tell pairs (features, factors) of one observation from pairs of two. Its objective is the
+Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et al., 2019), in nats, at most 2 log 2:
+
+    E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
+
+SEGAR reports the accuracy of the critic as a classifier: .5 where features tell nothing. A pair of the marginal is a
+whole row of features beside a whole row of factors of another observation. Bound and accuracy are those on pairs that
+were held out.
+"""
+
+from collections.abc import Callable
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import softplus
+
+from gumption.data import InputError
+from gumption.data.settings import Count, InnerShare, Positive, Seed, Size, settings
+from gumption.kg.checkpoint import pick_device
+
+
+@settings
+class ProbeSettings:
+    """How the critic is trained.
+
+    :ivar hidden: units of its hidden layer.
+    :ivar learning_rate: of Adam. :ivar batch_size, epochs: of the training.
+    :ivar held_out: share of the observations that the critic is measured on and not trained on.
+    :ivar seed: of its weights and of all shuffles.
+    """
+
+    hidden: Size = 512
+    learning_rate: Positive = 3e-4
+    batch_size: Size = 64
+    epochs: Count = 10
+    held_out: InnerShare = 0.2
+    seed: Seed = 0
+    device: str = "cpu"
+
+
+class Information(NamedTuple):
+    """What a critic found on pairs that were held out.
+
+    :ivar accuracy: share of pairs that it tells rightly, as many of the joint as of the marginal distribution.
+    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many of either kind it was measured on.
+    """
+
+    accuracy: float
+    bound: float
+    pairs: int
+
+
+class SimpleMLP(nn.Module):
+    """Features and factors, side by side, to a score."""
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def forward(self, features: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+        return self.layers(torch.cat([features, factors], dim=1))[:, 0]
+
+
+def information(
+    features: np.ndarray | Callable[[Any], np.ndarray],
+    factors: np.ndarray,
+    *,
+    observations: Any = None,
+    settings: ProbeSettings | None = None,
+) -> Information:
+    """Train a critic and measure it.
+
+    :param features: (n, d), or what makes them of `observations`.
+    :param factors: (n, k), the row of each observation.
+    :raises InputError: other shapes, numbers that are not finite, or too few rows for a batch and a held-out part.
+    """
+    chosen = settings or ProbeSettings()
+    made = features(observations) if callable(features) else features
+    x, z = _rows("features", made), _rows("factors", factors)
+    if len(x) != len(z):
+        raise InputError(f"{len(x)} rows of features and {len(z)} of factors; each observation has one of either")
+    rng = np.random.default_rng(chosen.seed)
+    order = rng.permutation(len(x))
+    held_out = round(chosen.held_out * len(x))
+    test, train = order[:held_out], order[held_out:]
+    if len(test) < 2 or len(train) < 2:
+        raise InputError(f"{len(x)} rows are too few: at least 2 are held out, and at least 2 trained on")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(chosen.seed)
+        critic = SimpleMLP(x.shape[1] + z.shape[1], chosen.hidden)
+    device = pick_device(chosen.device)
+    critic.to(device)
+    x, z = (_standard(each, train).to(device) for each in (x, z))
+    optimiser = torch.optim.Adam(critic.parameters(), chosen.learning_rate)
+    for _ in range(chosen.epochs):
+        rows = rng.permutation(train)
+        batches = max(1, len(rows) // chosen.batch_size)
+        for batch in np.array_split(rows, batches):
+            joint, marginal = _scores(critic, x, z, batch, _others(len(batch), rng))
+            loss = -(_joint(joint).mean() - _marginal(marginal).mean())
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    critic.eval()
+    with torch.no_grad():
+        joint, marginal = _scores(critic, x, z, test, _others(len(test), rng))
+        bound = _joint(joint).mean() - _marginal(marginal).mean()
+        right = torch.cat([joint > 0, marginal <= 0]).float().mean()
+    return Information(float(right), float(bound), len(test))
+
+
+def _scores(
+    critic: SimpleMLP, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, others: np.ndarray
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(b,) the scores of pairs of one observation, and of two; one batch of both, for the batch norm."""
+    scores = critic(torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]]))
+    return scores[: len(rows)], scores[len(rows) :]
+
+
+def _others(count: int, rng: np.random.Generator) -> np.ndarray:
+    """A permutation without a fixed point: each row has another one's factors."""
+    order = rng.permutation(count)
+    found = np.empty(count, dtype=np.int64)
+    found[order] = np.roll(order, 1)
+    return found
+
+
+def _joint(scores: torch.Tensor) -> torch.Tensor:
+    return log(2.0) - softplus(-scores)
+
+
+def _marginal(scores: torch.Tensor) -> torch.Tensor:
+    return softplus(scores) - log(2.0)
+
+
+def _rows(name: str, given: Any) -> np.ndarray:
+    found = np.asarray(given, dtype=np.float32)
+    if found.ndim != 2 or not found.size:
+        raise InputError(f"{name} have the shape {found.shape}; they are (n, d), a row for each observation")
+    if not np.isfinite(found).all():
+        raise InputError(
+            f"{name} have a number that is not finite in row {int(np.argwhere(~np.isfinite(found))[0, 0])}"
+        )
+    return found
+
+
+def _standard(rows: np.ndarray, train: np.ndarray) -> torch.Tensor:
+    """Each column with mean 0 and deviation 1 over the training rows; one that never changes is 0."""
+    mean, deviation = rows[train].mean(0), rows[train].std(0)
+    return torch.from_numpy((rows - mean) / np.where(deviation > 1e-6, deviation, 1.0).astype(np.float32))

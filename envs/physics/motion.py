@@ -1,0 +1,121 @@
+"""The motion of a step (preset "fixed"): discs, walls, inner walls, and contacts that a person's rules answer."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from .compiled_rules import CompiledRule, evaluated
+from .contact_rules import ContactRules
+from .factors import (
+    Acceleration,
+    Alive,
+    Collides,
+    Done,
+    Framerate,
+    InfiniteEnergy,
+    Mass,
+    MaxVelocity,
+    MinVelocity,
+    Mobile,
+    Position,
+    Restitution,
+    Shape,
+    Size,
+    StoredEnergy,
+    Velocity,
+    WallDamping,
+)
+from .rules import Rule
+from .state import State
+
+
+class Motion:
+    """Moves the discs of a state.
+
+    :ivar blocks: slots of inner walls: what collides and has no velocity.
+    """
+
+    def __init__(
+        self, state: State, moves: bool, drifts: Sequence[CompiledRule], contact_rules: Sequence[Rule]
+    ) -> None:
+        """:param moves: velocities move things.
+        :param drifts: other rules that change Position.
+        """
+        self._state, self._moves, self._drifts = state, moves, drifts
+        discs = state.layout.owners([Position, Velocity])
+        self.blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
+        self._answers = ContactRules(contact_rules, state) if contact_rules else None
+        shape, batch = state.present.shape, state.num_envs
+        self._extra = np.zeros((2, *shape))
+        columns = [
+            state.columns.get(factor, np.full((1, *shape), default))
+            for factor, default in (
+                (Alive, True),
+                (Done, False),
+                (Mobile, True),
+                (Mass, 1.0),
+                (Size, 0.0),
+                (StoredEnergy, 0.0),
+                (InfiniteEnergy, False),
+            )
+        ]
+        places, velocities = state.columns[Position], state.columns[Velocity]
+        self._discs = (discs, places, velocities, self._extra, state.present, *columns)
+        self._shapes = (
+            self.blocks, state.kinds, state.corners, state.corner_counts, state.drawn_size, state.reaches
+        )  # fmt: skip
+        self._parameters = tuple(
+            state.parameters[each] for each in (MinVelocity, MaxVelocity, WallDamping, Restitution)
+        )
+        self._left, self._budget = np.zeros(batch), np.zeros(batch, dtype=np.int64)
+        self._hits, self._normals = np.full((2, batch), -1), np.zeros((2, batch))
+        self._nothing = np.zeros((shape[0], shape[0] + 1, 0), dtype=bool)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """While velocities change: discs that touch and do not bounce hold one another."""
+        state = self._state
+        if state.parameters[Restitution].all() or Acceleration not in state.columns:
+            yield
+            return
+        from .resting import hold
+
+        accelerations = state.columns[Acceleration]
+        free = accelerations.copy()
+        hold(
+            self._discs, self._shapes, state.parameters[Framerate], state.parameters[Restitution], state.walls,
+            self._concerned(), accelerations,
+        )  # fmt: skip
+        yield
+        accelerations[:] = free
+
+    def step(self) -> None:
+        """Move for a step.
+
+        :raises InputError: rules that answer contacts conflict.
+        """
+        from .contacts import advance
+
+        state = self._state
+        if self._drifts:
+            places = state.columns[Position]
+            before = places.copy()
+            evaluated(state, self._drifts, frozenset([Position])).apply()
+            if not np.isfinite(places).all():
+                state.check_finite()
+            self._extra[:] = (places - before) * state.parameters[Framerate]
+            places[:] = before
+        np.divide(1.0, state.parameters[Framerate], out=self._left)
+        self._budget[:] = -1
+        while True:
+            advance(
+                self._discs, self._shapes, self._parameters, state.walls, self._moves, self._left, self._budget,
+                self._concerned(), self._hits, self._normals,
+            )  # fmt: skip
+            if self._answers is None or not (self._hits[0] >= 0).any():
+                return
+            self._answers.respond(self._hits, self._normals)
+
+    def _concerned(self) -> np.ndarray:
+        return self._nothing if self._answers is None else self._answers.concerned()
