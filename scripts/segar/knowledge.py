@@ -57,9 +57,6 @@ levels every tile burns and slows, which it says of magma alone (fire: burns, sa
 
 The rows:
 
-- Trained with the training facts: the graph lacks one affordance in five, among them that magma and fire burn.
-- Every fact is said to hold: the answer is always yes. What helps this agent is what is asked about (where the goal is,
-  that something lies ahead), not what is known.
 - Knowledge only, scores added up: the push with the most facts, one of the best at random. Nothing is learned, and to
   burn counts as much as to reach the goal.
 - Knowledge only, weights that people wrote: reaching 2, burning -1, falling in -3, others 0. This strategy is people's.
@@ -68,6 +65,12 @@ The rows:
 - PPO: that of Stable-Baselines3; rewards are scaled by their running deviation.
 - Scripted: people wrote it. It takes the push after which the velocity is nearest to 15/s times the way to the goal,
   whatever lies there.
+
+Only run where --setting names them:
+
+- Trained with the training facts: the graph lacks one affordance in five, among them that magma and fire burn.
+- Every fact is said to hold: the answer is always yes. What helps this agent is what is asked about (where the goal is,
+  that something lies ahead), not what is known.
 
 Chosen on validation levels, which are training levels of other seeds (100, 200), with 100,000 steps and one seed: what
 facts are about, among six ways to ask (along the direction or along the way after the push; the goal only if it is met
