@@ -102,7 +102,7 @@ def play_each_level(env: Any, player: Player, seed: Seed = 0) -> Outcome:
     batch: SegarVectorEnv = env.unwrapped
     n = batch.num_envs
     seen, _ = env.reset(seed=seed)
-    for i in range(n - 1, -1, -1):
+    for i in range(n):
         seen, _ = env.reset(options={"level": i, "reset_mask": np.arange(n) == i})
     returns, playing = np.zeros(n), np.ones(n, dtype=bool)
     success, destroyed, consumed = np.zeros((3, n), dtype=bool)

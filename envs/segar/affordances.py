@@ -58,6 +58,11 @@ def kinds() -> list[type[Thing]]:
     return sorted(found, key=lambda kind: kind.__name__)
 
 
+def askable() -> list[tuple[str, str, str]]:
+    """Every fact that can be asked about a push, whether it holds or not."""
+    return [(kind.__name__, effect, BALL) for kind in kinds() for effect in EFFECTS]
+
+
 class Affordances:
     """The facts that speak for pushes: (the type of what the ball meets then, affords..., ball).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Written last: what came of playing each level once.
 PLAYED = "played.json"
+#: Knowledge that states every fact that can be asked; its graph is written into the folder of the experiment.
+EVERYTHING = "everything"
 #: Name in the files -> heading of the column.
 FIGURES = {
     "test_success": "success",
@@ -40,6 +43,23 @@ class KnowledgeRuns(Kind):
         if device not in ("auto", "cpu"):
             raise InputError(f"--device {device}: these agents are small and run on the CPU; leave it out")
         return {"device": "cpu"}
+
+    def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
+        """The jobs, with the graph of every fact where they need it."""
+        from gumption.envs.segar.affordances import askable
+        from gumption.kg import KnowledgeGraph
+
+        if all(job.settings.get("kg") != EVERYTHING for job in jobs):
+            return list(jobs)
+        path = out / f"{EVERYTHING}.nq"
+        graph = KnowledgeGraph()
+        graph.add(askable(), graph=f"segar/{EVERYTHING}")
+        graph.save(path)
+        told = {"kg": str(path)}
+        return [
+            replace(job, settings={**job.settings, **told}) if job.settings.get("kg") == EVERYTHING else job
+            for job in jobs
+        ]
 
     def run(self, job: Job, progress: bool) -> None:
         """Train, where the method says so, and play each test level and each training level once."""

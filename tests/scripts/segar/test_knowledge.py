@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gumption.data import InputError
+from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import find_experiment
 from gumption.scripts.jobs import Job, make_jobs, write_plan
 from gumption.scripts.report import gather, write_report
@@ -41,6 +42,7 @@ def test_both_kinds_of_levels_have_all_rows_that_tell_knowledge_from_learning() 
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::gumption.agents.knowledge.LeakedFacts")
 def test_each_row_is_run_and_told(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     names = [label.removesuffix(f", {PANEL}") for label, one in EXPERIMENT.conditions.items() if PANEL in one.panels]
@@ -48,7 +50,7 @@ def test_each_row_is_run_and_told(tmp_path: Path) -> None:
         EXPERIMENT, conditions={f"{name}, {PANEL}": EXPERIMENT.conditions[f"{name}, {PANEL}"] for name in names}
     )
     write_plan(tmp_path, kept, SMALL, HEADER, list(kept.conditions))
-    for job in jobs(tmp_path, *names):
+    for job in EXPERIMENT.kind.prepare(jobs(tmp_path, *names), tmp_path):
         EXPERIMENT.kind.run(job, False)
         assert job.complete
         assert "reach the goal" in EXPERIMENT.kind.told(job)
@@ -75,3 +77,13 @@ def test_a_device_that_is_not_used_is_refused() -> None:
     with pytest.raises(InputError, match="--device cuda: these agents are small"):
         EXPERIMENT.kind.settings(None, "cuda")
     assert EXPERIMENT.kind.settings(None, "auto") == {"device": "cpu"}
+
+
+def test_a_graph_of_every_fact_is_written_for_the_runs_that_ask_it(tmp_path: Path) -> None:
+    made = jobs(tmp_path, "trained with knowledge", "trained, every fact is said to hold")
+    plain, told = EXPERIMENT.kind.prepare(made, tmp_path)
+    assert plain.settings["kg"] == "full"
+    graph = KnowledgeGraph.load(told.settings["kg"])
+    assert ("SandTile", "affordsReaching", "ball") in set(graph.triples())
+    assert set(EXPERIMENT.kind.prepare([plain], tmp_path / "none")[0].settings.items()) == set(plain.settings.items())
+    assert not (tmp_path / "none").exists()
