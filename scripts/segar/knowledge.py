@@ -73,8 +73,8 @@ Only run where --setting names them:
   that something lies ahead), not what is known.
 
 Nothing was chosen on test levels, but on training levels: what facts are about, among six ways to ask (along the
-direction or along the way after the push; the goal only if it is met first, or on the whole way; as wide as its tile, or
-its middle), on those of the seeds 0, 1 and 100; and on those of seed 200, hard ones, after 100,000 steps with one seed:
+direction or along the way after the push; the goal only if it is met first, or on the whole way; as wide as its tile,
+or its middle), on those of the seeds 0, 1 and 100; and on those of seed 200, hard ones, after 100,000 steps, one seed:
 entropy cost 0.1 of 0.01, 0.1 and 0.5 and learning rate 0.003 of 0.001, 0.003 and 0.01 of our learner; the parameters of
 PPO, its scaled rewards and the bound of its scores among eight settings. The constant 15 of the scripted agent is the
 best of eight on those of seed 100.
