@@ -127,7 +127,9 @@ def _spoiled(description: Description, string: str, draw: random.Random) -> str:
     if description.operator == "and" and len(grams) > 1 and coin:
         missing = draw.choice(grams)
         others = [gram for gram in grams if gram != missing]
-        return _assembled(others, description, len(string), "", draw) or string
+        # The other n-grams may not add up to the length.
+        if lacking := _assembled(others, description, len(string), "", draw):
+            return lacking
     return _changed(string, draw.randrange(len(string)), description, draw)
 
 
