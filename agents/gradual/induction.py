@@ -16,6 +16,7 @@ _PARTLY = 5  # examples, from which on a program need not give what was shown
 _MISUNDERSTOOD = 0.1  # share of the examples at most
 _WORDLESS = 4  # examples at least, where the questions have no word in common
 _RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
+_STANDS = 0.8  # trust in a word that stands for another, from which on that explains an answer
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
 
 
@@ -67,7 +68,8 @@ class Inducer:
             verdict = example.verdict(skills.best(meaning.question)[1])
             if verdict:
                 skills.aliases.judge(meaning, verdict > 0)
-            explained |= verdict > 0
+            sure = all(skills.aliases.trust(pair) > _STANDS for pair in meaning.pairs)
+            explained |= verdict > 0 and sure  # else it may be chance
         return explained
 
     # Programs.
@@ -124,10 +126,10 @@ class Inducer:
             size = max((size for size in _SIZES if size <= len(members)), default=0)
             key = shape(example.question), guard, size
             if key not in self._searched:
-                self._searched.add(key)
                 program, whole = self._search(guard, members, domain)
                 if program is not None and whole:
                     return self._add(guard, program, domain, members)
+                self._searched.add(key)
                 if program is not None and partly is None:
                     partly = guard, program, domain, members
         if partly:

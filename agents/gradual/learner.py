@@ -58,11 +58,13 @@ class GradualLearner:
             return ""
         if turns.silent:
             return mind.guesser.answer(turns.question)
+        if turns.doubtful:
+            return turns.opening
         question = turns.question.strip(SILENCE)
         fact = mind.memory.known(question)
         answer = fact.answer if fact else mind.judgements.answer(question) or mind.memory.recalled(question)
         answer = answer or mind.skills.answer(question, _LEAST_TRUST)
-        return answer or (turns.stop if turns.stopped else "")
+        return answer or turns.opening
 
     def _learn(self, episode: Episode) -> None:
         mind, turns = self._mind, self._mind.turns
