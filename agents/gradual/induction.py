@@ -146,7 +146,7 @@ class Inducer:
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
         budget = _BUDGET * len(chosen)
-        passes = (False, budget // 8), (True, budget), (False, budget)
+        passes = (True, budget // 8), (False, budget // 8), (True, budget), (False, budget)
         found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
         for program, values in chain.from_iterable(found):
             verdicts = [
