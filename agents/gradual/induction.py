@@ -15,6 +15,7 @@ _BUDGET = 6_000  # programs for each example up to that number
 _PARTLY = 5  # examples, from which on a program need not give what was shown
 _MISUNDERSTOOD = 0.1  # share of the examples at most
 _WORDLESS = 4  # examples at least, where the questions have no word in common
+_RARE = 0.5  # share of the examples, up to which a word is in few: one program should answer all of these
 _RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
 _STANDS = 0.8  # trust in a word that stands for another, from which on that explains an answer
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
@@ -104,7 +105,9 @@ class Inducer:
         alike = [other for other in every if not self._explained(other, _RELIABLE)]
         groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
         for word in [None, *dict.fromkeys(filter(is_word, example.tokens))]:
-            members = [other for other in alike if word is None or word in other.tokens]
+            members = [other for other in every if word is not None and word in other.tokens]
+            if word is None or len(members) > _RARE * len(every):
+                members = [other for other in alike if word is None or word in other.tokens]
             groups.setdefault(tuple(member.question for member in members), (_common(members), members))
         ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
         for skill in self.skills.skills:  # perhaps it is a special case of something that explains the example, too

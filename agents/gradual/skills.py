@@ -14,6 +14,7 @@ _SKELETONS = 8
 _DEEPEST = 2  # questions within questions
 _TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
+_ODDS = 20  # right answers for each wrong one, that prove a skill: one that is right by chance shows no way
 RECALL: Program = ("recalled",)
 
 
@@ -151,7 +152,8 @@ class Skills:
 
     def used(self) -> Counter[str]:
         """How often operations and leaves are in skills that have proved themselves."""
-        return Counter(part for skill in self.skills if skill.total()[0] >= _PROVED for part in parts(skill.program))
+        proved = (skill for skill in self.skills if skill.total()[0] >= max(_PROVED, _ODDS * skill.total()[1]))
+        return Counter(part for skill in proved for part in parts(skill.program))
 
     def drop_refuted(self) -> None:
         """Forget skills that are more often wrong than right."""

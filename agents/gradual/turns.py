@@ -13,7 +13,7 @@ from .texts import SILENCE, is_sign
 
 PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
 _MISFITS = 2  # texts in a row that a rule may get wrong before another one is looked for
-_DOUBTS = 2
+_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the sign alone is tried
 _FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
 
 
@@ -98,14 +98,8 @@ class Turns:
         return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
 
     @property
-    def opening(self) -> str:
-        """What to say where no answer is known: the sign, as it either ends the answer at once or shows that answers
-        have a length; silence where texts have a length, too, because their ends are less sure."""
-        return self.stop if self.rule is not None and not self.rule.length else ""
-
-    @property
     def doubtful(self) -> bool:
-        """Whether wrong answers in a row were judged just behind the sign, although a length is thought to end them."""
+        """Whether it is in doubt that answers have a length: wrong ones in a row were judged just behind the sign."""
         return self._doubts >= _DOUBTS
 
     def sign(self) -> str:
@@ -140,7 +134,7 @@ class Turns:
             if reward < 0 and self.stopped and last not in (SILENCE, self.stop):
                 self._out_of_turn(char)
                 return False
-            signed = last != SILENCE and (self.stopped or self._waited or self.said == self.stop)
+            signed = last != SILENCE and (self.stopped or self._waited or self._only_stop(self.said))
             self._verdict(self.said, reward, 0 if signed else len(self.said))
             return True
         if char == SILENCE:
@@ -204,12 +198,16 @@ class Turns:
     def _succeeded(self) -> None:
         self._failures, self._probe_at = 0, _FIRST_PROBE
 
+    def _only_stop(self, said: str) -> bool:
+        """Whether nothing but the sign was said, and a verdict on that tells that it ends answers."""
+        return said == self.stop and not self.silent
+
     def _verdict(self, said: str, reward: int, length: int) -> None:
         last = said[-1]
         self._verdicts += 1
         if last == SILENCE:
             self.stopped = False
-        elif self._waited or said == self.stop:
+        elif self._waited or self._only_stop(said):
             self.stop, self.stopped = last, True
         self._doubts = self._doubts + 1 if reward < 0 and last == self.stop and not self.stopped else 0
         if reward > 0 and len(said) > 1 and is_sign(last):
