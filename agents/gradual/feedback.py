@@ -26,7 +26,7 @@ class Reader:
         if not feedback:
             return ""
         if length:
-            return feedback[-length:]
+            return feedback[-length:].lstrip(SILENCE)
         answer = feedback[len(self._head(feedback)) :]
         if answer == stop:
             return ""

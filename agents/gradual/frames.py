@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .operations import LIST, PIECE, SIGN, TEXT, Program, Value
-from .texts import SILENCE, Tokens, tokens, words
+from .texts import SILENCE, Tokens, is_sign, tokens, words
 
 _RUNS, _WORDS = 4, 5
 
@@ -15,6 +15,7 @@ LEAVES: dict[Program, str] = {
     **{("content", place): PIECE for place in (0, 1, 2, -1)},
     **{("word", place): PIECE for place in range(_WORDS)},
     **{("run", place): SIGN for place in range(_RUNS)},
+    ("sign",): SIGN,
     ("nothing",): SIGN,
     ("space",): SIGN,
     ("domain",): PIECE,
@@ -47,6 +48,8 @@ class Frame:
             return _item(self.words, program[1])
         if name == "run":
             return _item(self.runs, program[1])
+        if name == "sign":
+            return next(filter(is_sign, self.question), None)
         if name == "domain":
             return domain or None
         return "" if name == "nothing" else " "

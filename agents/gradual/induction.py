@@ -15,7 +15,9 @@ _BUDGET = 6_000  # programs for each example up to that number
 _PARTLY = 5  # examples, from which on a program need not give what was shown
 _MISUNDERSTOOD = 0.1  # share of the examples at most
 _WORDLESS = 4  # examples at least, where the questions have no word in common
+_RARE = 0.5  # share of the examples, up to which a word is in few: one program should answer all of these
 _RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
+_STANDS = 0.8  # trust in a word that stands for another, from which on that explains an answer
 _LOOKED_UP = 4  # examples, from which on a look-up is a skill
 
 
@@ -67,7 +69,8 @@ class Inducer:
             verdict = example.verdict(skills.best(meaning.question)[1])
             if verdict:
                 skills.aliases.judge(meaning, verdict > 0)
-            explained |= verdict > 0
+            sure = all(skills.aliases.trust(pair) > _STANDS for pair in meaning.pairs)
+            explained |= verdict > 0 and sure  # else it may be chance
         return explained
 
     # Programs.
@@ -102,7 +105,9 @@ class Inducer:
         alike = [other for other in every if not self._explained(other, _RELIABLE)]
         groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
         for word in [None, *dict.fromkeys(filter(is_word, example.tokens))]:
-            members = [other for other in alike if word is None or word in other.tokens]
+            members = [other for other in every if word is not None and word in other.tokens]
+            if word is None or len(members) > _RARE * len(every):
+                members = [other for other in alike if word is None or word in other.tokens]
             groups.setdefault(tuple(member.question for member in members), (_common(members), members))
         ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
         for skill in self.skills.skills:  # perhaps it is a special case of something that explains the example, too
@@ -124,10 +129,10 @@ class Inducer:
             size = max((size for size in _SIZES if size <= len(members)), default=0)
             key = shape(example.question), guard, size
             if key not in self._searched:
-                self._searched.add(key)
                 program, whole = self._search(guard, members, domain)
                 if program is not None and whole:
                     return self._add(guard, program, domain, members)
+                self._searched.add(key)
                 if program is not None and partly is None:
                     partly = guard, program, domain, members
         if partly:
@@ -144,7 +149,7 @@ class Inducer:
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
         budget = _BUDGET * len(chosen)
-        passes = (False, budget // 8), (True, budget), (False, budget)
+        passes = (True, budget // 8), (False, budget // 8), (True, budget), (False, budget)
         found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
         for program, values in chain.from_iterable(found):
             verdicts = [

@@ -58,10 +58,13 @@ class GradualLearner:
             return ""
         if turns.silent:
             return mind.guesser.answer(turns.question)
+        if turns.doubtful:
+            return turns.stop
         question = turns.question.strip(SILENCE)
         fact = mind.memory.known(question)
         answer = fact.answer if fact else mind.judgements.answer(question) or mind.memory.recalled(question)
-        answer = answer or mind.skills.answer(question, _LEAST_TRUST)
+        # Where answers change, nothing would tell that a word does not stand for the other.
+        answer = answer or mind.skills.answer(question, 1 if mind.memory.changes(question) else _LEAST_TRUST)
         return answer or (turns.stop if turns.stopped else "")
 
     def _learn(self, episode: Episode) -> None:

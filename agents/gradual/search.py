@@ -7,14 +7,14 @@ from itertools import product
 
 from .frames import LEAVES, Frame
 from .operations import OPERATIONS, PIECE, STRING, TEXT, Operation, Program, Value
-from .texts import words
+from .texts import SILENCE, words
 
 _LONGEST = 200
 SOLVED = "solved"
 _ANSWER = "solution"  # the kind of value that no operation takes
 _DEEPEST = 14  # the highest cost
-#: What answers a question as far as it is known.
-Solver = Callable[[str], "str | None"]
+#: What answers a question, as far as that is known, for a program that made it of another one.
+Solver = Callable[[str, str], "str | None"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def _apply(name: str, values: Sequence[Value], frame: Frame, setting: Setting) -
     if name == SOLVED:
         question: str = values[0]  # pyright: ignore[reportAssignmentType]
         # The same words would be looked up where the answer to the question itself was stored.
-        return None if words(question) == frame.words else setting.solve(question)
+        return None if words(question) == frame.words else setting.solve(question.strip(SILENCE), frame.question)
     return OPERATIONS[name].apply(*values)
 
 

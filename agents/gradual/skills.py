@@ -14,6 +14,7 @@ _SKELETONS = 8
 _DEEPEST = 2  # questions within questions
 _TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
+_ODDS = 20  # right answers for each wrong one, that prove a skill: one that is right by chance shows no way
 RECALL: Program = ("recalled",)
 
 
@@ -85,13 +86,17 @@ class Skills:
         self.aliases = Aliases()
         self.stop = ""
         self._recall = recall
-        self._depth = 0
-        self._solved: dict[tuple[str, int], str | None] = {}
+        self._around: tuple[str, ...] = ()  # the questions that the running one is within
+        self._solved: dict[tuple[str, ...], str | None] = {}
 
     def output(self, skill: Skill, question: str) -> str | None:
         """What a skill answers."""
         if skill.program == RECALL:
-            return skill.relation.get(skill.key(question))
+            key = skill.key(question)
+            # The answer to a question around this one may be stored here, and would make any program seem right.
+            if any(skill.matches(other) and skill.key(other) == key for other in self._around):
+                return None
+            return skill.relation.get(key)
         value = run(skill.program, frame(question, skill.guard), Setting(self.solve, skill.domain))
         return self.finished(value) if isinstance(value, str) and value else None
 
@@ -132,17 +137,21 @@ class Skills:
             return answer
         return max((rate, answer), self.renamed(question, least), key=lambda entry: entry[0])[1]
 
-    def solve(self, question: str) -> str | None:
-        """The answer to a question that a program has made."""
-        if self._depth >= _DEEPEST:
+    def solve(self, question: str, around: str) -> str | None:
+        """The answer to a question that a program has made of another one.
+
+        :param around: the other one.
+        """
+        if len(self._around) >= _DEEPEST:
             return None
-        key = question, self._depth
+        before = self._around
+        key = *before, around, question
         if key not in self._solved:
-            self._depth += 1
+            self._around = *before, around
             try:
                 self._solved[key] = self._recall(question) or self.answer(question, 0.6)
             finally:
-                self._depth -= 1
+                self._around = before
         return self._solved[key]
 
     def refresh(self) -> None:
@@ -151,7 +160,8 @@ class Skills:
 
     def used(self) -> Counter[str]:
         """How often operations and leaves are in skills that have proved themselves."""
-        return Counter(part for skill in self.skills if skill.total()[0] >= _PROVED for part in parts(skill.program))
+        proved = (skill for skill in self.skills if skill.total()[0] >= max(_PROVED, _ODDS * skill.total()[1]))
+        return Counter(part for skill in proved for part in parts(skill.program))
 
     def drop_refuted(self) -> None:
         """Forget skills that are more often wrong than right."""

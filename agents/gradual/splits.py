@@ -8,6 +8,7 @@ from .texts import SILENCE, is_sign, kind, shape, tokens
 
 _FADING = 0.9  # a step of forgetting, so that about ten texts count
 _FORGOTTEN = 1e-3
+_KNOWN = 3.0  # times that feedback has ended with a character, from which on it counts
 
 
 class Splitter:
@@ -68,8 +69,9 @@ class Splitter:
             char, ends = text[place - 1], self.ends[late]
             prior = min(1, ends.get(char, 0)) + (0.2 if is_sign(char) else 0.1 if late else 0.02)
             prior += 0.5 * (char == rule.after and not late)
-            if char in text[: place - 1]:  # the first such character ends feedback
-                prior *= 0.3
+            known = {end for end, times in ends.items() if times > _KNOWN}
+            if known & set(text[: place - 1]):  # feedback ended at the first of these
+                prior *= 0.1
         start, looks = self.starts.get(_start(text[place:]), 0), self.shapes.get(shape(text[place:]), 0)
         return log(prior) + log(min(1, start) + 0.03) + log(min(1, looks) + 1)
 

@@ -13,6 +13,7 @@ from .texts import SILENCE, is_sign
 
 PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
 _MISFITS = 2  # texts in a row that a rule may get wrong before another one is looked for
+_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the sign alone is tried
 _FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
 
 
@@ -60,7 +61,7 @@ class Turns:
         self._credit = 0
         self._failures, self._probe_at = 0, _FIRST_PROBE
         self._tried: list[str] = []
-        self._verdicts = self._misfits = self._misfits_before = 0
+        self._verdicts = self._misfits = self._misfits_before = self._doubts = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
         """Take in a step; the episodes that are complete now."""
@@ -96,6 +97,11 @@ class Turns:
         """Whether the environment has kept silent for so long that it waits for a sign."""
         return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is in doubt that answers have a length: wrong ones in a row were judged just behind the sign."""
+        return self._doubts >= _DOUBTS
+
     def sign(self) -> str:
         """A sign that may end an answer: the likeliest that has not been tried on this question."""
         likely = [sign for sign, _ in self.enders.most_common()]
@@ -128,9 +134,8 @@ class Turns:
             if reward < 0 and self.stopped and last not in (SILENCE, self.stop):
                 self._out_of_turn(char)
                 return False
-            self._verdict(
-                self.said, reward, 0 if last != SILENCE and (self.stopped or self._waited) else len(self.said)
-            )
+            signed = last != SILENCE and (self.stopped or self._waited or self._only_stop(self.said))
+            self._verdict(self.said, reward, 0 if signed else len(self.said))
             return True
         if char == SILENCE:
             return False
@@ -164,9 +169,12 @@ class Turns:
         if judged is not None:
             question, said, reward, length, late = judged
             reward = (self._credit or -1) if late else reward
+            feedback = self.splitter.body(feedback, self.stop)
+            if said == self.stop and not late and len(feedback) == 1:  # answers of one byte, it was no end
+                length, self.stopped = 1, False
             if late and not feedback:  # another stream has begun: nothing was said of the answer
                 return done
-            done.append(Episode(question, said, reward, self.splitter.body(feedback, self.stop), length, late))
+            done.append(Episode(question, said, reward, feedback, length, late))
         return done
 
     def _keep(self, text: str) -> None:
@@ -190,13 +198,18 @@ class Turns:
     def _succeeded(self) -> None:
         self._failures, self._probe_at = 0, _FIRST_PROBE
 
+    def _only_stop(self, said: str) -> bool:
+        """Whether nothing but the sign was said, and a verdict on that tells that it ends answers."""
+        return said == self.stop and not self.silent
+
     def _verdict(self, said: str, reward: int, length: int) -> None:
         last = said[-1]
         self._verdicts += 1
         if last == SILENCE:
             self.stopped = False
-        elif self._waited:
+        elif self._waited or self._only_stop(said):
             self.stop, self.stopped = last, True
+        self._doubts = self._doubts + 1 if reward < 0 and last == self.stop and not self.stopped else 0
         if reward > 0 and len(said) > 1 and is_sign(last):
             self.enders[last] += 1
             self.stop = self.stop or last

@@ -11,9 +11,11 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
-from gumption.envs.gradual.curriculum import all_tasks, find_task
+from gumption.envs.gradual.curriculum import Curriculum, all_tasks, find_task
 from gumption.envs.gradual.session import Agent, Result, Session
 from gumption.envs.gradual.task import Task
+
+from .baselines import play_knower
 
 #: Makes a fresh agent in its saved state.
 MakeAgent = Callable[[int], Agent]
@@ -44,6 +46,7 @@ CHAINS = (
     Chain(("micro11",), "micro12"),
     Chain(("micro6",), "micro15"),
     Chain(("micro13.1", "micro13.2"), "mini1"),
+    Chain(("micro19",), "micro20"),
 )
 
 
@@ -52,13 +55,17 @@ class Compared:
     """One chain: steps on the target with and without the prerequisites, one of each a seed.
 
     :ivar after, alone: None for a run that did not pass the target within its limit.
-    :ivar ratio: of the medians, alone / after. :ivar p: of the rank test that `after` takes fewer (Mann-Whitney).
+    :ivar knower: steps of a perfect knower on the target. :ivar ratio: of the medians, alone / after.
+    :ivar at_most: of the medians, alone / knower: no agent can reach a higher ratio.
+    :ivar p: of the rank test that `after` takes fewer (Mann-Whitney).
     """
 
     chain: str
     after: tuple[int | None, ...]
     alone: tuple[int | None, ...]
+    knower: tuple[int, ...]
     ratio: float
+    at_most: float
     p: float
 
     @property
@@ -88,7 +95,7 @@ def gradual_learning(
     for chain in chains:
         target = find_task(chain.target, known)
         before = [find_task(name, known) for name in chain.prerequisites]
-        after, alone = [], []
+        after, alone, knower = [], [], []
         for seed in range(first_seed, first_seed + seeds):
             tell(f"{chain.name}, seed {seed}")
             learned = make(seed)
@@ -96,7 +103,8 @@ def gradual_learning(
                 _steps(task, learned, seed, success_threshold, max_steps)
             after.append(_steps(target, learned, seed, success_threshold, max_steps))
             alone.append(_steps(target, make(seed), seed, success_threshold, max_steps))
-        yield compare(chain.name, after, alone, max_steps)
+            knower.append(play_knower(Curriculum(target.name, (target,), success_threshold), seed).steps)
+        yield compare(chain.name, after, alone, knower, max_steps)
 
 
 @dataclass(frozen=True)
@@ -161,10 +169,13 @@ def _steps(task: Task, agent: Agent, seed: int, threshold: int, max_steps: int) 
     return result.steps if result.solved else None
 
 
-def compare(chain: str, after: Sequence[int | None], alone: Sequence[int | None], limit: int) -> Compared:
-    """Both arms of a chain. In ratio and test a run that did not pass counts as one at its limit."""
+def compare(
+    chain: str, after: Sequence[int | None], alone: Sequence[int | None], knower: Sequence[int], limit: int
+) -> Compared:
+    """Both arms of a chain. In ratios and test a run that did not pass counts as one at its limit."""
     from scipy.stats import mannwhitneyu
 
     with_, without = ([limit if steps is None else steps for steps in arm] for arm in (after, alone))
     p = float(mannwhitneyu(with_, without, alternative="less").pvalue)
-    return Compared(chain, tuple(after), tuple(alone), median(without) / median(with_), p)
+    ratio, at_most = median(without) / median(with_), median(without) / median(knower)
+    return Compared(chain, tuple(after), tuple(alone), tuple(knower), ratio, at_most, p)

@@ -36,15 +36,12 @@ def true_string(description: Description, length: int, draw: random.Random) -> s
     :param length: at least 1; `fitting_length` gives one that serves.
     :raises InputError: no such string was found; a description can be one that no string fits.
     """
-    filler = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
-    if draw.random() < 0.5:
-        filler = description.foreign or filler
+    allowed = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
     for _ in range(TRIES):
+        filler = (draw.random() < 0.5 and description.foreign) or allowed
         string = _assembled(description.plain, description, length, filler, draw)
         if string is not None and member(description, string):
             return string
-        # Other letters than those of n-grams cannot complete a forbidden one.
-        filler = description.foreign or filler
     raise not_found(description, length, True)
 
 
@@ -130,7 +127,9 @@ def _spoiled(description: Description, string: str, draw: random.Random) -> str:
     if description.operator == "and" and len(grams) > 1 and coin:
         missing = draw.choice(grams)
         others = [gram for gram in grams if gram != missing]
-        return _assembled(others, description, len(string), "", draw) or string
+        # The other n-grams may not add up to the length.
+        if lacking := _assembled(others, description, len(string), "", draw):
+            return lacking
     return _changed(string, draw.randrange(len(string)), description, draw)
 
 

@@ -82,8 +82,9 @@ def draw_string(
 ) -> tuple[str, bool]:
     """A string for a description of a set, and whether it fits.
 
-    A description that every string fits gets true strings alone, the others of its set that many fewer, and the lengths
-    of its strings are drawn as for one of those. So over a whole set labels are even and tell nothing of the length.
+    The length does not depend on the answer. A description that every string fits gets true strings alone, as long as
+    those of the other descriptions of its set; these get false strings a little more often, so that half of all
+    answers in the set are true.
 
     :param set_number: 1 to 4, or 0, whose false strings are random letters. Set 5 has the numbers of those it mixes.
     :param upstream_quirks: as for `sample`.

@@ -64,10 +64,10 @@ def validate(
         for one in gradual_learning(make, chosen, tell=tell, **settings) if chosen else ():
             found.append(one)
         again = not_forgetting(make, forget, tell=tell, **settings) if forget else []
-    table = Table("chain", "steps after", "steps alone", "ratio", "p", "passed", title="Gradual learning")
+    table = Table("chain", "steps after", "steps alone", "ratio", "at most", "p", "passed", title="Gradual learning")
     for one in found:
-        table.add_row(one.chain, _steps(one.after), _steps(one.alone), f"{one.ratio:.2f}", f"{one.p:.3f}",
-                      "yes" if one.passed else "no")  # fmt: skip
+        table.add_row(one.chain, _steps(one.after), _steps(one.alone), f"{one.ratio:.2f}", f"{one.at_most:.2f}",
+                      f"{one.p:.3f}", "yes" if one.passed else "no")  # fmt: skip
     console.print(table)
     if again:
         table = Table("task", "steps at first", "steps again", "kept", title="Not forgetting")

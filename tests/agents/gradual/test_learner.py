@@ -75,6 +75,39 @@ def test_nothing_is_forgotten() -> None:
         assert after.tasks[0].questions - after.tasks[0].right <= before.questions - before.right + 1
 
 
+def test_what_ends_an_answer_is_found_out_again() -> None:
+    """Lengths end the answers of micro5.5, a sign those of micro6: the one must not be taken for the other."""
+    learner = GradualLearner()
+    names = ("micro5.5", "micro6", "micro9.1", "micro5.5", "micro6")
+    records = [play(named(name), learner, seed).tasks[0] for seed, name in enumerate(names)]
+    assert all(record.passed for record in records)
+    assert records[4].steps < 1.2 * records[1].steps
+
+
+def test_a_question_within_a_question_is_answered_by_what_is_known() -> None:
+    learner = GradualLearner()
+    assert play(named("micro11"), learner, seed=1).solved
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        name = "".join(draw.choice(CHARS) for _ in range(4))
+        for question in all_tasks()["micro11"].questions(hidden, draw):
+            yield f"{name} is as say - {question.replace('say', name)}"
+
+    def solve(question: str, hidden: Hidden) -> Solution:
+        name, known = question.split()[0], question.split(" - ")[1]
+        return all_tasks()["micro11"].solve(known.replace(name, "say"), hidden)
+
+    [record] = play([Task("hinted", "", stateless, questions, solve)], learner, seed=1).tasks
+    assert record.passed
+    assert record.questions - record.right <= 3
+
+
+def test_known_programs_do_not_stand_in_the_way_of_a_new_one() -> None:
+    learner = GradualLearner()
+    assert play(named("micro11"), learner).solved
+    assert play(named("micro12"), learner).steps < 2_500
+
+
 def test_a_seed_fixes_every_byte() -> None:
     def said(seed: int) -> str:
         learner, digest = GradualLearner(), hashlib.sha256()

@@ -1,5 +1,6 @@
 """Baselines, and what validation finds in agents that are made to learn gradually, or to forget."""
 
+from statistics import median
 from typing import Any
 
 import pytest
@@ -65,6 +66,8 @@ def test_an_agent_that_builds_on_what_it_knows_passes_a_chain() -> None:
     assert found.ratio > 1.2
     assert found.p < 0.01
     assert max(found.after) < min(found.alone)  # pyright: ignore[reportArgumentType]
+    assert set(found.knower) == {5 * 10 * 5}  # five instances of ten questions: "b." twice, but for a byte, and "+;"
+    assert found.ratio < found.at_most == median(found.alone) / 250  # pyright: ignore[reportArgumentType]
     [other] = gradual_learning(lambda seed: Waiting({}), [Chain(("a",), "b")], seeds=3, tasks=TASKS)
     assert (other.ratio, other.passed) == (1.0, False)
 

@@ -47,7 +47,7 @@ def test_labels_are_right_in_both_readings_and_even(set_number: int) -> None:
     for description, string, label in asked:
         assert string
         assert member(description, string) is member(description, string, strict=True) is label
-    assert sum(question.label for question in asked) / NUMBER == pytest.approx(0.5, abs=0.03)
+    assert sum(question.label for question in asked) / NUMBER == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize("set_number", range(6))

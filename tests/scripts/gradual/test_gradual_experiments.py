@@ -52,9 +52,9 @@ def test_chains_are_told_with_both_arms(tmp_path: Path) -> None:
     }
     rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
     told = kind.markdown(EXPERIMENTS["gradual-validation"], {**MACHINE, "rows": rows})
-    assert "| 4 -> 2 | 2 | none passed | none passed | 1.00 | 1 | no |" in told
-    assert "| 2 -> 4 | 2 | 50 | 50 | 1.00 | 1 | no |" in told
-    assert "| played again | 2 | - | - | - | - | 1 of 2 kept |" in told
+    assert "| 4 -> 2 | 2 | none passed | none passed | 1.00 | 8.00 | 1 | no |" in told
+    assert "| 2 -> 4 | 2 | 50 | 50 | 1.00 | 1.00 | 1 | no |" in told
+    assert "| played again | 2 | - | - | - | - | - | 1 of 2 kept |" in told
     assert "| micro4 | 50 | 50 | yes |" in told
     assert "| micro2 | none passed | none passed | no |" in told
 
