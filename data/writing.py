@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -55,8 +56,10 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
     :param replace: False raises InputError where a folder with something in it is there at the end.
     """
     with _written(path):
-        if path.exists() and not path.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        # Asked once: between two questions another writer may have taken the folder away.
+        with suppress(FileNotFoundError):
+            if not stat.S_ISDIR(path.stat().st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         beside = _new_part(path)
         beside.mkdir()
         try:

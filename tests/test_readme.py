@@ -26,7 +26,14 @@ HALMA_TABLES = {"halma-table1", "halma-visual"}
 FENCE = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"<!-- (results|bench|link prediction|scale|table): ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 # Their blocks take more than about 20 seconds.
-SLOW = {"README.md", "envs/halma/README.md", "envs/wordcraft/README.md", "kg/README.md", "scripts/README.md"}
+SLOW = {
+    "README.md",
+    "envs/halma/README.md",
+    "envs/segar/README.md",
+    "envs/wordcraft/README.md",
+    "kg/README.md",
+    "scripts/README.md",
+}
 PAGES = [
     "README.md",
     *sorted(str(p.relative_to(REPOSITORY)) for room in ROOMS for p in (REPOSITORY / room).rglob("README.md")),

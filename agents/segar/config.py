@@ -9,6 +9,7 @@ from gumption.agents.settings import config_values
 from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.data.wording import shown
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.segar.levels import Levels, Split, draw_levels
 from gumption.envs.segar.observations import ObservationSettings
@@ -101,7 +102,7 @@ class SegarConfig:
         """:raises InputError: settings that do not go together, a configuration or a factor that there is not."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
         if self.world != WORLD:
-            raise InputError(f"world is {self.world!r}; a run of SEGAR's learners has {WORLD!r}")
+            raise InputError(f"world is {shown(self.world)}; a run of SEGAR's learners has {WORLD!r}")
         if self.auxiliary != "none" and (self.algorithm != "ppo" or self.observation != "rgb"):
             raise InputError(f"auxiliary is {self.auxiliary!r}; that is for algorithm='ppo' and observation='rgb'")
         if self.algorithm == "ppo" and (self.parallel * self.n_steps) % self.minibatches:

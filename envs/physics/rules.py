@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from gumption.data import InputError
+from gumption.data.wording import shown
 
 from .entities import Entity
 from .factors import Factor, Parameter
@@ -172,6 +173,13 @@ def read_rule(
 ) -> Rule:
     """The rule that a function's hints describe; see `rule`."""
     name = getattr(function, "__name__", repr(function))
+    for what, given, fits in (
+        ("relation", relation, isinstance(relation, Relation)),
+        ("entity_type", entity_type, _is(entity_type, Entity)),
+        ("factor_type", factor_type, _is(factor_type, Factor)),
+    ):
+        if given is not None and not fits:
+            raise InputError(f"the rule {name}: {what} is {shown(given)}, which is none")
     if not inspect.isfunction(function):
         raise InputError(f"the rule {name} is no function")
     try:

@@ -147,6 +147,7 @@ class Simulator:
         """The scenes as they are now."""
         return [self.arrays.scene(i) for i in range(self.arrays.num_envs)]
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write the state as JSON; `load` goes on from it, bit for bit.
 
@@ -157,6 +158,7 @@ class Simulator:
         write_text(Path(path), json.dumps(kept, indent=1) + "\n")
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> "Simulator":
         """A simulator that goes on where another was saved.
 
