@@ -1,6 +1,7 @@
 """SEGAR's rules, in the mended form of the preset "fixed" (see the errata on SEGAR's page for each difference)."""
 
-from typing import Tuple  # noqa: UP035  (as the paper's hints)
+from collections.abc import Callable
+from typing import Any, Tuple  # noqa: UP035  (as the paper's hints)
 
 import numpy as np
 
@@ -120,14 +121,14 @@ def accelerate(v: Velocity, a: Acceleration, drag: Drag, framerate: Framerate) -
     return Differential(v, (pushed * kept - v) * framerate)
 
 
-_FUNCTIONS = (
-    (move, None),
-    (lorentz_law, None),
-    (apply_friction, IsOn()),
-    (apply_burn, IsOn()),
-    (stop_condition, None),
-    (kill_condition, None),
-    (consume, Contains()),
-    (accelerate, None),
+_RELATIONS = {"apply_friction": IsOn(), "apply_burn": IsOn(), "consume": Contains()}
+
+
+def built_in(*functions: Callable[..., Any]) -> dict[str, Rule]:
+    """SEGAR's rules by their names, with the relations that these rules have."""
+    return {one.__name__: read_rule(one, _RELATIONS.get(one.__name__)) for one in functions}
+
+
+FIXED_RULES: dict[str, Rule] = built_in(
+    move, lorentz_law, apply_friction, apply_burn, stop_condition, kill_condition, consume, accelerate
 )
-FIXED_RULES: dict[str, Rule] = {one.__name__: read_rule(one, relation) for one, relation in _FUNCTIONS}

@@ -4,13 +4,11 @@ from typing import Tuple  # noqa: UP035  (as the paper's hints)
 
 import numpy as np
 
-from .builtin_rules import move
+from .builtin_rules import built_in, consume, move
 from .factors import (
     Acceleration,
     Alive,
     Charge,
-    Consumes,
-    Done,
     Friction,
     Gravity,
     Heat,
@@ -22,8 +20,7 @@ from .factors import (
     Velocity,
     Visible,
 )
-from .relations import Contains, IsOn
-from .rules import Aggregate, Differential, Rule, SetFactor, read_rule
+from .rules import Aggregate, Differential, Rule, SetFactor
 from .values import norm, tangent
 
 #: Friction does not act on slower things.
@@ -92,28 +89,11 @@ def kill_condition(
     )
 
 
-def consume(
-    thing: Tuple[Mobile, Done, Visible],  # noqa: UP006
-    hole: Tuple[Consumes],  # noqa: UP006
-) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:  # noqa: UP006
-    """What lies in a round hole as a whole falls in."""
-    mobile, done, visible = thing
-    return SetFactor(done, True, mobile), SetFactor(visible, False, mobile), SetFactor(mobile, False, mobile)
-
-
 def accelerate(v: Velocity, a: Acceleration) -> Differential[Velocity]:
     """dv = a dt."""
     return Differential(v, a)
 
 
-_FUNCTIONS = (
-    (move, None),
-    (lorentz_law, None),
-    (apply_friction, IsOn()),
-    (apply_burn, IsOn()),
-    (stop_condition, None),
-    (kill_condition, None),
-    (consume, Contains()),
-    (accelerate, None),
+COMPAT_RULES: dict[str, Rule] = built_in(
+    move, lorentz_law, apply_friction, apply_burn, stop_condition, kill_condition, consume, accelerate
 )
-COMPAT_RULES: dict[str, Rule] = {one.__name__: read_rule(one, relation) for one, relation in _FUNCTIONS}

@@ -7,7 +7,7 @@ if all are equal, the prior with more of them wins. The preset "compat" ranks as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gumption.data import InputError
 from gumption.data.settings import checked
@@ -19,9 +19,7 @@ from .entities import Entity, Object, Thing, Tile
 from .factors import ID, WIDTHS, Factor, Label
 from .locations import Point, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise
-from .scene import entity_type, factor_type, read_value
-
-Preset = Literal["fixed", "compat"]
+from .scene import Preset, entity_type, factor_type, read_value
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Gt
@@ -33,6 +33,8 @@ from .factors import (
 )
 from .shapes import read_shape, scaled, width
 
+#: "fixed" is mended; "compat" does what SEGAR's code of 2022 does, faults included.
+Preset = Literal["fixed", "compat"]
 #: The rules of SEGAR, in its order.
 ALL_RULES = (
     "move",
@@ -155,8 +157,13 @@ class Scene:
         """As it stands in a file; `read` gives the same scene."""
         sim = asdict(self.sim)
         sim["boundaries"] = list(self.sim.boundaries)
-        sim["rules"] = [rule if isinstance(rule, str) else rule.__name__ for rule in self.sim.rules]
+        sim["rules"] = [rule if isinstance(rule, str) else rule_name(rule) for rule in self.sim.rules]
         return {"sim": sim, "entities": [entity.to_data() for entity in self.entities]}
+
+
+def rule_name(rule: Callable[..., Any]) -> str:
+    """The name by which a rule, or the function that it is made of, is found again."""
+    return getattr(rule, "name", None) or rule.__name__
 
 
 def entity_type(name: Any, where: str) -> type[Entity]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,9 @@ from .factors import (
 )
 from .motion import Motion
 from .rules import RULES, Rule, read_rule
-from .scene import Scene
+from .scene import Preset, Scene
 from .state import POLYGON, State
 
-Preset = Literal["fixed", "compat"]
 Pair = Sequence[float] | np.ndarray
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, settings
+from gumption.envs.physics.scene import Preset
 
 from .colours import AffordanceMap, Annotations, OpticalFlow, SolidColours
 from .textured import Textured
@@ -73,7 +74,7 @@ class RendererSettings:
     feature_models: Count = 1
     hidden: tuple[str, ...] = ()
     annotations: Annotations = "none"
-    preset: Literal["fixed", "compat"] = "fixed"
+    preset: Preset = "fixed"
 
     def __post_init__(self) -> None:
         check_kind(self, _FIELDS, "renderers")

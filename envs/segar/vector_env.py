@@ -293,7 +293,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._actors = slots_of(self.state, self.task.actor)
         fresh = np.isin(np.arange(self.num_envs), columns)
         now = self.task.standing(self.state)
-        self._standing = Standing(*(np.where(fresh, part, old) for part, old in zip(now, self._standing, strict=True)))
+        self._standing = _merged(self._standing, now, ~fresh)
         self._standing.over[columns] = False
         self._standing.success[columns] = False
         self._observation.begin(self.state, columns, seeds)

@@ -107,7 +107,7 @@ def _rates(what: str, play: Callable[[float], float], pole: CartPoleRandom, repe
 
 
 def _compiling(repeats: int) -> Measurement:
-    """Seconds to match all rules against a scene of six entities, beside reading the scene."""
+    """Seconds to match all rules against a scene of five entities, beside reading the scene."""
     from gumption.envs.physics.scene import Scene
     from gumption.envs.physics.simulator import Simulator
     from gumption.envs.physics.state import State
