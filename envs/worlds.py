@@ -249,7 +249,7 @@ WORLDS: dict[str, World] = {
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
                 "config": "gumption.agents.segar.config:SegarConfig",
-                "evaluate": "gumption.agents.segar.study:evaluate",
+                "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.train:app",
                 "evaluate_command": "gumption.scripts.segar.evaluate:app",
                 "experiments": "gumption.scripts.segar.experiments:EXPERIMENTS",
