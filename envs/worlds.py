@@ -252,6 +252,8 @@ WORLDS: dict[str, World] = {
                 "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.train:app",
                 "evaluate_command": "gumption.scripts.segar.evaluate:app",
+                "play": "gumption.scripts.segar.play:app",
+                "watch": "gumption.scripts.segar.watch:app",
                 "experiments": "gumption.scripts.segar.experiments:EXPERIMENTS",
                 "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",

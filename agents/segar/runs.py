@@ -68,6 +68,25 @@ def evaluate(
     return evaluate_levels(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
 
 
+def player_of(run_dir: Path, partition: Split, level: str | None = None) -> Any:
+    """The player of a run, on its training levels or on test levels, for `gumption watch`.
+
+    :param level: the name of the one level that is played; without it the seed draws one.
+    :raises InputError: no run there, or no such level.
+    """
+    from .watching import ForcePlayer, PushPlayer
+
+    run = _load(run_dir, "cpu")
+    options = {} if level is None else {"level": level}
+    shown = {"num_envs": 1, "render_mode": "ansi", "autoreset_mode": "Disabled"}
+    if isinstance(run.config, WorldConfig):
+        env: Any = gym.make_vec(guided.ID, **shown, **general_settings(run.config, partition, None, None))
+        return PushPlayer(run.policy, env.unwrapped, options)
+    levels, seen = run.config.draw(partition), run.config.seen()
+    env = gym.make_vec(f"gumption/{run.config.task}-v0", **shown, levels=levels, observation=seen)
+    return ForcePlayer(run, env.unwrapped, options)
+
+
 def _load(run_dir: Path, device: str | None) -> Any:
     if not is_general(run_dir):
         from .training import load_run
