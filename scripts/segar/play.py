@@ -28,8 +28,8 @@ TURNS = {
     "down right": 315.0,
 }
 INTRODUCTION = """\
-You push {actor} (a capital letter is an object, a small one a tile). At each prompt type a direction, and how strong the
-push is if it is not the strongest, {bound:g}:
+You push {actor} (a capital letter is an object, a small one a tile). At each prompt type a direction, and how strong
+the push is if it is not the strongest, {bound:g}:
   left, up right, ...   up 0.5     a word or two
   135   135 0.5                    degrees, counter-clockwise from the right
   0.5,-1                           the push along x and y
