@@ -249,9 +249,11 @@ WORLDS: dict[str, World] = {
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
                 "config": "gumption.agents.segar.config:SegarConfig",
-                "evaluate": "gumption.agents.segar.study:evaluate",
+                "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.train:app",
                 "evaluate_command": "gumption.scripts.segar.evaluate:app",
+                "play": "gumption.scripts.segar.play:app",
+                "watch": "gumption.scripts.segar.watch:app",
                 "experiments": "gumption.scripts.segar.experiments:EXPERIMENTS",
                 "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",

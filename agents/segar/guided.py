@@ -12,7 +12,7 @@ import torch
 from gumption.agents.advice import Advice
 from gumption.agents.world_config import WorldConfig
 from gumption.agents.world_knowledge import WorldKnowledge
-from gumption.agents.world_setup import WorldPolicy, WorldSetup
+from gumption.agents.world_setup import WorldPolicy, make_policy
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KGScores
@@ -122,7 +122,12 @@ def play_each_level(env: Any, player: Player, seed: Seed = 0) -> Outcome:
 
 def random_player(env: SegarVectorEnv, observation: Any) -> np.ndarray:
     """Any push, each alike."""
-    return env.np_random.integers(DIRECTIONS + 1, size=env.num_envs)
+    return env.np_random.integers(env.settings.directions + 1, size=env.num_envs)
+
+
+def no_push(env: SegarVectorEnv, observation: Any) -> np.ndarray:
+    """None at all."""
+    return np.zeros(env.num_envs, dtype=np.int64)
 
 
 def scripted(env: SegarVectorEnv, observation: Any) -> np.ndarray:
@@ -170,12 +175,13 @@ class Trained:
         return self._policy(state).logits.argmax(1).cpu().numpy()
 
 
-def untrained(config: WorldConfig) -> Trained:
-    """The policy with which training begins."""
+def untrained(config: WorldConfig, advice: Advice | None) -> Trained:
+    """The policy with which training begins, with the advice of its knowledge."""
+    env: Any = gym.make_vec(ID, num_envs=1, **dict(config.env)).unwrapped
+    env.reset(seed=config.seed)
     with torch.random.fork_rng(devices=[] if not torch.cuda.is_available() else None):
-        setup = WorldSetup(config)
         torch.manual_seed(config.seed)
-        return Trained(setup.policy())
+        return Trained(make_policy(config, env, advice))
 
 
 # ---- PPO of Stable-Baselines3

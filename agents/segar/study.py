@@ -2,13 +2,11 @@
 the encoder's features tell of the factors."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Size, checked
+from gumption.data.settings import Count, Seed, checked
 from gumption.envs.segar.configurations import DIFFICULTIES
 from gumption.envs.segar.levels import Levels, Split
 from gumption.envs.segar.measures import w2
@@ -19,7 +17,7 @@ from .baselines import BASELINES, no_action, random_player, scripted
 from .config import FIRST, THINGS, SegarConfig
 from .evaluation import begin_levels, make_env, play_levels
 from .probe import Information, ProbeSettings, information
-from .training import SegarRun, load_run, untrained_model
+from .training import SegarRun, untrained_model
 
 #: Wasserstein-2 distances between sets of levels: how entities are grouped, and whether the random Order counts.
 DISTANCES: dict[str, dict[str, Any]] = {
@@ -38,28 +36,8 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
-@checked
-def evaluate(
-    run: SegarRun | str | Path,
-    *,
-    partition: Split = "test",
-    levels: str | None = None,
-    num_levels: Size | None = None,
-    device: str | None = None,
-) -> dict[str, Any]:
-    """Mean return and success of a run's player, and of players that learn nothing, on levels played once each.
-
-    :param run: its folder, or the result of a training.
-    :param partition: "train" for its own training levels, or "test". :param levels: another configuration.
-    :param num_levels: how many; without it as many as the config says.
-    :param device: other than the training's, of a run in a folder.
-    :raises InputError: no run there, or a damaged one; no such configuration.
-    """
-    if isinstance(run, SegarRun):
-        if device is not None:
-            raise InputError("device is for a run in a folder: this one is in memory")
-    else:
-        run = load_run(run, device=device)
+def evaluate_levels(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> dict[str, Any]:
+    """See `gumption.agents.segar.runs.evaluate`."""
     config = run.config
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     chosen = replace(config, num_levels=count, test_levels=count)

@@ -36,7 +36,7 @@ class PolicyPlayer:
         logits = readout.logits[0]
         probabilities = logits.softmax(0).tolist()
         best = int(logits.argmax())
-        names = self.env.action_facts().candidates(self.env.vocabulary)
+        names = self.labels()
         places = [a for a, logit in enumerate(logits.tolist()) if logit > MASKED / 2]
         candidates = tuple(
             Candidate(
@@ -49,6 +49,10 @@ class PolicyPlayer:
             for a in places
         )
         return np.array([best]), (Choice(self.question, candidates, places.index(best)),)
+
+    def labels(self) -> list[str]:
+        """The name of each candidate, "" for one that has none."""
+        return self.env.action_facts().candidates(self.env.vocabulary)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         return "", bool(infos["success"][0]) if "success" in infos else False

@@ -23,10 +23,11 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Play levels once each with the most probable actions; beside it the network before training, random forces, no
-    force, and a controller that people wrote (scripted)."""
+    force, and a controller that people wrote (scripted). Beside a run that knowledge guides, the same network with its
+    knowledge taken away."""
     import json
 
-    from gumption.agents.segar.study import evaluate as measure
+    from gumption.agents.segar.runs import evaluate as measure
     from gumption.data.settings import check
     from gumption.envs.segar.levels import Split
 

@@ -169,11 +169,11 @@ def _player(job: Job, where: Mapping[str, Any], settings: dict[str, Any], progre
     if method == "train":
         train_impala(config, run_dir=job.directory, progress=progress, resume=True)
         return guided.Trained(load_policy(job.directory)[1]), None
-    if method == "untrained":
-        return guided.untrained(config), None
     if method == "without_kg":
         return guided.Trained(_trained(job), without_knowledge=True), None
     advice = None if config.kg == "none" else guided.advice_of(config)
+    if method == "untrained":
+        return guided.untrained(config, advice), None
     if method == "ppo":
         model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
         return guided.PPOPlayer(model), advice

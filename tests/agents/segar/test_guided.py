@@ -85,7 +85,8 @@ def test_one_of_the_best_pushes_is_taken_at_random() -> None:
 def test_knowledge_that_is_taken_away_says_nothing() -> None:
     env = table([goal(0.8, 0)])
     env.reset(options={"level": 0})
-    player = guided.untrained(config(kg="full"))
+    settings = config(kg="full")
+    player = guided.untrained(settings, guided.advice_of(settings))
     policy = player._policy
     with torch.no_grad():
         policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
@@ -99,7 +100,7 @@ def test_knowledge_that_is_taken_away_says_nothing() -> None:
 def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
     settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
     begun = train_impala(settings, progress=False).policy.network.state_dict()
-    fresh = guided.untrained(settings)._policy.network.state_dict()
+    fresh = guided.untrained(settings, guided.advice_of(settings))._policy.network.state_dict()
     assert all(torch.equal(fresh[name], value) for name, value in begun.items())
 
 

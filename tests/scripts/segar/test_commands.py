@@ -55,3 +55,18 @@ def test_bad_options_are_told(tmp_path, call):
     code, out, err = call("evaluate", "made", "--partition", "valid")
     assert (code, out) == (2, "")
     assert "--partition" in err
+
+
+def test_a_run_of_the_general_learner_is_evaluated(call):
+    from gumption.agents.impala import train_impala
+    from gumption.agents.segar import guided
+    from gumption.agents.world_config import WorldConfig
+
+    env = tuple(guided.env_settings("tilesx2-medium", 0, 3).items())
+    train_impala(
+        WorldConfig("segar", env, kg="full", total_steps=256, eval_interval=256, eval_episodes=3, device="cpu"), "run"
+    )
+    capture = call("evaluate", "run")
+    assert capture[0] == 0, capture[2]
+    assert "3 test levels of tilesx2-medium" in capture[1]
+    assert "knowledge taken away" in capture[1]

@@ -1,0 +1,134 @@
+"""Trained runs of SEGAR, of whichever learner, in a folder or in memory: how well they play levels.
+
+A run of PPO or SAC has a `SegarConfig`; one of the general learner, which chooses among pushes, a `WorldConfig`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from gumption.agents.run_folder import NO_RUN
+from gumption.agents.settings import CONFIG
+from gumption.agents.world_config import WorldConfig
+from gumption.agents.world_setup import load_policy
+from gumption.data import InputError
+from gumption.data.sealed import read_sealed
+from gumption.data.settings import Size, checked
+from gumption.envs.segar.levels import Split
+
+from . import guided
+
+if TYPE_CHECKING:
+    from gumption.agents.impala import RunResult
+
+    from .training import SegarRun
+
+
+def is_general(run_dir: Path) -> bool:
+    """Whether the general learner made the run in a folder.
+
+    :raises InputError: no run there.
+    """
+    return "env" in read_sealed(run_dir / CONFIG, missing=NO_RUN)
+
+
+@checked
+def evaluate(
+    run: Any,
+    *,
+    partition: Split = "test",
+    levels: str | None = None,
+    num_levels: Size | None = None,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Mean return and success of a run's player, and of players that learn nothing, on levels played once each.
+
+    :param run: its folder, or the result of a training.
+    :param partition: "train" for its own training levels, or "test".
+    :param levels: another configuration.
+    :param num_levels: how many; without it as many as the config says.
+    :param device: other than the training's, of a run in a folder.
+    :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success".
+    :raises InputError: no run there, or a damaged one; no such configuration.
+    """
+    found: RunResult | SegarRun = run
+    if not hasattr(run, "config"):
+        found = _load(Path(run), device)
+    elif device is not None:
+        raise InputError("device is for a run in a folder: this one is in memory")
+    if isinstance(found.config, WorldConfig):
+        if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
+            found = _load(found.run_dir, None)
+        return _evaluate_general(found, partition, levels, num_levels)
+    from .study import evaluate_levels
+
+    return evaluate_levels(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+
+
+def player_of(run_dir: Path, partition: Split, level: str | None = None) -> Any:
+    """The player of a run, on its training levels or on test levels, for `gumption watch`.
+
+    :param level: the name of the one level that is played; without it the seed draws one.
+    :raises InputError: no run there, or no such level.
+    """
+    from .watching import ForcePlayer, PushPlayer
+
+    run = _load(run_dir, "cpu")
+    options = {} if level is None else {"level": level}
+    shown = {"num_envs": 1, "render_mode": "ansi", "autoreset_mode": "Disabled"}
+    if isinstance(run.config, WorldConfig):
+        env: Any = gym.make_vec(guided.ID, **shown, **general_settings(run.config, partition, None, None))
+        return PushPlayer(run.policy, env.unwrapped, options)
+    levels, seen = run.config.draw(partition), run.config.seen()
+    env = gym.make_vec(f"gumption/{run.config.task}-v0", **shown, levels=levels, observation=seen)
+    return ForcePlayer(run, env.unwrapped, options)
+
+
+def _load(run_dir: Path, device: str | None) -> Any:
+    if not is_general(run_dir):
+        from .training import load_run
+
+        return load_run(run_dir, device=device)
+    from gumption.agents.impala import RunResult
+
+    config, policy = load_policy(run_dir, device=device)
+    return RunResult(config, {}, [], run_dir, policy)
+
+
+def general_settings(
+    config: WorldConfig, partition: Split, levels: str | None, num_levels: int | None
+) -> dict[str, Any]:
+    """Settings of an environment with levels for a run of the general learner.
+
+    :param levels, num_levels: other than in the config.
+    """
+    given: dict[str, Any] = {"levels": levels, "num_levels": num_levels}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return {**dict(config.env), "partition": partition, **changes}
+
+
+def _evaluate_general(run: Any, partition: Split, levels: str | None, num_levels: int | None) -> dict[str, Any]:
+    settings = general_settings(run.config, partition, levels, num_levels)
+    drawn: Any = gym.make_vec(guided.ID, num_envs=1, **settings).unwrapped
+    if drawn.levels.split != partition:
+        raise InputError(
+            f"the run has its levels from a file of {drawn.levels.split} levels, so there are no {partition} levels; "
+            "name others (--levels)"
+        )
+    env = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
+    players: dict[str, guided.Player] = {
+        "trained": guided.Trained(run.policy),
+        "untrained": guided.untrained(run.config, run.policy.advice),
+    }
+    if run.policy.advice is not None:
+        players["knowledge taken away"] = guided.Trained(run.policy, without_knowledge=True)
+    players |= {"random": guided.random_player, "no action": guided.no_push, "scripted": guided.scripted}
+    found = {}
+    for name, player in players.items():
+        figures = guided.play_each_level(env, player).figures()
+        found[name] = {one: figures[one] for one in ("return", "success")}
+    told = drawn.levels.name or "a distribution of its own"
+    return {"levels": told, "partition": partition, "num_levels": len(drawn.levels), "players": found}
