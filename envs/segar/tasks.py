@@ -132,7 +132,7 @@ TASKS: dict[str, Task] = {
 
 def slots_of(state: State, kind: type[Entity]) -> np.ndarray:
     """(B,) the slot of the first entity of the type in each scene."""
-    return state.is_a(kind).argmax(axis=0)
+    return state.first(kind)
 
 
 def hide(state: State, slots: np.ndarray) -> None:
