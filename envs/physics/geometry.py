@@ -46,17 +46,19 @@ def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
     if px * px + py * py > reach * reach:
         return -1.0
     n, depth = counts[j, b], np.inf
-    ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
-    for k in range(n):
-        bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
-        ex, ey = bx - ax, by - ay
-        left = ex * (py - ay) - ey * (px - ax)
-        if left < 0.0:
-            return -1.0
-        length = np.sqrt(ex * ex + ey * ey)
-        if length > 0.0:
-            depth = min(depth, left / length)
-        ax, ay = bx, by
+    for measures in (False, True):  # most points are outside, which takes no roots to tell
+        ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
+        for k in range(n):
+            bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
+            ex, ey = bx - ax, by - ay
+            left = ex * (py - ay) - ey * (px - ax)
+            if measures:
+                length = np.sqrt(ex * ex + ey * ey)
+                if length > 0.0:
+                    depth = min(depth, left / length)
+            elif left < 0.0:
+                return -1.0
+            ax, ay = bx, by
     return depth
 
 
@@ -81,20 +83,22 @@ def _lies_on(i, j, b, figures):
 def _top(figures, present, rank, floors, placed, on, inside):
     slots, batch = present.shape
     x, size, drawn, reaches, kinds = figures[0], figures[1], figures[2], figures[3], figures[4]
-    bound, near = np.empty(batch), np.empty(batch, dtype=np.bool_)
+    bound, round_, near = np.empty(batch), np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.bool_)
     top, whole = np.full((slots, batch), slots), np.zeros((slots, batch), dtype=np.bool_)
     for j in range(slots):
         if not floors[j]:
             continue
-        # No centre farther away than this and the disc's radius is on the tile.
+        # No centre farther away than this, of a round tile than this and the disc's radius, is on the tile.
         for b in range(batch):
             scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
-            bound[b] = size[j, b] if kinds[j, b] == CIRCLE else reaches[j, b] * scale
+            round_[b] = kinds[j, b] == CIRCLE
+            bound[b] = size[j, b] / 2 + 2 * EPS if round_[b] else reaches[j, b] * scale
         for i in range(slots):
             if floors[i] or not placed[i]:
                 continue
             for b in range(batch):  # no branches: the compiler handles several scenes at a time
-                dx, dy, reach = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b], bound[b] + size[i, b]
+                dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
+                reach = bound[b] + (size[i, b] / 2 if round_[b] else 0.0)
                 near[b] = (dx * dx + dy * dy <= reach * reach) & present[i, b] & present[j, b]
             for b in range(batch):
                 if near[b] and (top[i, b] == slots or rank[j, b] < rank[top[i, b], b]):
