@@ -87,12 +87,12 @@ class CompiledRule:
     def evaluate(
         self, relations: dict[Relation, np.ndarray], resolution: Resolution, contact: Contact | None = None
     ) -> None:
-        """Call the rule and hand its outputs on.
+        """Call the rule and hand its outputs on; the caller holds `quiet()`.
 
         :param contact: for a rule that answers contacts.
         """
         mask = self.applies(relations) if contact is None else contact.rows
-        if self._only_sets and mask is not None and not mask.any():
+        if self._only_sets and mask is not None and not np.count_nonzero(mask):  # takes less time than any()
             return
         if self._scalar:
             self._by_rows(mask, resolution, contact)
@@ -102,8 +102,7 @@ class CompiledRule:
         else:
             arguments, sources = self._gather(contact)
         try:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                outputs = self.rule.function(*arguments)
+            outputs = self.rule.function(*arguments)
         except (ValueError, AttributeError) as error:
             if not _asks_for_rows(error):
                 raise
@@ -118,9 +117,11 @@ class CompiledRule:
         masks: dict[int, np.ndarray | None] = {id(None): mask}
         for output in _listed(outputs, self.rule):
             place, factor = self._target(output, sources)
+            if not resolution.wants(factor):
+                continue
             where = output.where
             if id(where) not in masks:
-                here = np.asarray(where)
+                here = np.asarray(where, dtype=bool)
                 if here.ndim <= 1:  # one truth for all rows
                     here = here.reshape((1,) * (len(self.counts) + 2))
                 masks[id(where)] = here if mask is None else mask & here
@@ -271,9 +272,15 @@ def evaluated(
     resolution = Resolution(state, wanted, fixed)
     relations: dict[Relation, np.ndarray] = {}
     state.derived.clear()
-    for each in rules:
-        each.evaluate(relations, resolution)
+    with quiet():
+        for each in rules:
+            each.evaluate(relations, resolution)
     return resolution
+
+
+def quiet() -> np.errstate:
+    """No warnings of values that are not finite: rows that a mask leaves out may have such."""
+    return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
 def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .compiled_rules import CompiledRule, Contact
+from .compiled_rules import CompiledRule, Contact, quiet
 from .relations import Relation
 from .resolution import Resolution
 from .rules import Rule
@@ -72,6 +72,7 @@ class ContactRules:
                 rows[tuple(at)] = True
                 vectors[tuple(at)] = sign * normal[chosen]
             boundaries = state.walls.T.reshape(state.num_envs, *[1] * len(each.counts), 2)
-            each.evaluate({}, resolution, Contact(rows, vectors, boundaries))
+            with quiet():
+                each.evaluate({}, resolution, Contact(rows, vectors, boundaries))
         resolution.apply()
         state.check_finite()

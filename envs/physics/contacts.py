@@ -27,6 +27,21 @@ def _clip(i, d, fastest):
 
 
 @njit(cache=True)
+def limit_speeds(velocity, fastest):
+    """Scale velocities (2, N, B) down to the highest speeds (B,); returns whether all speeds were finite."""
+    finite = True
+    for k in range(velocity.shape[1]):
+        for b in range(velocity.shape[2]):
+            speed = np.sqrt(velocity[0, k, b] * velocity[0, k, b] + velocity[1, k, b] * velocity[1, k, b])
+            if speed <= fastest[b]:
+                continue
+            finite = finite and speed < np.inf
+            velocity[0, k, b] *= fastest[b] / speed
+            velocity[1, k, b] *= fastest[b] / speed
+    return finite
+
+
+@njit(cache=True)
 def _bounce(i, j, d, infinite, restitution, fastest):
     """The impulse along the line of centres; stored energy first scales the other's velocity, and is used up."""
     dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]

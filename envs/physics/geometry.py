@@ -19,7 +19,7 @@ def is_on(state: State, whole: bool) -> np.ndarray:
     if "is_on" not in state.derived:
         shape = state.slots, state.slots, state.num_envs
         on, inside = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-        _top(_figures(state), state.present, state.sequence, state.marks(Floor), state.marks(Position), on, inside)
+        _top(_figures(state), state.present, state.rank, state.marks(Floor), state.marks(Position), on, inside)
         state.derived["is_on"] = on, inside
     return state.derived["is_on"][1 if whole else 0]
 
@@ -46,17 +46,19 @@ def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
     if px * px + py * py > reach * reach:
         return -1.0
     n, depth = counts[j, b], np.inf
-    ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
-    for k in range(n):
-        bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
-        ex, ey = bx - ax, by - ay
-        left = ex * (py - ay) - ey * (px - ax)
-        if left < 0.0:
-            return -1.0
-        length = np.sqrt(ex * ex + ey * ey)
-        if length > 0.0:
-            depth = min(depth, left / length)
-        ax, ay = bx, by
+    for measures in (False, True):  # most points are outside, which takes no roots to tell
+        ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
+        for k in range(n):
+            bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
+            ex, ey = bx - ax, by - ay
+            left = ex * (py - ay) - ey * (px - ax)
+            if measures:
+                length = np.sqrt(ex * ex + ey * ey)
+                if length > 0.0:
+                    depth = min(depth, left / length)
+            elif left < 0.0:
+                return -1.0
+            ax, ay = bx, by
     return depth
 
 
@@ -78,40 +80,41 @@ def _lies_on(i, j, b, figures):
 
 
 @njit(cache=True)
-def _top(figures, present, sequence, floors, placed, on, inside):
+def _top(figures, present, rank, floors, placed, on, inside):
     slots, batch = present.shape
     x, size, drawn, reaches, kinds = figures[0], figures[1], figures[2], figures[3], figures[4]
-    below, ground = np.empty(slots, dtype=np.int64), np.empty(slots, dtype=np.int64)
-    tile_x, tile_y, bound = np.empty(slots), np.empty(slots), np.empty(slots)
-    for b in range(batch):
-        tiles = grounds = 0
-        for k in range(slots):
-            j = sequence[k, b]
-            if present[j, b] and floors[j]:
-                below[tiles], tile_x[tiles], tile_y[tiles] = j, x[0, j, b], x[1, j, b]
-                # No centre farther away than this and the disc's radius is on the tile.
-                if kinds[j, b] == CIRCLE:
-                    bound[tiles] = size[j, b]
-                else:
-                    bound[tiles] = reaches[j, b] * (size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0)
-                tiles += 1
-            if present[k, b] and not placed[k]:
-                ground[grounds] = k
-                grounds += 1
+    bound, round_, near = np.empty(batch), np.empty(batch, dtype=np.bool_), np.empty(batch, dtype=np.bool_)
+    top, whole = np.full((slots, batch), slots), np.zeros((slots, batch), dtype=np.bool_)
+    for j in range(slots):
+        if not floors[j]:
+            continue
+        # No centre farther away than this, of a round tile than this and the disc's radius, is on the tile.
+        for b in range(batch):
+            scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
+            round_[b] = kinds[j, b] == CIRCLE
+            bound[b] = size[j, b] / 2 + 2 * EPS if round_[b] else reaches[j, b] * scale
         for i in range(slots):
-            if floors[i] or not placed[i] or not present[i, b]:
+            if floors[i] or not placed[i]:
                 continue
-            for k in range(tiles):
-                dx, dy, near = x[0, i, b] - tile_x[k], x[1, i, b] - tile_y[k], bound[k] + size[i, b]
-                if dx * dx + dy * dy > near * near:
-                    continue
-                j = below[k]
-                over, whole = _lies_on(i, j, b, figures)
-                if over:
-                    on[i, j, b], inside[i, j, b] = True, whole
-                    break
-            for k in range(grounds):
-                on[i, ground[k], b] = True
+            for b in range(batch):  # no branches: the compiler handles several scenes at a time
+                dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
+                reach = bound[b] + (size[i, b] / 2 if round_[b] else 0.0)
+                near[b] = (dx * dx + dy * dy <= reach * reach) & present[i, b] & present[j, b]
+            for b in range(batch):
+                if near[b] and (top[i, b] == slots or rank[j, b] < rank[top[i, b], b]):
+                    over, all_of_it = _lies_on(i, j, b, figures)
+                    if over:
+                        top[i, b], whole[i, b] = j, all_of_it
+    for i in range(slots):
+        if floors[i] or not placed[i]:
+            continue
+        for b in range(batch):
+            if top[i, b] < slots:
+                on[i, top[i, b], b], inside[i, top[i, b], b] = True, whole[i, b]
+        for k in range(slots):
+            if not placed[k]:
+                for b in range(batch):
+                    on[i, k, b] = present[i, b] and present[k, b]
 
 
 @njit(cache=True)

@@ -46,6 +46,10 @@ class Resolution:
         self._sums: dict[tuple[type[Factor], bool], tuple[np.ndarray, np.ndarray | None]] = {}
         self._settings: dict[type[Factor], list[tuple[SlottedRule, Any, Any, np.ndarray]]] = {}
 
+    def wants(self, factor: type[Factor]) -> bool:
+        """Whether outputs for the factor are kept."""
+        return self._factors is None or factor in self._factors
+
     def add(
         self,
         kind: type[Output[Any]],
@@ -60,11 +64,11 @@ class Resolution:
         :param place: number of the pattern whose factor it is.
         :param mask: (B, n1, ..., 1) bool, the rows that it holds for; None for all.
         """
-        if self._factors is not None and factor not in self._factors:
+        if not self.wants(factor):
             return
         if kind is Aggregate or kind is Differential:
             self._sum(kind is Aggregate, factor, rule, place, value, mask)
-        elif mask is None or mask.any():
+        elif mask is None or np.count_nonzero(mask):  # takes less time than any()
             self._settle(factor, rule, place, value, mask)
 
     def apply(self) -> None:
@@ -92,10 +96,12 @@ class Resolution:
         mask: np.ndarray | None,
     ) -> None:
         counts, column = rule.counts, self._state.columns[factor]
-        if mask is not None:
-            value = np.where(mask, value, 0.0)
         shape = (self._state.num_envs, *counts, len(column))
-        whole = value if np.shape(value) == shape else np.broadcast_to(value, shape)
+        if mask is not None:
+            whole = np.zeros(shape[::-1]).T  # the batch is the last axis in memory, as in columns
+            np.copyto(whole, value, where=mask)
+        else:
+            whole = value if np.shape(value) == shape else np.broadcast_to(value, shape)
         for axis in range(len(counts) - 1, -1, -1):
             if axis != place:
                 whole = _added(whole, axis + 1)
@@ -126,14 +132,22 @@ class Resolution:
                 value = value.reshape((1,) * (3 - value.ndim) + value.shape).transpose(2, 1, 0)
             settings.append((rule, place, value, here))
             return
-        width = len(self._state.columns[factor])
         rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
+        value = np.broadcast_to(value, (batch, *counts, len(self._state.columns[factor])))
+        at = np.nonzero(rows)
+        mine = at[place + 1], at[0]
+        once = np.zeros((counts[place], batch), dtype=bool)
+        once[mine] = True
+        if np.count_nonzero(once) == len(at[0]):  # no entity has two rows
+            wanted = np.zeros((value.shape[-1], *once.shape), dtype=value.dtype)
+            wanted[:, *mine] = value[at].T
+            settings.append((rule, place, wanted, once))
+            return
         for other in np.ndindex(*(n for axis, n in enumerate(counts) if axis != place)):
             at = (slice(None), *other[:place], slice(None), *other[place:])
             here = rows[at]
             if here.any():
-                wanted = np.array(np.broadcast_to(value, (batch, *counts, width))[at])
-                settings.append((rule, place, wanted.transpose(2, 1, 0), here.T))
+                settings.append((rule, place, np.array(value[at]).transpose(2, 1, 0), here.T))
 
     def _set(self, factor: type[Factor], settings: list[tuple[SlottedRule, Any, Any, np.ndarray]]) -> None:
         column = self._state.columns[factor]

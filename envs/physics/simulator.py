@@ -221,13 +221,10 @@ class Simulator:
         self.time += 1.0 / self.arrays.parameters[Framerate]
 
     def _clip(self) -> None:
-        v = self.arrays.columns[Velocity]
-        speed = np.sqrt(v[0] * v[0] + v[1] * v[1])
-        fastest = self.arrays.parameters[MaxVelocity]
-        fine = speed <= fastest
-        if not fine.all():
+        from .contacts import limit_speeds
+
+        if not limit_speeds(self.arrays.columns[Velocity], self.arrays.parameters[MaxVelocity]):
             self.arrays.check_finite()
-            v *= np.where(fine, 1.0, fastest / np.where(fine, 1.0, speed))
 
     # ---- helpers of the public methods
 

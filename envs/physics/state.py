@@ -5,7 +5,7 @@ that a scene does not use are absent. Slots come in an order that depends on the
 entities are the same for a scene alone and in a batch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +38,7 @@ FLOOR = "global_friction"
 ABSENT, CIRCLE, POLYGON = 0, 1, 2
 _DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.float64}
 _LAST = np.iinfo(np.int64).max
+_NONE = np.zeros(0)
 _ARRAYS = ("walls", "present", "types", "insertion", "sequence", "rank", "kinds", "corners", "corner_counts", "reaches",
            "drawn_size")  # fmt: skip
 
@@ -124,6 +125,7 @@ class State:
         self.polygons_scale = True
         #: What relations have calculated since rules last changed anything.
         self.derived: dict[str, Any] = {}
+        self._kept: dict[Any, tuple[int, np.ndarray]] = {}
         self._marks: dict[type[Factor], np.ndarray] = {}
         #: Changes when entities come or go, or change their type or place in the order.
         self.version = 0
@@ -187,7 +189,7 @@ class State:
         if other.layout != self.layout:
             raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
-            mine[..., columns] = theirs[..., rows]
+            mine[..., columns] = theirs.take(rows, axis=-1)
         if other.type_list != self.type_list:
             self.type_list += [each for each in other.type_list if each not in self.type_list]
             numbers = np.array([self.type_list.index(each) for each in other.type_list])
@@ -200,6 +202,7 @@ class State:
         """A state of its own with these scenes, each as often as it is named."""
         chosen = copy(self)
         chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
+        chosen._kept = {}
         # An index would leave the batch as the first axis in memory; take does not.
         chosen.columns = {each: column.take(columns, axis=-1) for each, column in self.columns.items()}
         chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
@@ -208,6 +211,15 @@ class State:
         chosen.scenes = [self.scenes[i] for i in columns.tolist()]
         chosen.slot_of = [self.slot_of[i] for i in columns.tolist()]
         return chosen
+
+    def moving(self, columns: np.ndarray) -> list[np.ndarray]:
+        """Copies of what steps can change, of these scenes; `put_back` takes them."""
+        return [array.take(columns, axis=-1) for array in self._moving_arrays()]
+
+    def put_back(self, columns: np.ndarray, kept: Sequence[np.ndarray]) -> None:
+        """Have these scenes as they were when `moving` copied them."""
+        for array, values in zip(self._moving_arrays(), kept, strict=True):
+            array[..., columns] = values
 
     def scene(self, i: int) -> Scene:
         """Scene i as it stands now."""
@@ -226,9 +238,29 @@ class State:
         return next((repr(name) for name, mine in self.slot_of[i].items() if mine == slot), f"slot {slot}")
 
     def is_a(self, entity_type: type[Entity]) -> np.ndarray:
-        """(N, B) bool: the entity is of this type."""
-        fits = np.array([issubclass(each, entity_type) for each in self.type_list])
-        return fits[self.types] & self.present
+        """(N, B) bool, read-only: the entity is of this type."""
+
+        def found() -> np.ndarray:
+            fits = np.array([issubclass(each, entity_type) for each in self.type_list])
+            return fits[self.types] & self.present
+
+        return self._until_changed(("is_a", entity_type), found)
+
+    def first(self, entity_type: type[Entity]) -> np.ndarray:
+        """(B,), read-only: the slot of the first entity of this type in each scene."""
+        return self._until_changed(("first", entity_type), lambda: self.is_a(entity_type).argmax(axis=0))
+
+    def _until_changed(self, key: Any, find: Callable[[], np.ndarray]) -> np.ndarray:
+        """What `find` returns, found again when `version` changes."""
+        version, found = self._kept.get(key, (-1, _NONE))
+        if version != self.version:
+            found = find()
+            found.flags.writeable = False
+            self._kept[key] = self.version, found
+        return found
+
+    def _moving_arrays(self) -> list[np.ndarray]:
+        return [*self.columns.values(), self.sequence, self.rank]
 
     def _arrays(self) -> list[np.ndarray]:
         return [*self.columns.values(), *self.parameters.values(), *(getattr(self, name) for name in _ARRAYS)]

@@ -1,6 +1,7 @@
 """Codes of things: the twelve numbers that a texture is made of."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -56,15 +57,23 @@ def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
     return codes
 
 
-def random_entries(state: State, column: int, seed: int) -> tuple[np.ndarray, np.random.Generator]:
-    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and the generator for what else a look needs.
+def random_entries(state: State, column: int, seed: int, models: int) -> tuple[np.ndarray, int]:
+    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and which of so many models is used.
 
     They depend on the seed and on the place of each thing in its scene, not on the slots of the batch.
     """
-    rng = np.random.default_rng([seed, _STREAM])
-    drawn = np.clip(rng.standard_normal((len(state.scenes[column].entities) + 1, RANDOM)), -1.0, 1.0)
+    drawn, model = _drawn(seed, len(state.scenes[column].entities) + 1, models)
     entries = np.zeros((state.slots + 1, RANDOM))
     entries[-1] = drawn[0]
     here = np.flatnonzero(state.kinds[:, column])
     entries[here] = drawn[1 + state.insertion[here, column]]
-    return entries, rng
+    return entries, model
+
+
+@lru_cache(maxsize=4096)
+def _drawn(seed: int, count: int, models: int) -> tuple[np.ndarray, int]:
+    """(count, 3) numbers and a model: levels are played again and again, and a generator takes long to make."""
+    rng = np.random.default_rng([seed, _STREAM])
+    drawn = np.clip(rng.standard_normal((count, RANDOM)), -1.0, 1.0)
+    drawn.flags.writeable = False
+    return drawn, int(rng.integers(models))

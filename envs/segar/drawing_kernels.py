@@ -91,10 +91,12 @@ def _tiles_changed(floors: Floors, things: Things, b: int) -> bool:
 @njit(cache=True)
 def _fill(image: np.ndarray, texture: np.ndarray) -> None:
     resolution, period = image.shape[0], texture.shape[0]
-    for row in range(resolution):
+    for row in range(min(period, resolution)):
         for column in range(resolution):
             for channel in range(3):
-                image[row, column, channel] = texture[row % period, column % period, channel]
+                image[row, column, channel] = texture[row, column % period, channel]
+    for row in range(period, resolution):
+        _copy(image[row].reshape(-1), image[row - period].reshape(-1))
 
 
 @njit(cache=True, inline="always")

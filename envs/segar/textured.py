@@ -64,9 +64,7 @@ class Textured:
             self._chosen = np.zeros(state.num_envs, dtype=np.int64)
         codes = factor_codes(state, self._entries)
         for column, seed in zip(np.asarray(columns).tolist(), seeds, strict=True):
-            entries, rng = random_entries(state, column, int(seed))
-            self._random[column] = entries
-            self._chosen[column] = rng.integers(len(self.models))
+            self._random[column], self._chosen[column] = random_entries(state, column, int(seed), len(self.models))
         changed = np.zeros(self._codes.shape[1:], dtype=bool)
         changed[:, columns] = True
         self._make(changed, codes)

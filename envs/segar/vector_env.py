@@ -86,24 +86,23 @@ class SegarVectorEnv(NativeVectorEnv):
         state.columns[Velocity][:, self._actors, mine] += force.T * np.where(self._idle, 0.0, self._push())
         if self.task.hides_actor:
             hide(state, self._actors)
-        kept: list[tuple[np.ndarray, State]] = []
+        kept: list[tuple[np.ndarray, list[np.ndarray]]] = []
         frozen = self._idle
         standing = self._standing
         for _ in range(self.settings.sub_steps):
             if frozen.any() and not kept:
-                kept.append((frozen, state.select(np.flatnonzero(frozen))))
+                kept.append(_copied(state, frozen))
             self.simulator.step()
             now = self.task.standing(state)
             standing = _merged(standing, now, frozen)
             ended = standing.over & ~frozen
             if ended.any():
-                kept.append((ended, state.select(np.flatnonzero(ended))))
+                kept.append(_copied(state, ended))
                 frozen = frozen | ended
             if frozen.all():
                 break
-        for which, copy in kept:
-            columns = np.flatnonzero(which)
-            state.take(columns, copy, np.arange(len(columns)))
+        for columns, copies in kept:
+            state.put_back(columns, copies)
         self._standing = standing
         self.steps[~self._idle] += 1
         self._fresh = True
@@ -299,7 +298,15 @@ class SegarVectorEnv(NativeVectorEnv):
         self._observation.begin(self.state, columns, seeds)
 
 
+def _copied(state: State, which: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Scenes, and what steps can change of them."""
+    columns = np.flatnonzero(which)
+    return columns, state.moving(columns)
+
+
 def _merged(before: Standing, now: Standing, frozen: np.ndarray) -> Standing:
+    if not frozen.any():
+        return now
     return Standing(*(np.where(frozen, old, new) for old, new in zip(before, now, strict=True)))
 
 
