@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
-
 import torch
-from gumption.data import InputError
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from torch import Tensor
+
+from gumption.data import InputError
 
 from .torch_functions import FUNCTIONS, REAL, UFUNCS
 

@@ -7,7 +7,6 @@ scene with more, each disc then goes on until its next contact, and the rest com
 from collections.abc import Sequence
 
 import numpy as np
-
 import torch
 from torch import Tensor
 

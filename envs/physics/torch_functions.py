@@ -4,41 +4,38 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 import torch
 from torch import Tensor
 
 Axis = int | tuple[int, ...] | None
 
-_SAME_NAMES = (
-    "add subtract multiply divide negative positive absolute sign sqrt square exp expm1 log log1p log2 log10 sin "
-    "cos tan arcsin arccos arctan arctan2 sinh cosh tanh hypot maximum minimum fmax fmin floor ceil trunc "
-    "floor_divide remainder less less_equal greater greater_equal equal not_equal logical_and logical_or "
-    "logical_not logical_xor bitwise_and bitwise_or bitwise_xor isfinite isnan isinf reciprocal copysign deg2rad "
-    "rad2deg "
-).split()
+_SAME_NAMES = """
+    add subtract multiply divide negative positive absolute sign sqrt square exp expm1 log log1p log2 log10 sin cos
+    tan arcsin arccos arctan arctan2 sinh cosh tanh hypot maximum minimum fmax fmin floor ceil trunc floor_divide
+    remainder less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not logical_xor
+    bitwise_and bitwise_or bitwise_xor isfinite isnan isinf reciprocal copysign deg2rad rad2deg
+"""
+_REAL_NAMES = """
+    divide sqrt exp expm1 log log1p log2 log10 sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh hypot
+    reciprocal copysign deg2rad rad2deg float_power
+"""
 #: By NumPy's ufunc: functions of tensors.
 UFUNCS: dict[Any, Callable[..., Tensor]] = {
-    **{getattr(np, name): getattr(torch, name) for name in _SAME_NAMES},
+    **{getattr(np, name): getattr(torch, name) for name in _SAME_NAMES.split()},
     np.power: torch.pow,
     np.float_power: torch.pow,
     np.rint: torch.round,
     np.invert: torch.bitwise_not,
 }
 #: Those that give real numbers of whole ones too.
-REAL = {
-    getattr(np, name)
-    for name in (
-        "divide sqrt exp expm1 log log1p log2 log10 sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh hypot "
-        "reciprocal copysign deg2rad rad2deg float_power "
-    ).split()
-}
+REAL = {getattr(np, name) for name in _REAL_NAMES.split()}
 
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Tensor:
     if x is None or y is None:
         raise TypeError("np.where needs both values: what it finds otherwise has no fixed shape")
-    condition = torch.as_tensor(condition)
+    if not isinstance(condition, Tensor):
+        raise TypeError("np.where has an array as its condition")
     x, y = (each if isinstance(each, Tensor) else torch.full((), each, device=condition.device) for each in (x, y))
     return torch.where(condition.bool(), x, y)
 

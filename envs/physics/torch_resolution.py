@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-
 import torch
 from torch import Tensor
 

@@ -6,8 +6,9 @@ from functools import reduce
 from operator import and_, or_
 from typing import Any
 
-from gumption.data import InputError
 from torch import Tensor
+
+from gumption.data import InputError
 
 from .compiled_rules import CompiledRule, listed
 from .conditions import And, IsEqual, Or

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
-from torch import Tensor
 
 from .builtin_rules import FIXED_RULES
 from .factors import Collides, Factor, Mass, MaxVelocity, Order, Position, Restitution, Shape, Velocity

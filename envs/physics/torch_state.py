@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-
 import torch
-from gumption.data import InputError
 from torch import Tensor
+
+from gumption.data import InputError
 
 from .factors import Factor, Order
 from .relations import Relation
