@@ -115,7 +115,7 @@ class CompiledRule:
             self._by_rows(mask, resolution, contact)
             return
         masks: dict[int, np.ndarray | None] = {id(None): mask}
-        for output in _listed(outputs, self.rule):
+        for output in listed(outputs, self.rule):
             place, factor = self._target(output, sources)
             if not resolution.wants(factor):
                 continue
@@ -245,7 +245,7 @@ class CompiledRule:
         for row in np.argwhere(rows):
             names: dict[int, tuple[int, type[Factor]]] = {}
             outputs = self.rule.function(*[_row(each, row, sources, names) for each in arguments])
-            for output in _listed(outputs, self.rule):
+            for output in listed(outputs, self.rule):
                 place, factor = self._target(output, names)
                 key = (type(output), place, factor)
                 if key not in found:
@@ -330,7 +330,11 @@ def _place(slots: np.ndarray) -> Any:
     return slots if found is None else found
 
 
-def _listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
+def listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
+    """What a rule returned, as a list.
+
+    :raises InputError: it returned something else.
+    """
     if outputs is None:
         return []
     listed = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,11 @@ from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
 from .state import POLYGON, State
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .torch_simulation import TensorSimulation
+
 Pair = Sequence[float] | np.ndarray
 
 
@@ -46,34 +51,64 @@ class Simulator:
     for Velocity; the speed limited to MaxVelocity; the motion, with collisions.
 
     :ivar preset: "fixed" (mended) or "compat" (SEGAR's code of 2022, faults included).
-    :ivar arrays: the state in arrays; see `State`.
+    :ivar device: of torch, where the scenes are; None for NumPy.
     :ivar time: (B,) seconds since the start.
     """
 
     def __init__(
-        self, scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State, preset: Preset = "fixed"
+        self,
+        scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State,
+        preset: Preset = "fixed",
+        device: str | None = None,
     ) -> None:
         """:param scenes: one scene or several, as data (see `Scene.read`); `state()` then has a batch axis.
-        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, or a
-            shape that cannot move.
+        :param device: "cuda", "cpu" or "auto" has the scenes in torch tensors there; None in arrays of NumPy.
+        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, a shape
+            that cannot move, or what does not run on a device.
         """
         self.preset: Preset = check("preset", preset, Preset)
+        self.device = check("device", device, str | None)
         self.batched = isinstance(scenes, State) or (
             isinstance(scenes, Sequence) and not isinstance(scenes, (str, Mapping))
         )
         if isinstance(scenes, State):
-            self.arrays = scenes
+            self._arrays = scenes if device is None else scenes.select(np.arange(scenes.num_envs))
         else:
             listed: Sequence[Any] = scenes if self.batched else [scenes]  # pyright: ignore[reportAssignmentType]
             named = [f"scene {i}" for i in range(len(listed))] if self.batched else ["the scene"]
             read = [Scene.read(each, where) for each, where in zip(listed, named, strict=True)]
-            self.arrays = State(read)
+            self._arrays = State(read)
+        self._simulation: TensorSimulation | None = None
         self.arrays.polygons_scale = self.preset == "fixed"
         self.time = np.zeros(self.arrays.num_envs)
         self._discs = self.arrays.layout.owners([Position, Velocity])
         self._check_shapes()
         self.rules = _read_rules(self.arrays.scenes, self.preset)
-        self._compile()
+        if self.device is None:
+            self._compile()
+        else:
+            self._simulation = self._moved()
+
+    @property
+    def arrays(self) -> State:
+        """The state in arrays; see `State`. With a device a copy, which cannot be written; reading it waits for the
+        device.
+
+        :raises InputError: on the device two rules conflicted, or something became infinite, in a step before this.
+        """
+        if self._simulation is not None:
+            self._simulation.read()
+        return self._arrays
+
+    @property
+    def tensors(self) -> "dict[type[Factor], Tensor]":
+        """With a device: root factor -> (d, N, B), as `arrays.columns`, to be read and written there.
+
+        :raises InputError: the simulator has no device.
+        """
+        if self._simulation is None:
+            raise InputError("the simulator has no device, and no tensors: give one as device=, or read arrays.columns")
+        return self._simulation.state.tensors
 
     # ---- running
 
@@ -91,7 +126,7 @@ class Simulator:
 
         :returns: (B,) bool, which scenes rest.
         """
-        rate = float(self.arrays.parameters[Framerate].max())
+        rate = float(self._arrays.parameters[Framerate].max())
         for _ in range(int(max_seconds * rate)):
             self._step()
             if self.at_rest(slow).all():
@@ -101,25 +136,34 @@ class Simulator:
     @checked
     def at_rest(self, slow: Positive = 1e-4) -> np.ndarray:
         """(B,) bool: nothing is faster than `slow`."""
+        if self._simulation is not None:
+            return self._simulation.at_rest(slow)
         if not len(self._discs):
             return np.ones(self.arrays.num_envs, dtype=bool)
         v = self.arrays.columns[Velocity]
         return ((v * v).sum(axis=0) <= slow * slow).all(axis=0)
 
-    def add_force(self, name: str, force: Pair, i: Whole | None = None) -> None:
+    def add_force(self, name: str, force: "Pair | Tensor", i: Whole | None = None) -> None:
         """Push an entity: its velocity changes by force / mass at once.
 
-        :param force: (2,), or (B, 2) for a batch; `i` for one scene of a batch.
+        :param force: (2,), or (B, 2) for a batch; `i` for one scene of a batch. With a device also a tensor, which
+            stays there, so that its numbers are not checked; what has no mass is not moved then.
         :raises InputError: no such entity, or one without a mass.
         """
+        if self._simulation is not None:
+            self._push_there(name, force, i, Mass)
+            return
         for k, slot, push in self._pushes(name, force, i, Mass):
             mass = self.arrays.columns[Mass][0, slot, k]
             if mass == 0.0:
                 raise InputError(f"{name!r} has no mass: a force has no effect that could be told")
             self.arrays.columns[Velocity][:, slot, k] += push / mass
 
-    def add_velocity(self, name: str, velocity: Pair, i: Whole | None = None) -> None:
+    def add_velocity(self, name: str, velocity: "Pair | Tensor", i: Whole | None = None) -> None:
         """Change an entity's velocity at once; arguments as of `add_force`."""
+        if self._simulation is not None:
+            self._push_there(name, velocity, i, Velocity)
+            return
         for k, slot, change in self._pushes(name, velocity, i, Velocity):
             self.arrays.columns[Velocity][:, slot, k] += change
 
@@ -133,7 +177,7 @@ class Simulator:
         """
         if not self.batched:
             return {each.id: _named(each.factors) for each in self.arrays.scene(0).entities}
-        scenes = [self.arrays.scene(i) for i in range(self.arrays.num_envs)]
+        scenes = self.scenes()
         found: dict[str, dict[str, Any]] = {}
         for i, scene in enumerate(scenes):
             for entity in scene.entities:
@@ -144,7 +188,8 @@ class Simulator:
 
     def scenes(self) -> list[Scene]:
         """The scenes as they are now."""
-        return [self.arrays.scene(i) for i in range(self.arrays.num_envs)]
+        arrays = self.arrays
+        return [arrays.scene(i) for i in range(arrays.num_envs)]
 
     @checked
     def save(self, path: str | Path) -> None:
@@ -180,6 +225,11 @@ class Simulator:
 
     # ---- a step
 
+    def _moved(self) -> "TensorSimulation":
+        from .torch_simulation import TensorSimulation
+
+        return TensorSimulation(self._arrays, self.rules, self.preset, str(self.device))
+
     def _compile(self) -> None:
         exact = self.preset == "compat"
         self._fixed = not exact
@@ -207,6 +257,13 @@ class Simulator:
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
 
     def _step(self) -> None:
+        if self._simulation is not None:
+            self._simulation.step()
+        else:
+            self._step_arrays()
+        self.time += 1.0 / self._arrays.parameters[Framerate]
+
+    def _step_arrays(self) -> None:
         (rules, factors), (rules_of_velocity, velocity) = self._rounds
         if rules:
             evaluated(self.arrays, rules, factors, self._fixed).apply()
@@ -218,7 +275,6 @@ class Simulator:
         if self._motion is not None:
             self._clip()
             self._motion.step()
-        self.time += 1.0 / self.arrays.parameters[Framerate]
 
     def _clip(self) -> None:
         from .contacts import limit_speeds
@@ -228,8 +284,23 @@ class Simulator:
 
     # ---- helpers of the public methods
 
+    def _push_there(self, name: str, given: "Pair | Tensor", i: int | None, factor: type[Factor]) -> None:
+        assert self._simulation is not None
+        shape = getattr(given, "shape", ())
+        of_torch = type(given).__module__ == "torch"
+        if of_torch and shape not in {(2,), (self._arrays.num_envs, 2)}:
+            raise InputError(
+                f"a tensor {tuple(shape)} is no pair of numbers, and none of {self._arrays.num_envs} pairs"
+            )
+        found = self._pushes(name, (0.0, 0.0) if of_torch else given, i, factor)
+        scenes, slots = np.array([each[0] for each in found]), np.array([each[1] for each in found])
+        change = given if of_torch else np.stack([each[2] for each in found])
+        if of_torch and i is not None and len(shape) == 2:
+            change = change[i : i + 1]
+        self._simulation.push(name, change, slots, scenes, factor is Mass)
+
     def _pushes(self, name: str, given: Pair, i: int | None, factor: type[Factor]) -> Any:
-        state = self.arrays
+        state = self._arrays
         name = check("name", name, str)
         try:
             push = np.asarray(given, dtype=float)

@@ -28,11 +28,13 @@ class Simulator(PhysicsSimulator):
         scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State,
         preset: Preset = "fixed",
         task: str | None = None,
+        device: str | None = None,
     ) -> None:
-        """:param task: "PuttPutt", "PuttPuttNegDist", "Invisiball" or "Billiards".
+        """:param device: see the simulator of the physics.
+        :param task: "PuttPutt", "PuttPuttNegDist", "Invisiball" or "Billiards".
         :raises InputError: as the simulator of the physics; no such task, or a scene that lacks what the task needs.
         """
-        super().__init__(scenes, preset)
+        super().__init__(scenes, preset, device)
         if check("task", task, str | None) is not None and task not in TASKS:
             raise InputError(f"there is no task {shown(task)}; there are {', '.join(TASKS)}")
         self.task = None if task is None else TASKS[task]
