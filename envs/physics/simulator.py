@@ -31,6 +31,7 @@ from .motion import Motion
 from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
 from .state import POLYGON, State
+from .static_conflicts import check_conflicts
 
 Pair = Sequence[float] | np.ndarray
 
@@ -54,8 +55,8 @@ class Simulator:
         self, scenes: Mapping[str, Any] | Scene | Sequence[Mapping[str, Any] | Scene] | State, preset: Preset = "fixed"
     ) -> None:
         """:param scenes: one scene or several, as data (see `Scene.read`); `state()` then has a batch axis.
-        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, or a
-            shape that cannot move.
+        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, rules
+            that are certain to conflict, or a shape that cannot move.
         """
         self.preset: Preset = check("preset", preset, Preset)
         self.batched = isinstance(scenes, State) or (
@@ -198,6 +199,8 @@ class Simulator:
             ([each for each in live if _changes(each.rule) & wanted], None if exact else wanted)
             for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
         ]
+        for rules, _ in self._rounds:
+            check_conflicts(self.arrays, rules, self._fixed)
         builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
         moves = any(each.rule is builtin for each in live)
         drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]

@@ -63,7 +63,7 @@ def _resting(rng: np.random.Generator) -> Data:
     balls = [_disc(f"o{k}", middle + rng.uniform(-0.1, 0.1, 2), rng.uniform(0.05, 0.3)) for k in range(4)]
     balls += [_disc("twin", middle, 0.2), _disc("other", middle, 0.2)]
     balls += [_disc("edge", rng.choice([-1.0, 1.0], 2) * (1.0, rng.uniform(0.9, 1.0)), rng.uniform(0.05, 0.3))]
-    return {"sim": {}, "entities": [*balls, _block("block", middle + (0.05, 0.05), 0.1, 0.1)]}
+    return {"sim": {}, "entities": [*balls, _block("block", middle + 0.05, 0.1, 0.1)]}
 
 
 def _jam(rng: np.random.Generator) -> Data:
