@@ -74,8 +74,12 @@ class ActionScores:
         # fmax takes the number where the other is NaN.
         bounded = np.fmax(scores if scores.dtype == np.float32 else scores.astype(np.float32), self._lowest)
         np.fmin(bounded, self._bound, out=bounded)
-        bounded[np.logical_or.reduce(facts.subject, axis=2) == 0] = self._lowest
-        return bounded
+        asked = (facts.subject != 0) & (facts.object != 0)
+        return np.where(asked[:, :, self._places(facts)], bounded, np.float32(0.0))
+
+    def _places(self, facts: ActionFacts) -> list[int]:
+        """Where the relations of the advice stand among those of the facts."""
+        return [facts.relations.index(relation) for relation in self._advice.relations]
 
     def _checked(self, observation: Any) -> ActionFacts:
         try:

@@ -42,10 +42,11 @@ def KGScores(
 ) -> Any:
     """`env` with `kg_scores` in its observation: for each of A candidates the scores of K facts that speak for it.
 
-    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A score that
-    is NaN, and every score of a candidate that is nothing (no fact has a subject), is -bound. It is added to a Dict
-    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, but for
-    `final_obs`, which are observations and get their scores too.
+    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. Where nothing
+    is asked (a fact without a subject or without an object, as in an empty slot) the score is 0, which is neutral: it
+    adds nothing to logits, and is what a graph says of a fact that it does not state. A score that is NaN is -bound.
+    Scores are added to a Dict observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay
+    as they are, but for `final_obs`, which are observations and get their scores too.
 
     :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to see how many candidates it has.
         A vector env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else
@@ -54,7 +55,7 @@ def KGScores(
     :param facts: (env, observation) -> ActionFacts, where the env has no `action_facts` of its own; B is 1 for a single
         env, and for a vector env observation and facts are batches. With autoreset in the same step it is asked about
         final observations as well, and must answer from the observation alone.
-    :param bound: largest magnitude of a score.
+    :param bound: largest magnitude of a score: log-probabilities have no bound of their own. A graph says 0 or 1.
     :param observation: what the learner sees, some of: "ids" (entries of integers), "masks" (binary entries, and those
         whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
     :raises InputError: an env without `action_facts`, and no function; facts of another form or shape, or an error in

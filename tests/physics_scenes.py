@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 
 def disc(name: str, x: float = 0.0, y: float = 0.0, vx: float = 0.0, vy: float = 0.0, **factors: Any) -> dict[str, Any]:
     """An entity, by default a ball; `type=` and `size=` say otherwise."""
@@ -28,33 +26,3 @@ def scene(*entities: dict[str, Any], **sim: Any) -> dict[str, Any]:
 
 #: No friction, no damping, and no rule but motion.
 FREE: dict[str, Any] = {"friction": 0.0, "wall_damping": 0.0, "rules": ["move", "accelerate"]}
-
-
-def crowd(rng: np.random.Generator, objects: int, tiles: int = 0, speed: float = 1.0, **sim: Any) -> dict[str, Any]:
-    """Objects of all kinds and tiles anywhere, so that some start in one another."""
-    kinds = ["Ball", "Charger", "Magnet", "Bumper", "Damper", "GolfBall"]
-    grounds = ["SandTile", "MagmaTile", "FireTile", "Hole", "GoalTile"]
-    found = []
-    for k in range(objects):
-        x, y, vx, vy = [*rng.uniform(-0.9, 0.9, 2), *rng.normal(0, speed, 2)]
-        charge, magnetism, mass = rng.normal(0, 0.5), rng.normal(0, 0.5), rng.uniform(0.2, 3)
-        found.append(
-            disc(
-                f"o{k}",
-                x,
-                y,
-                vx,
-                vy,
-                type=kinds[int(rng.integers(6))],
-                size=float(rng.uniform(0.05, 0.3)),
-                Charge=charge,
-                Magnetism=magnetism,
-                Mass=mass,
-                Mobile=bool(rng.random() < 0.8),
-            )
-        )
-    for k in range(tiles):
-        x, y = rng.uniform(-0.9, 0.9, 2)
-        shape = {"size": float(rng.uniform(0.2, 0.7))} if rng.random() < 0.5 else {"side": float(rng.uniform(0.2, 0.7))}
-        found.append(tile(f"t{k}", grounds[int(rng.integers(5))], x, y, **shape))
-    return scene(*found, **sim)

@@ -110,6 +110,7 @@ APART = {
     "halma pretrain": "takes minutes for the fewest steps that it allows, fifty",
     "halma probe": "needs a pretrained model, and writes its plot in one piece at its end",
     "segar axes": "measures for ten seconds, and writes its file in one piece at its end",
+    "segar stress": "plays for minutes, and writes its files in one piece at its end",
     "kg import wordnet": "needs the files of WordNet; it is written as the other imports are",
 }
 WRITING = {"--out", "--save", "--update", "--plot", "--png", "--markdown"}

@@ -35,7 +35,7 @@ OBSERVATION = {
 }
 #: What the relations are worth to the player whose weights people chose.
 BY_HAND = {"affordsReaching": 2.0, "affordsBurning": -1.0, "affordsFallingIn": -3.0}
-#: Of the scores in an observation. A graph that is looked up says 0 or 1; pushes that meet nothing have minus this.
+#: Of the scores in an observation. A graph that is looked up says 0 or 1, and 0 of pushes that meet nothing.
 BOUND = 1.0
 #: Of the scripted player: the velocity that it wants, in 1/s, times the way to the goal.
 APPROACH = 15.0

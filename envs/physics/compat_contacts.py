@@ -5,6 +5,8 @@ back to their contact, and the rest of the step follows.
 import numpy as np
 from numba import njit
 
+from . import compiling as compiling  # tells that it compiles
+
 EPS = 1e-7
 #: The mass of what cannot be moved.
 HEAVY = 1e8

@@ -42,6 +42,12 @@ def limit_speeds(velocity, fastest):
 
 
 @njit(cache=True)
+def _clip_all(count, d, fastest):
+    for k in range(count):
+        _clip(k, d, fastest)
+
+
+@njit(cache=True)
 def _bounce(i, j, d, infinite, restitution, fastest):
     """The impulse along the line of centres; stored energy first scales the other's velocity, and is used up."""
     dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
@@ -255,6 +261,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             budget[b] = (MAX_IMPACTS + 1) * count
             if restitution == 0.0:
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
+                _clip_all(count, d, fastest)
         elif hits[0, b] >= 0:
             i_hit, j_hit = _finish_contact(
                 count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
@@ -277,6 +284,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
             until = time if i < 0 else when[i]
             if i >= 0 and budget[b] == 0:
                 settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
+                _clip_all(count, d, fastest)
                 break
             for k in range(count):
                 d[X, k] += d[U, k] * (until - now)
@@ -304,6 +312,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
                 _bounce_off(i, d, nx, ny, damping, restitution)
             if restitution == 0.0:  # the others that it touches are pushed at the same time
                 settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
+                _clip_all(count, d, fastest)
                 for k in range(count):
                     _follow(k, d, before, moves)
                 _block_drift(i, j, d, nx, ny)
@@ -352,10 +361,7 @@ def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
             i = k
         elif mine[k] == second:
             j = k
-    if i >= 0:
-        _clip(i, d, fastest)
-    if j >= 0:
-        _clip(j, d, fastest)
+    _clip_all(count, d, fastest)
     gone = i < 0
     if j < 0:
         for slot in slots:
@@ -369,4 +375,5 @@ def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
         if into > 0.0:
             d[VX, i] -= into * nx
             d[VY, i] -= into * ny
+    _clip_all(count, d, fastest)
     return i, j

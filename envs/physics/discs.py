@@ -2,6 +2,8 @@
 
 from numba import njit
 
+from . import compiling as compiling  # tells that it compiles
+
 #: Rows of the numbers of discs: place, velocity, change of place a second, radius, 1 / mass, stored energy, and what
 #: rules add to the change of place.
 X, Y, VX, VY, U, W, R, INVERSE, ENERGY, EXTRA_X, EXTRA_Y = range(11)

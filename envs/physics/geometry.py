@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from . import compiling as compiling  # tells that it compiles
 from .factors import Floor, Position, Size
 from .state import CIRCLE, POLYGON, State
 

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from . import compiling as compiling  # tells that it compiles
+
 #: Approaching more slowly than this is none.
 STILL = 1e-12
 _NEWTON = 60

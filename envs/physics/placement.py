@@ -30,10 +30,10 @@ def place(
     for round_ in range(TRIES):
         if whole or not round_:
             entities = draw()
-        extent = np.array([_extent(entity) for entity in entities]).reshape(-1, 2, 2)
+        reach = np.array([extent(_shape(entity)) for entity in entities]).reshape(-1, 2, 2)
         radius = np.array([_radius(entity) for entity in entities])
         if not whole:
-            _clamp(entities, extent, boundaries)
+            _clamp(entities, reach, boundaries)
         conflicts = _conflicts(_positions(entities), np.full(len(entities), np.nan) if whole else radius)
         if not conflicts:
             return [{name: value for name, value in each.items() if name != "redraw"} for each in entities]
@@ -69,10 +69,10 @@ def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
     return [(int(first), int(second)) for first, second in np.argwhere(close)]
 
 
-def _clamp(entities: Sequence[dict[str, Any]], extent: np.ndarray, boundaries: tuple[float, float]) -> None:
+def _clamp(entities: Sequence[dict[str, Any]], reach: np.ndarray, boundaries: tuple[float, float]) -> None:
     """Move things inside the walls. What is wider than the arena keeps its centre inside."""
-    low = boundaries[0] + extent[:, 0] + _GAP
-    high = boundaries[1] - extent[:, 1] - _GAP
+    low = boundaries[0] + reach[:, 0] + _GAP
+    high = boundaries[1] - reach[:, 1] - _GAP
     too_wide = low > high
     low, high = np.where(too_wide, boundaries[0], low), np.where(too_wide, boundaries[1], high)
     inside = np.clip(_positions(entities), low, high)
@@ -91,9 +91,8 @@ def _shape(entity: dict[str, Any]) -> Any:
     return shape if shape is None or size is None or size <= 0 else scaled(shape, size / width(shape))
 
 
-def _extent(entity: dict[str, Any]) -> np.ndarray:
-    """How far it reaches from its centre: to the left and down, and to the right and up."""
-    shape = _shape(entity)
+def extent(shape: dict[str, Any] | None) -> np.ndarray:
+    """(2, 2): how far a shape reaches from its centre, to the left and down, and to the right and up."""
     if shape is None:
         return np.zeros((2, 2))
     if shape["kind"] == "circle":

@@ -181,11 +181,7 @@ class Resolution:
             if differs.any():
                 slot, i = (int(each[0]) for each in np.nonzero(differs))
                 first = settings[int(by[slots][slot, i])][0].rule.name
-                name = self._state.name(rule.slots[place][slot], i)
-                raise InputError(
-                    f"the rules {first} and {rule.rule.name} set {factor.__name__} of {name} to different values, and "
-                    "neither is more specific: give one of them a condition, such as entity_type="
-                )
+                raise conflict(self._state, factor, first, rule.rule.name, int(rule.slots[place][slot]), i)
             wins = here & (priority >= claimed)
             part, who = new[:, slots], by[slots]
             np.copyto(part, values, where=wins)
@@ -193,6 +189,14 @@ class Resolution:
             np.copyto(who, number, where=wins)
             new[:, slots], taken[slots], by[slots] = part, claimed, who
         column[:] = new
+
+
+def conflict(state: State, factor: type[Factor], first: str, second: str, slot: int, i: int) -> InputError:
+    """The error of two rules that set a factor of the entity in a slot of scene i to different values."""
+    return InputError(
+        f"the rules {first} and {second} set {factor.__name__} of {state.name(slot, i)} to different values, and "
+        "neither is more specific: give one of them a condition, such as entity_type="
+    )
 
 
 def _added(values: np.ndarray, axis: int) -> np.ndarray:

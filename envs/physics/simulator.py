@@ -31,6 +31,7 @@ from .motion import Motion
 from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
 from .state import POLYGON, State
+from .static_conflicts import check_conflicts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,8 +64,8 @@ class Simulator:
     ) -> None:
         """:param scenes: one scene or several, as data (see `Scene.read`); `state()` then has a batch axis.
         :param device: "cuda", "cpu" or "auto" has the scenes in torch tensors there; None in arrays of NumPy.
-        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, a shape
-            that cannot move, or what does not run on a device.
+        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, rules
+            that are certain to conflict, a shape that cannot move, or what does not run on a device.
         """
         self.preset: Preset = check("preset", preset, Preset)
         self.device = check("device", device, str | None)
@@ -248,6 +249,8 @@ class Simulator:
             ([each for each in live if _changes(each.rule) & wanted], None if exact else wanted)
             for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
         ]
+        for rules, _ in self._rounds:
+            check_conflicts(self.arrays, rules, self._fixed)
         builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
         moves = any(each.rule is builtin for each in live)
         drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]

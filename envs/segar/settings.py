@@ -32,9 +32,10 @@ class SegarSettings:
         directions, counter-clockwise from the right.
     :ivar action_max: the largest force along an axis.
     :ivar sub_steps: steps of the simulation in a step of the environment; the force acts before the first.
-    :ivar max_steps: an episode is cut off after so many steps.
+    :ivar max_steps: an episode is cut off after so many steps; with "compat" after one more, in which nothing moves.
     :ivar friction, wall_damping: of the scenes, where they are to differ from those of the levels.
-    :ivar preset: "fixed" or "compat"; see `Simulator`.
+    :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and what
+        overlaps in a level is moved as in the code of 2022.
     """
 
     levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None

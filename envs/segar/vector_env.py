@@ -17,6 +17,7 @@ from gumption.data.settings import unknown
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
+from gumption.envs.physics.compat_placement import fix_overlaps
 from gumption.envs.physics.factors import Acceleration, Alive, Mass, Mobile, Velocity
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Simulator
@@ -52,6 +53,7 @@ class SegarVectorEnv(NativeVectorEnv):
         """:raises InputError: bad settings; see `SegarSettings`."""
         check_batch(num_envs, render_mode)
         self.settings = SegarSettings(**settings)
+        self._compat = self.settings.preset == "compat"
         self.task = TASKS[self.task_name]
         self.levels = self.settings.load_levels(self.task.configuration)
         self._observation = make_observation(self.settings.seen())
@@ -67,8 +69,9 @@ class SegarVectorEnv(NativeVectorEnv):
             self._directions = np.concatenate([np.zeros((1, 2)), self._directions])
             action_space = spaces.Discrete(len(self._directions))
         super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
-        scenes = [self._adapted(scene) for scene in self.levels.scenes]
-        self._seeds = [crc32(name.encode()) for name in self.levels.names]
+        seeds = [crc32(name.encode()) for name in self.levels.names]
+        scenes = [self._adapted(scene, seed) for scene, seed in zip(self.levels.scenes, seeds, strict=True)]
+        self._seeds = seeds
         self.level = np.zeros(num_envs, dtype=np.int64)
         self.steps = np.zeros(num_envs, dtype=np.int64)
         self._idle = np.zeros(num_envs, dtype=bool)
@@ -83,11 +86,11 @@ class SegarVectorEnv(NativeVectorEnv):
         force = self._force(actions)
         state = self.state
         mine = np.arange(self.num_envs)
-        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(self._idle, 0.0, self._push())
+        frozen = self._idle | (self._compat & (self.steps >= self.settings.max_steps))
+        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(frozen, 0.0, self._push())
         if self.task.hides_actor:
             hide(state, self._actors)
         kept: list[tuple[np.ndarray, list[np.ndarray]]] = []
-        frozen = self._idle
         standing = self._standing
         for _ in range(self.settings.sub_steps):
             if frozen.any() and not kept:
@@ -111,11 +114,12 @@ class SegarVectorEnv(NativeVectorEnv):
         told = ~self._idle
         reward = np.where(told, self._standing.reward, 0.0).astype(np.float32)
         over = self._standing.over & told
-        return reward, over, (self.steps >= self.settings.max_steps) & told & ~over
+        # In the code of 2022 an episode has one step more, in which nothing moves.
+        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & told & ~over
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         rows = rng.integers(len(self.levels), size=len(columns))
-        self._put(columns, self._all, rows, rows, [self._seeds[row] for row in rows.tolist()])
+        self._put(columns, self._all, rows, rows, self._looks([self._seeds[row] for row in rows.tolist()], rng))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
         """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
@@ -130,17 +134,16 @@ class SegarVectorEnv(NativeVectorEnv):
             if not 0 <= chosen < len(self.levels):
                 raise InputError(f"level is {chosen}; there are levels 0 to {len(self.levels) - 1}")
             rows = np.full(len(columns), int(chosen))
-            self._put(columns, self._all, rows, rows, [self._seeds[int(chosen)]] * len(columns))
+            looks = self._looks([self._seeds[int(chosen)]] * len(columns), rng)
+            self._put(columns, self._all, rows, rows, looks)
             return
-        read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"))  # pyright: ignore[reportArgumentType]
+        seed = 0 if scene is not None else crc32(str(chosen).encode())
+        read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"), seed)  # pyright: ignore[reportArgumentType]
         self.task.check(State([read]))
         if not _fits(read, self.state.layout):
             self._make_room(read, columns)
-        one = State([read], self.state.layout)
-        seed = 0 if scene is not None else crc32(str(chosen).encode())
-        self._put(
-            columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), [seed] * len(columns)
-        )
+        one, looks = State([read], self.state.layout), self._looks([seed] * len(columns), rng)
+        self._put(columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), looks)
 
     @property
     def success(self) -> np.ndarray:
@@ -200,7 +203,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _STATE = ("level", "steps", "_idle", "_over")
+    _STATE = ("level", "steps", "_look", "_idle", "_over")
 
     def state_dict(self) -> dict[str, Any]:
         """State for an exact resume, but for earlier frames of an observation: arrays, and the strings "rng" (JSON) and
@@ -231,7 +234,7 @@ class SegarVectorEnv(NativeVectorEnv):
         if len(state["level"]) != self.num_envs:
             raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
         rows = np.asarray(state["level"])
-        self._put(np.arange(self.num_envs), self._all, rows, rows, [self._seeds[row] for row in rows.tolist()])
+        self._put(np.arange(self.num_envs), self._all, rows, rows, np.asarray(state["look"]).tolist())
         for factor, column in self.state.columns.items():
             column[:] = state[f"factor.{factor.__name__}"]
         self.state.order()
@@ -258,7 +261,13 @@ class SegarVectorEnv(NativeVectorEnv):
         alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
         return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
-    def _adapted(self, scene: Scene) -> Scene:
+    def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
+        """What textures are drawn with: the seeds of the levels; in the code of 2022 they are new in each episode."""
+        return rng.integers(2**32, size=len(seeds)).tolist() if self._compat else seeds
+
+    def _adapted(self, scene: Scene, seed: int) -> Scene:
+        if self._compat:
+            scene = fix_overlaps(scene, np.random.default_rng(seed))
         changes = {
             name: value for name in ("friction", "wall_damping") if (value := getattr(self.settings, name)) is not None
         }

@@ -2,10 +2,10 @@
 
 import typer
 
-from . import axes, level, renderers
+from . import axes, level, renderers, stress
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Levels of SEGAR, their distributions, and models of textures."
 )
-for part in (level, axes, renderers):
+for part in (level, axes, renderers, stress):
     app.add_typer(part.app)

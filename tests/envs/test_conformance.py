@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -18,6 +18,7 @@ import gumption.envs  # noqa: F401  (registers)
 from gumption.agents import Advice
 from gumption.data import InputError
 from gumption.envs import worlds
+from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.native import NativeEnv
 from gumption.envs.worlds import Environment, World
 from gumption.kg import KnowledgeGraph
@@ -272,3 +273,29 @@ def mean_reward(envs: Any, advice: Advice | None, steps: int = 200) -> float:
         reward, *_ = envs.step_arrays(chosen if parts > 1 else chosen[:, 0])
         total += float(reward.mean())
     return total / steps
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+def test_scores_of_nothing_are_neutral(environment: Environment, settings: Mapping[str, Any]) -> None:
+    """Whatever is known, a fact without a subject or an object has the score 0, and all others what is said of them."""
+
+    class Sure:
+        def __init__(self, relations: Sequence[str]) -> None:
+            self.relations = tuple(relations)
+
+        def score(self, facts: Any) -> np.ndarray:
+            return np.full(facts.subject.shape, -3.0, dtype=np.float32)
+
+    env: Any = gym.make_vec(environment.id, num_envs=4, **settings)
+    env.reset(seed=0)
+    asked = env.unwrapped.action_facts()
+    scored = KGScores(env, Sure(asked.relations))
+    observation, _ = scored.reset(seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        facts = env.unwrapped.action_facts()
+        nothing = (facts.subject == 0) | (facts.object == 0)
+        assert np.array_equal(observation["kg_scores"], np.where(nothing, 0.0, -3.0))
+        mask = env.unwrapped.info_arrays()["action_mask"]
+        actions = np.stack([choose(_Single(env), row, rng) for row in mask])
+        observation, *_ = scored.step(actions)

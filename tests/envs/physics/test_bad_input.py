@@ -123,6 +123,10 @@ def to_two(m: Mass) -> SetFactor[Mass]:
     return SetFactor(m, 2.0)
 
 
+def to_speed(m: Mass, v: Velocity) -> SetFactor[Mass]:
+    return SetFactor(m, 2.0 * v[..., :1])
+
+
 def endless(v: Velocity) -> SetFactor[Velocity]:
     return SetFactor(v, np.nan)
 
@@ -138,7 +142,7 @@ def nowhere(x: Position) -> Differential[Position]:
         ([no_target], "no_target returns a SetFactor whose first argument is none of the arrays that it was given"),
         ([another_kind], r"another_kind returns Aggregate\[Mass\]; its hint says SetFactor\[Mass\]"),
         ([a_number], "the rule a_number returns float; it returns Aggregate, Differential or SetFactor"),
-        ([to_one, to_two], "the rules to_one and to_two set Mass of 'a' to different values, and neither is more"),
+        ([to_one, to_speed], "the rules to_one and to_speed set Mass of 'a' to different values, and neither is more"),
         ([endless], "scene 0: a rule gives 'a' a Velocity that is not finite"),
         ([nowhere], "scene 0: a rule gives 'a' a Position that is not finite"),
     ],

@@ -1,6 +1,8 @@
 """Distances between sets of tasks: known ones, POT's, a plain implementation's, and the first release's."""
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 from scipy import stats
 
 from gumption.data import InputError
+from gumption.envs.physics.entities import Object
+from gumption.envs.physics.factors import Size
 from gumption.envs.physics.noise_distances import transport
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.levels import draw_levels
@@ -122,10 +126,8 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("names", PUBLISHED)
-def test_compat_is_near_the_first_release(names: tuple[str, str]) -> None:
-    """One draw of theirs against the mean of four: exact within 0.12, and sliced within a quarter, as the weight of
-    each factor in 50 directions hangs on the order of the factors."""
+def measured(names: tuple[str, str], change: Callable[[Scene], Scene] = lambda scene: scene) -> np.ndarray:
+    """Sliced, exact and without order: the means of four draws of 30 levels each. :param change: of the first set."""
     found = []
     for seed in range(4):
         first, second = (
@@ -133,8 +135,34 @@ def test_compat_is_near_the_first_release(names: tuple[str, str]) -> None:
             for name, split in zip(names, ("train", "test"), strict=True)
         )
         settings: list[dict[str, Any]] = [{"sliced": True}, {}, {"order": False}]
-        found.append([w2(first, second, grouping="factors", **each) for each in settings])
-    sliced, exact, unordered = np.mean(found, 0)
+        found.append([w2([change(each) for each in first], second, grouping="factors", **each) for each in settings])
+    return np.mean(found, 0)
+
+
+def with_default_sizes(scene: Scene) -> Scene:
+    """The Size of objects is the default of the factor, whatever their shape."""
+    entities = (
+        replace(each, factors={**each.factors, Size: 1.0}) if issubclass(each.type, Object) else each
+        for each in scene.entities
+    )
+    return replace(scene, entities=tuple(entities))
+
+
+def test_easy_and_hard_objects_are_near_the_first_release_where_sizes_do_not_follow_shapes() -> None:
+    """Of easy levels no prior sets a Size. That it is then 1.0 there, and not the 0.2 of the shape, is a guess: it
+    explains what was measured of one draw, 0.615 sliced, 2.027 exact and 1.932 without order."""
+    names = "objectsx1-easy", "objectsx1-hard"
+    assert measured(names) == pytest.approx([0.53, 1.82, 1.70], abs=0.08)
+    sliced, exact, unordered = measured(names, with_default_sizes)
+    assert (exact, unordered) == (pytest.approx(2.027, abs=0.12), pytest.approx(1.932, abs=0.12))
+    assert sliced == pytest.approx(0.615, rel=0.27)
+
+
+@pytest.mark.parametrize("names", PUBLISHED)
+def test_compat_is_near_the_first_release(names: tuple[str, str]) -> None:
+    """One draw of theirs against the mean of four: exact within 0.12, and sliced within a quarter, as the weight of
+    each factor in 50 directions hangs on the order of the factors."""
+    sliced, exact, unordered = measured(names)
     expected = PUBLISHED[names]
     assert exact == pytest.approx(expected[1], abs=0.12)
     assert unordered == pytest.approx(expected[2], abs=0.12)

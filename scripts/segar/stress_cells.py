@@ -1,0 +1,192 @@
+"""The cells of SEGAR's stress test: each plays random pushes in a batch, and checks what must always hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from time import perf_counter
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from gumption.envs.physics.entities import Block
+from gumption.envs.physics.factors import Alive, Done, Mass, MaxVelocity, Mobile, Position, Size, Velocity
+from gumption.envs.physics.simulator import Simulator
+from gumption.envs.physics.state import State
+from gumption.envs.segar import env as environments
+from gumption.envs.segar.configurations import DIFFICULTIES
+
+from .stress_scenes import SCENES
+
+BATCH = 512  # scenes at once
+SUB_STEPS = 5  # simulation steps of a step, as in the environments
+CHECKED = 5  # steps between two checks
+EPISODE = 50  # steps after which scenes begin anew
+SPREAD = 3.0  # of the velocities that pushes add in hard scenes
+FORCES = (1e-6, 1e6)
+#: Shares of the smaller diameter: what counts as an overlap, and what is a failure.
+OVERLAP, WORST = 0.005, 0.05
+ROUNDING = 1e-9
+_KINDS = ("empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in (1, 2, 3)))
+_DEMONSTRATIONS = {"PuttPutt": ("puttputt_default", "random_middle"), "Invisiball": ("invisiball",)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is played.
+
+    :ivar part: the row of the table that it belongs to.
+    :ivar task: of an environment; "" for hard scenes.
+    :ivar levels: the name of a configuration, or of hard scenes.
+    :ivar force: the largest push along an axis, of an environment.
+    """
+
+    part: str
+    task: str
+    levels: str
+    force: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Of this cell alone."""
+        return f"{self.task}, {self.levels}, forces to {self.force:g}" if self.task else self.levels
+
+
+@dataclass
+class Found:
+    """What happened in a cell.
+
+    :ivar steps: random steps, each of SUB_STEPS simulation steps.
+    :ivar seconds: on the clock.
+    :ivar checks: of single scenes; `overlapping` those that found an overlap.
+    :ivar overlap: the largest, as a share of the smaller diameter.
+    :ivar speed: the highest, as a share of MaxVelocity.
+    :ivar outside: how far a disc was outside the walls.
+    :ivar failures: what did not hold.
+    """
+
+    steps: int = 0
+    seconds: float = 0.0
+    checks: int = 0
+    overlapping: int = 0
+    overlap: float = 0.0
+    speed: float = 0.0
+    outside: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+
+def cells() -> list[Cell]:
+    """Tasks on levels of all kinds and difficulties with tiny and with huge forces, and hard scenes."""
+    played = [
+        (kind, task, f"{kind}-{difficulty}")
+        for kind, task, difficulty in product(_KINDS, ("PuttPutt", "PuttPuttNegDist", "Invisiball"), DIFFICULTIES)
+    ]
+    played += [(name, task, name) for task, names in _DEMONSTRATIONS.items() for name in names]
+    played += [("billiards", "Billiards", "billiards")]
+    found = [Cell(part, task, levels, force) for part, task, levels in played for force in FORCES]
+    return found + [Cell(name, "", name) for name in SCENES]
+
+
+def play(cell: Cell, steps: int, seed: int, batch: int = BATCH) -> Found:
+    """Play at least so many random steps; an exception is a failure, too.
+
+    :param seed: of levels, scenes and pushes.
+    """
+    found, started = Found(), perf_counter()
+    rng = np.random.default_rng([seed, crc32(cell.name.encode())])
+    try:
+        (_play_task if cell.task else _play_scenes)(cell, -(-steps // batch), batch, seed, rng, found)
+    except Exception as error:
+        found.failures.append(f"{type(error).__name__}: {error}")
+    found.seconds = perf_counter() - started
+    return found
+
+
+def _play_task(cell: Cell, rounds: int, batch: int, seed: int, rng: np.random.Generator, found: Found) -> None:
+    make: Any = getattr(environments, f"{cell.task}VectorEnv")
+    env = make(
+        batch, autoreset_mode="SameStep", levels=cell.levels, observation="state", action_max=cell.force,
+        sub_steps=SUB_STEPS, max_steps=EPISODE, level_seed=seed,
+    )  # fmt: skip
+    env.reset(seed=seed)
+    for k in range(rounds):
+        told = env.step(rng.uniform(-cell.force, cell.force, (batch, 2)).astype(np.float32))
+        found.steps += batch
+        if not np.isfinite(told[1]).all() or not np.isfinite(told[0]).all():
+            found.failures.append(f"step {k}: a reward or an observation is not finite")
+        if (k + 1) % CHECKED == 0 or k + 1 == rounds:
+            check(env.state, found, f"step {k}")
+
+
+def _play_scenes(cell: Cell, rounds: int, batch: int, seed: int, rng: np.random.Generator, found: Found) -> None:
+    simulator = Simulator([SCENES[cell.levels](rng) for _ in range(batch)])
+    state, everywhere = simulator.arrays, np.arange(batch)
+    fresh = state.select(everywhere)
+    discs = state.layout.owners([Position, Velocity])
+    side = np.sign(state.columns[Position][0])
+    for k in range(rounds):
+        if k % EPISODE == 0:
+            state.take(everywhere, fresh, everywhere)
+        else:
+            pushes = rng.normal(0, SPREAD, (2, len(discs), batch))
+            state.columns[Velocity][:, discs] += pushes * state.present[discs]
+        simulator.step(SUB_STEPS)
+        found.steps += batch
+        if (k + 1) % CHECKED == 0 or k + 1 == rounds:
+            check(state, found, f"step {k}")
+            if cell.levels == "fast small balls at walls" and (np.sign(state.columns[Position][0]) != side).any():
+                found.failures.append(f"step {k}: a ball went through the wall")
+
+
+def check(state: State, found: Found, when: str) -> None:
+    """Add to what was found, and to the failures what must not be.
+
+    :param when: for messages.
+    """
+    for factor, column in state.columns.items():
+        if column.dtype == np.float64 and not np.isfinite(column).all():
+            found.failures.append(f"{when}: a {factor.__name__} is not finite")
+            return
+    discs = state.layout.owners([Position, Velocity])
+    place, size = state.columns[Position][:, discs], state.columns[Size][0, discs]
+    there = state.present[discs] & state.columns[Alive][0, discs] & ~state.columns[Done][0, discs]
+    moves = there & state.columns[Mobile][0, discs] & (state.columns[Mass][0, discs] > 0)
+    speed = np.hypot(*state.columns[Velocity][:, discs]) / state.parameters[MaxVelocity]
+    outside = np.maximum(state.walls[0] - place + size / 2, place + size / 2 - state.walls[1]).max(axis=0)
+    overlap = np.maximum(_between(place, size, there, moves), _in_blocks(state, place, size, moves))
+    worst = {
+        "speed": float(speed.max(initial=0.0)),
+        "outside": float(outside.max(initial=0.0, where=moves)),
+        "overlap": float(overlap.max(initial=0.0)),
+    }
+    for (name, value), bound in zip(worst.items(), (1.0 + ROUNDING, ROUNDING, WORST), strict=True):
+        setattr(found, name, max(getattr(found, name), value))
+        if value > bound:
+            found.failures.append(f"{when}: {name} {value:.3g} is above {bound:g}")
+    found.checks += state.num_envs
+    found.overlapping += int((overlap > OVERLAP).sum())
+
+
+def _between(place: np.ndarray, size: np.ndarray, there: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """(B,) the largest overlap of two discs of which one can move, as a share of the smaller diameter."""
+    worst, wide = np.zeros(size.shape[1]), np.where(there, size, 1.0)
+    for i in range(1, len(size)):
+        apart = np.hypot(*(place[:, :i] - place[:, i, None]))
+        share = ((size[:i] + size[i]) / 2 - apart) / np.minimum(wide[:i], wide[i])
+        counts = there[:i] & there[i] & (moves[:i] | moves[i])
+        np.maximum(worst, share.max(axis=0, initial=0.0, where=counts), out=worst)
+    return worst
+
+
+def _in_blocks(state: State, place: np.ndarray, size: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """(B,) how far a disc that can move is in a rectangle of the scene, as a share of its diameter."""
+    worst = np.zeros(size.shape[1])
+    blocks = state.is_a(Block)
+    for slot in np.flatnonzero(blocks.any(axis=1)):
+        half = np.abs(state.corners[:, :, slot]).max(axis=0)
+        beyond = np.abs(place - state.columns[Position][:, slot, None]) - half[:, None]
+        distance = np.hypot(*np.maximum(beyond, 0.0)) + np.minimum(beyond.max(axis=0), 0.0)
+        share = (size / 2 - distance) / np.where(moves, size, 1.0)
+        np.maximum(worst, share.max(axis=0, initial=0.0, where=moves & blocks[slot]), out=worst)
+    return worst
