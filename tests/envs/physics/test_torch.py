@@ -18,7 +18,8 @@ from gumption.envs.physics.state import State
 from gumption.envs.physics.values import norm, unit
 from gumption.envs.segar.configurations import configuration_names
 from gumption.envs.segar.levels import draw_levels
-from tests.physics_scenes import FREE, crowd, disc, scene, tile
+from gumption.scripts.segar.stress_scenes import crowd
+from tests.physics_scenes import FREE, disc, scene, tile
 
 
 def difference(one: Simulator, two: Simulator) -> float:
