@@ -23,6 +23,7 @@ SIMULATED = {
 }
 BATCHES = (64, 512)
 LARGE = 65_536  # scenes on a GPU
+PUSHES, PUSHES_IN_TORCH_ON_CPU = 50, 5  # of an episode
 #: Levels whose environment steps are timed, with pictures, in a batch of 64; steps a second to reach.
 PLAYED = ("empty-medium", "objectsx3-medium", "tilesx3-medium")
 PLAYED_TARGET = 25_000
@@ -70,10 +71,10 @@ def simulated(name: str, batch: int) -> Callable[[float], float]:
         steps, started = 0, process_time()
         while (taken := process_time() - started) < seconds:
             state.take(np.arange(batch), levels, np.arange(batch))
-            for _ in range(50):
+            for _ in range(PUSHES):
                 state.columns[Velocity][:, actor] += rng.uniform(-2.0, 2.0, (2, batch))
                 simulator.step(5)
-            steps += 250 * batch
+            steps += 5 * PUSHES * batch
         return steps / taken
 
     return play
@@ -93,7 +94,7 @@ def _on_device(settings: BenchSettings, pole: CartPoleRandom) -> Iterator[Measur
 
 
 def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], float]:
-    """As `simulated`, on a device."""
+    """As `simulated`, on a device; episodes are shorter on the CPU, where a step takes long."""
     import numpy as np
     import torch
 
@@ -108,17 +109,18 @@ def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], 
     actor = next(slots[each] for slots in state.slot_of for each in ("golfball", "cueball") if each in slots)
     start = {factor: column.clone() for factor, column in simulator.tensors.items()}
     v = simulator.tensors[Velocity][:, actor]
+    pushes = PUSHES_IN_TORCH_ON_CPU if device == "cpu" else PUSHES
 
     def play(seconds: float) -> float:
         steps, started = 0, perf_counter()
         while (taken := perf_counter() - started) < seconds:
             for factor, column in simulator.tensors.items():
                 column.copy_(start[factor])
-            for _ in range(50):
+            for _ in range(pushes):
                 v.add_(torch.rand(v.shape, generator=rng, dtype=v.dtype, device=device), alpha=4.0).sub_(2.0)
                 simulator.step(5)
             simulator.at_rest()  # waits until the device is done
-            steps += 250 * batch
+            steps += 5 * pushes * batch
         return steps / taken
 
     return play
