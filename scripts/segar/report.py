@@ -197,12 +197,15 @@ def plots(relations: Sequence[Relation], title: str, directory: Path) -> list[Pa
 
 
 def plot_learning(results: Mapping[str, Any], directory: Path) -> list[Path]:
-    """Success on the training levels over steps, a panel for each learner."""
+    """Success on the training levels over steps, a panel for each learner, with the most training levels that were run:
+    on a single level success is 0 or 1.
+    """
     from gumption.agents.plots import Line, Panel, Scale, plot_curves
 
     panels: dict[str, list[Line]] = {}
+    most = max(row["settings"]["num_levels"] for row in results["rows"])
     for row in results["rows"]:
-        for panel in row["panels"]:
+        for panel in row["panels"] if row["settings"]["num_levels"] == most else ():
             curve = row["curve"]
             label = row["condition"].removesuffix(f", {panel}")
             panels.setdefault(panel, []).append(Line(label, curve["step"][0], curve["train_success"]))
