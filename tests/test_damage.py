@@ -24,6 +24,8 @@ from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma import Memory as HALMAMemory
 from gumption.envs.memory import RECORDS, TransitionMemory
 from gumption.envs.record_memory import RecordMemory
+from gumption.envs.segar import Memory as SEGARMemory
+from gumption.envs.segar.env import PuttPuttVectorEnv
 from gumption.envs.wordcraft import Memory, WordCraftVectorEnv
 from gumption.kg import Calibration, ComplEx, KnowledgeGraph, load_predictor
 from gumption.scripts import cli
@@ -131,11 +133,13 @@ def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
     assert silent(tmp_path / "run", load, 5) == []
 
 
-@pytest.mark.parametrize("world", ["halma", "wordcraft"])
+@pytest.mark.parametrize("world", ["halma", "wordcraft", "segar"])
 def test_of_a_memory(book: Path, tmp_path: Path, world: str) -> None:
     env: Any = WordCraftVectorEnv(2, recipe_book=str(book), split="none", num_distractors=1)
     if world == "halma":
         env = HALMAVectorEnv(2, num_mazes=3, max_steps=12)
+    if world == "segar":
+        env = PuttPuttVectorEnv(2, levels="tilesx2-easy", num_levels=3, observation="state")
     recorded = RecordMemory(env, tmp_path / "memory")
     recorded.reset(seed=0)
     recorded.action_space.seed(0)
@@ -146,6 +150,9 @@ def test_of_a_memory(book: Path, tmp_path: Path, world: str) -> None:
     def load(folder: Path) -> Any:
         if world == "halma":
             return kept(HALMAMemory.load(folder)), Mazes.load(folder / "mazes.jsonl").fingerprint
+        if world == "segar":
+            lived = SEGARMemory.load(folder)
+            return kept(lived), lived.levels, lived.types
         memory = Memory.load(folder)
         return kept(memory), memory.entities
 

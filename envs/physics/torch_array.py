@@ -144,7 +144,7 @@ class TensorArray(NDArrayOperatorsMixin):
         return np.all(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     def clip(self, min: Any = None, max: Any = None) -> "TensorArray":
-        return np.clip(self, min, max)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return np.clip(self, min, max)  # pyright: ignore[reportCallIssue, reportArgumentType, reportReturnType]
 
     def reshape(self, *shape: Any) -> "TensorArray":
         return self._made(self.tensor.reshape(*shape))

@@ -13,6 +13,20 @@ from gumption.envs.physics.priors import Prior
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, rule
 
 from .facts import facts
+from .knowledge_base import add_memory, memory_evidence, memory_facts
+from .memory import Memory
 from .simulator import Simulator
 
-__all__ = ["Aggregate", "Differential", "Prior", "SetFactor", "Simulator", "facts", "rule"]
+__all__ = [
+    "Aggregate",
+    "Differential",
+    "Memory",
+    "Prior",
+    "SetFactor",
+    "Simulator",
+    "add_memory",
+    "facts",
+    "memory_evidence",
+    "memory_facts",
+    "rule",
+]

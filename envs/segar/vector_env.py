@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import pi
 from typing import Any
 from zlib import crc32
@@ -12,19 +13,35 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.sealed import content_hash
 from gumption.data.settings import unknown
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts
+from gumption.envs.memory import Layout as MemoryLayout
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
 from gumption.envs.physics.compat_placement import fix_overlaps
-from gumption.envs.physics.factors import Acceleration, Alive, Mass, Mobile, Velocity
+from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Mobile, Position, Velocity
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import Layout, State
 
 from .affordances import Affordances
 from .levels import level
+from .memory import (
+    CONSUMED,
+    DESTROYED,
+    INSIDE,
+    OVER,
+    OWN_SCENE,
+    SUCCESS,
+    Seen,
+    check_room,
+    count_things,
+    layout,
+    level_file,
+    scenes_hash,
+    seen,
+    top_tile,
+)
 from .observations import make_observation
 from .render import draw_frame
 from .settings import SegarSettings
@@ -72,6 +89,7 @@ class SegarVectorEnv(NativeVectorEnv):
         seeds = [crc32(name.encode()) for name in self.levels.names]
         scenes = [self._adapted(scene, seed) for scene, seed in zip(self.levels.scenes, seeds, strict=True)]
         self._seeds = seeds
+        self._things = max(count_things(scene) for scene in scenes)
         self.level = np.zeros(num_envs, dtype=np.int64)
         self.steps = np.zeros(num_envs, dtype=np.int64)
         self._idle = np.zeros(num_envs, dtype=bool)
@@ -140,6 +158,8 @@ class SegarVectorEnv(NativeVectorEnv):
         seed = 0 if scene is not None else crc32(str(chosen).encode())
         read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"), seed)  # pyright: ignore[reportArgumentType]
         self.task.check(State([read]))
+        if self.recorder is not None:
+            check_room(read, self._things, self.vocabulary)
         if not _fits(read, self.state.layout):
             self._make_room(read, columns)
         one, looks = State([read], self.state.layout), self._looks([seed] * len(columns), rng)
@@ -201,6 +221,45 @@ class SegarVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
 
+    # ---- what a memory keeps
+
+    @property
+    def memory_layout(self) -> MemoryLayout:
+        return layout(self._things, self._scenes_hash)
+
+    def episode_begins(self) -> np.ndarray:
+        return self.steps == 0
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        names = [kind.__name__ for kind in self.state.type_list]
+        numbers = np.array([self.vocabulary.index(name) if name in self.vocabulary else 0 for name in names])
+        return seen(self.state, self._actors, self._things, numbers)
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        slots, *things, inside = Seen(*before)
+        columns, at = self.state.columns, (self._actors, np.arange(self.num_envs))
+        destroyed, consumed = ~columns[Alive][0][at], columns[Done][0][at]
+        reward, terminated, truncated = self.results()
+        flags = DESTROYED * destroyed + CONSUMED * consumed + SUCCESS * self.success + INSIDE * inside
+        flags += OVER * (terminated | truncated)
+        level = np.where(self.level == len(self.levels), OWN_SCENE, self.level)
+        after = (columns[Position][:, *at].T, columns[Velocity][:, *at].T, columns[Mass][0][at])
+        top, _ = top_tile(self.state, self._actors, slots)
+        return (level, episode, self._force(actions), reward, flags, *things, *after, top)
+
+    def memory_files(self) -> Mapping[str, str]:
+        return self._level_file
+
+    @cached_property
+    def _level_file(self) -> dict[str, str]:
+        return level_file(self.levels.names, self._scenes_hash, self.vocabulary)
+
+    @cached_property
+    def _scenes_hash(self) -> str:
+        return scenes_hash(self._all.scenes)
+
     # ---- saving
 
     _STATE = ("level", "steps", "_look", "_idle", "_over")
@@ -220,7 +279,7 @@ class SegarVectorEnv(NativeVectorEnv):
             **{f"standing.{name}": part for name, part in standing.items()},
             "time": self.simulator.time.copy(),
             "rng": json.dumps(self.np_random.bit_generator.state),
-            "levels": content_hash([scene.to_data() for scene in self._all.scenes]),
+            "levels": self._scenes_hash,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
