@@ -184,18 +184,22 @@ class TransitionWriter:
                     f"{folder}: the checkpoint goes on from record {keep}, and the memory has {whole} whole ones; "
                     "train a new run"
                 )
-        write_sealed(folder / HEADER, layout.header())
+        is_new = not path.exists()
+        if is_new:
+            write_sealed(folder / HEADER, layout.header())
         self._path = path
         self._block = np.zeros(BLOCK, dtype=kind)
         self._fields = [self._block[name] for name in layout.names]  # views, made once: an append is an assignment each
         self._waiting = 0
         self._written = keep or 0
         try:
-            self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+            self._file = path.open("w+b" if is_new else "r+b", buffering=0)
             _claim(self._file, folder)
             self._file.truncate(self._written * kind.itemsize)
         except OSError as error:
             raise self._unwritable(error) from None
+        if not is_new:  # only now: the records of another layout are dropped, and no other writer has them open
+            write_sealed(folder / HEADER, layout.header())
 
     @property
     def count(self) -> int:

@@ -11,7 +11,7 @@ import torch
 
 from gumption import agents, kg
 from gumption.agents.wordcraft.networks import EntityEncoder
-from gumption.envs import halma, wordcraft
+from gumption.envs import gradual, halma, wordcraft
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.halma.split_files import Experience
 from gumption.envs.record_memory import RecordMemory
@@ -207,6 +207,7 @@ class Examples:
             halma.Mazes: lambda: halma.Mazes([maze()]),
             halma.Memory: halma_memory,
             halma.MemoryWriter: lambda: halma.MemoryWriter(folder / f"writer{len(list(folder.iterdir()))}", 2),
+            gradual.MemoryWriter: lambda: gradual.MemoryWriter(folder / f"steps{len(list(folder.iterdir()))}", ["a"]),
             halma.Splits: lambda: halma.Splits({}, {"tests": {}}),
         }
         row = halma.panel_row(maze(), PATH[0])

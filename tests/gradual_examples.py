@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from gumption.envs import gradual
+from gumption.envs.gradual.memory import layout
 
 
 def silent(reward: int, byte: int) -> int:
@@ -15,8 +16,14 @@ def gradual_session() -> gradual.Session:
     return gradual.Session(gradual.of_names(["micro14"]).tasks, silent, max_steps=50)
 
 
+def gradual_memory() -> gradual.Memory:
+    made = layout(["micro14"])
+    return gradual.Memory(made.records(2, sent=[97, 46], said=32), made)
+
+
 OBJECTS: dict[Any, Callable[[], Any]] = {
     gradual.Curriculum: lambda: gradual.of_names(["micro14"]),
+    gradual.Memory: gradual_memory,
     gradual.Result: lambda: gradual_session().run(),
     gradual.Session: gradual_session,
     gradual.Solution: lambda: gradual.Solution("b.", ("yes;",), ("no;",)),
@@ -31,6 +38,8 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "envs.gradual.member": {"description": lambda: "AB", "string": lambda: "AB"},
     "envs.gradual.load_curriculum": {"source": lambda: "challenge"},
+    "envs.gradual.Memory.LAYOUT": {"tasks": lambda: ["micro14"]},
+    "envs.gradual.MemoryWriter.__init__": {"tasks": lambda: ["micro14"]},
     "envs.gradual.of_names": {"names": lambda: ["micro14"]},
     "envs.gradual.stateless": {"draw": lambda: Random(0)},
     "envs.gradual.Session.__init__": {

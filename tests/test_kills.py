@@ -78,7 +78,7 @@ splits halma --run halma --out tests
 GRADUAL = """
 kg build gradual --out gradual.nq
 train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run run [--resume]
-gradual run --agent echo --tasks micro4 --out ran
+gradual run --agent echo --tasks micro4 --out ran --memory
 gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 --out found.json
 gradual pretrain --tasks micro4 --total-steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
  --device cpu --run lstm [--resume]
@@ -95,7 +95,7 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR)
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, evaluate segar, play segar
+evaluate gradual, play gradual, gradual watch, evaluate segar, play segar
 """
 APART = {
     "data fetch": "needs the network",

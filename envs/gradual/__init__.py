@@ -4,12 +4,15 @@ from .curriculum import Curriculum, all_tasks, challenge, known_tasks, of_names
 from .curriculum_files import load_curriculum
 from .descriptions import member
 from .judge import Verdict, judge
+from .memory import Memory, MemoryWriter
 from .rules import Rules
 from .session import Result, Session
 from .task import Solution, Task, stateless
 
 __all__ = [
     "Curriculum",
+    "Memory",
+    "MemoryWriter",
     "Result",
     "Rules",
     "Session",

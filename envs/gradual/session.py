@@ -10,6 +10,7 @@ from gumption.data.settings import Count, Seconds, Seed, checked_methods
 from gumption.data.wording import shown
 
 from .engine import Life, TaskRecord
+from .memory import MemoryWriter, Recorder
 from .stream import Stream
 from .task import Task
 
@@ -64,47 +65,64 @@ class Session:
         max_steps: Count | None = None,
         max_seconds: Seconds | None = None,
         watch: Callable[[int, Sequence[TaskRecord]], None] | None = None,
+        memory: MemoryWriter | None = None,
     ) -> None:
         """
         :param tasks: see gumption.envs.gradual.curriculum.
         :param success_threshold: so many instances in a row end a task.
         :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
         :param watch: is told the steps so far and the records of the tasks, every 4,096 steps and at the end.
+        :param memory: gets a record of each step; a crash of the program costs the last 4,096 steps at most.
         :raises InputError: no task.
         """  # fmt: skip
         if not tasks:
             raise InputError("a session has at least one task")
         self._agent, self._max_steps, self._max_seconds, self._watch = agent, max_steps, max_seconds, watch
         self.stream = Stream(Life(tasks, success_threshold, seed))
+        self._recorder = None if memory is None else Recorder(memory, self.stream.life)
 
     def run(self) -> Result:
         """Play to the end. An agent that says no byte ends it, and so does an InputError that it raises."""
-        stream, agent, step = self.stream, self._agent, self.stream.step
+        try:
+            return self._play()
+        finally:
+            if self._recorder is not None:
+                self._recorder.write()
+
+    def _play(self) -> Result:
+        stream, agent, step, recorder = self.stream, self._agent, self.stream.step, self._recorder
         limit = self._max_steps
         started = monotonic()
         byte, reward, steps = stream.first(), 0, 1
-        error, ended = None, "solved"
-        try:
-            while True:
+        error, ended = None, "steps"
+        while steps != limit:
+            try:
                 said = agent(reward, byte)
                 if type(said) is not int or not 0 <= said <= 255:
                     raise InputError(f"the agent said {shown(said)}: it has to be a byte, a whole number from 0 to 255")
-                byte, reward = step(said)
-                if stream.over:
+                answered, (byte, reward) = byte, step(said)
+            except InputError as problem:
+                error, ended = str(problem), "agent"
+                break
+            if recorder is not None:
+                recorder.sent.append(answered)
+                recorder.said.append(said)
+                recorder.reward.append(reward)
+                if stream.age == 1:  # the first byte of an instance
+                    recorder.store()
+            if stream.over:
+                ended = "solved"
+                break
+            steps += 1
+            if not steps % _BETWEEN:
+                if recorder is not None:
+                    recorder.write()
+                if self._watch is not None:
+                    stream.settle()
+                    self._watch(steps, stream.life.records)
+                if self._max_seconds is not None and monotonic() - started > self._max_seconds:
+                    ended = "seconds"
                     break
-                steps += 1
-                if steps == limit:
-                    ended = "steps"
-                    break
-                if not steps % _BETWEEN:
-                    if self._watch is not None:
-                        stream.settle()
-                        self._watch(steps, stream.life.records)
-                    if self._max_seconds is not None and monotonic() - started > self._max_seconds:
-                        ended = "seconds"
-                        break
-        except InputError as problem:
-            error, ended = str(problem), "agent"
         return self._result(steps, ended, error)
 
     def so_far(self, ended: str = "running") -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,10 +36,12 @@ class RunSettings(SessionSettings):
 
     :ivar max_steps: end after so many bytes.
     :ivar max_seconds: end after so long; the challenge gave 24 hours.
+    :ivar memory: keep every byte, reply and reward in OUT/memory, for `gumption gradual watch OUT`.
     """
 
     max_steps: Count | None = 1_000_000
     max_seconds: Seconds | None = None
+    memory: bool = False
 
 
 @app.command("run", epilog="Example: gumption gradual run --agent table --tasks micro1,micro2 --out run")
@@ -62,22 +65,28 @@ def run(
     from gumption.agents.gradual.plots import plot_steps
     from gumption.data.sealed import write_sealed
     from gumption.data.writing import check_writable
-    from gumption.envs.gradual import Session
+    from gumption.envs.gradual import MemoryWriter, Session
+    from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
 
     from .results import ENDS, described
 
     if out is not None:
         check_writable(out / RESULT)
+    elif config.memory:
+        raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
     curriculum, threshold = config.curriculum(), config.success_threshold
     threshold = curriculum.success_threshold if threshold is None else threshold
     make = find_agent(agent)
     knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
     player = make(config.seed)
-    with Progress(knower) as progress:
+    memory = nullcontext()
+    if out is not None and config.memory:
+        memory = MemoryWriter(out / FOLDER, [task.name for task in curriculum.tasks], keep=0)
+    with Progress(knower) as progress, memory as writer:
         result = Session(
             curriculum.tasks, player, success_threshold=threshold, seed=config.seed,
-            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show,
+            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show, memory=writer,
         ).run()  # fmt: skip
     console = Console()
     console.print(progress.table(result.tasks))
