@@ -302,7 +302,7 @@ class Simulator:
             change = change[i : i + 1]
         self._simulation.push(name, change, slots, scenes, factor is Mass)
 
-    def _pushes(self, name: str, given: Pair, i: int | None, factor: type[Factor]) -> Any:
+    def _pushes(self, name: str, given: "Pair | Tensor", i: int | None, factor: type[Factor]) -> Any:
         state = self._arrays
         name = check("name", name, str)
         try:
