@@ -41,7 +41,8 @@ def test_a_batch_is_many_streams(skill: float) -> None:
     sent = np.array([stream.first() for stream in streams])
     for _ in range(1_200):
         assert np.array_equal(sent, batch.byte)
-        bytes_said = [said(stream, rng, skill) for stream in streams]
+        # Half of them speak only when it is their turn.
+        bytes_said = [said(stream, rng, skill) if i % 2 or stream.listening else SPACE for i, stream in enumerate(streams)]
         going = ~batch.over
         rewards = np.zeros(size, dtype=int)
         for i in np.flatnonzero(going):
