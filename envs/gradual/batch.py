@@ -87,8 +87,8 @@ class Batch:
         self.reward.fill(0)
         idle = self.over if idle is None else self.over | idle
         number = play(
-            self._columns, self._rounds, self._left, self._deck, self._text, self._heard, said, idle, self.byte,
-            self.reward, self._events,
+            self._columns, self._rounds, self._left, self._deck, self._heard, self._text, self.byte, self.reward,
+            self._events, said, idle,
         )  # fmt: skip
         if not number:
             return
@@ -102,7 +102,7 @@ class Batch:
         self._read(rows)
         going = ~self.over[rows]
         self.byte[rows[~going]] = SPACE
-        send(self._columns, self._text, rows[going], self.byte)
+        send(self._columns, self._text, self.byte, rows[going])
 
     def _write(self, rows: np.ndarray) -> None:
         """Tell streams where their columns are."""

@@ -30,14 +30,18 @@ COLUMN = np.dtype([
 
 @njit(cache=True)
 def play(
-    columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, text: np.ndarray, heard: np.ndarray,
-    said: np.ndarray, idle: np.ndarray, byte: np.ndarray, reward: np.ndarray, events: np.ndarray,
+    columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
+    byte: np.ndarray, reward: np.ndarray, events: np.ndarray, said: np.ndarray, idle: np.ndarray,
 ) -> int:  # fmt: skip
     """Make a step of each stream that is not idle: the number of events, at which streams have to make it themselves.
 
-    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE). :param left: (B, ROUNDS) options.
-    :param deck: (B, CARDS). :param text, heard: (B, any), to be sent, and of the answer.
-    :param byte, reward: (B,), set here. :param events: (B,), set to the columns of events.
+    Arrays stay whole, since a row taken out of one costs more time than the rest of the step.
+
+    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8, see rounds.py.
+    :param left: (B, ROUNDS) int32, of `OptionsLeft`. :param deck: (B, CARDS) uint8, of the `Deal`.
+    :param heard, text: (B, any) uint8, the answer so far, and what is said. :param byte: (B,) uint8, sent last.
+    :param reward: (B,) int8, 0 and set here. :param events: (B,) int64, its beginning is set to the columns of events.
+    :param said: (B,) uint8. :param idle: (B,) bool.
     """
     count = 0
     for i in range(len(columns)):
@@ -51,19 +55,16 @@ def play(
             done = stop
             if column.needed:
                 done = column.number + 1 >= column.needed or (stop and column.early_stop != 0)
-            if column.mini:
-                event |= stop
-                done = False
             if not queued and (column.ended or column.age >= column.limit):
                 event = True
-            elif done and column.rounds and not event:
+            elif column.mini:
+                event |= stop
+            elif done and column.rounds:
                 heard[i, column.number] = spoken
-                column.number += 1
-                reward[i] = _judge(column, rounds[i], left[i], deck[i], text[i], heard[i])
-                if column.ended and column.length == 0:
-                    event = True
+                reward[i] = _judge(columns, rounds, left, deck, heard, text, i)
+                event = column.ended != 0 and column.length == 0
                 if not event:
-                    byte[i] = _sent(column, text[i])
+                    _send(columns, text, byte, i)
                     continue
             else:
                 event |= done or column.each_byte != 0
@@ -80,89 +81,95 @@ def play(
         if column.mini or not queued:
             heard[i, column.number] = spoken
             column.number += 1
-        byte[i] = _sent(column, text[i])
+        _send(columns, text, byte, i)
     return count
 
 
 @njit(cache=True)
-def send(columns: np.ndarray, text: np.ndarray, rows: np.ndarray, byte: np.ndarray) -> None:
+def send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, rows: np.ndarray) -> None:
     """Send a byte of some streams."""
     for i in rows:
-        byte[i] = _sent(columns[i], text[i])
+        _send(columns, text, byte, i)
 
 
 @njit(cache=True)
-def _sent(column, text):  # noqa: ANN001, ANN202  (a record has no type of its own)
+def _send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, i: int) -> None:
+    column = columns[i]
     column.age += 1
     if column.position < column.length:
+        byte[i] = text[i, column.position]
         column.position += 1
-        return text[column.position - 1]
-    return SPACE
+    else:
+        byte[i] = SPACE
 
 
 @njit(cache=True)
-def _judge(column, rounds, left, deck, text, heard):  # noqa: ANN001, ANN202
+def _judge(
+    columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
+    i: int,
+) -> int:  # fmt: skip
     """Judge an answer, and put feedback and the next question into the text: the reward."""
-    now = rounds[deck[column.place - 1]]
-    right = column.number == now[LENGTHS + ANSWER // WIDTH]
-    for place in range(column.number):
-        right = right and heard[place] == now[ANSWER + place]
+    column = columns[i]
+    now = deck[i, column.place - 1]
+    number = column.number + 1
+    right = number == rounds[i, now, LENGTHS + ANSWER // WIDTH]
+    for place in range(number):
+        right = right and heard[i, place] == rounds[i, now, ANSWER + place]
     column.asked += 1
     column.right += right
     column.row = column.row + 1 if right else 0
     if column.presumed and not column.soft:
-        _presume(column, now, left, right)
-    length = 0
-    if now[NOISE]:
-        for _ in range(now[NOISE + 1 + _below(column, now[NOISE])]):
-            text[length] = _ZERO + _below(column, 10)
-            length += 1
-    length = _put(text, length, now, RIGHT if right else WRONG)
+        _presume(column, rounds, left, i, now, right)
+    column.length = column.position = column.number = 0
+    noises = rounds[i, now, NOISE]
+    if noises:
+        for _ in range(rounds[i, now, NOISE + 1 + _below(column, noises)]):
+            text[i, column.length] = _ZERO + _below(column, 10)
+            column.length += 1
+    _say(column, rounds, text, i, now, RIGHT if right else WRONG)
     if column.row >= IN_A_ROW:
-        column.ended, column.success = 1, not column.soft or column.asked <= column.soft
+        column.ended, column.success = 1, column.soft == 0 or column.asked <= column.soft
     elif column.soft and column.asked > (column.soft + 1) * (1 + column.tolerance):
         column.ended = 1
     else:
-        if column.place >= column.dealt:
-            column.place = 0
-        other = column.place + _below(column, column.cards - column.place)
-        deck[other], deck[column.place] = deck[column.place], deck[other]
-        following = rounds[deck[column.place]]
-        column.place += 1
-        column.needed = following[LENGTHS + ANSWER // WIDTH]
-        length = _put(text, length, following, QUESTION)
-    column.position = column.number = 0
-    column.length = column.turn = length
-    while length and text[length - 1] == SPACE:
-        length -= 1
-    column.talk_end = length
+        first = column.place if column.place < column.dealt else 0
+        other = first + _below(column, column.cards - first)
+        card = deck[i, other]
+        deck[i, other] = deck[i, first]
+        deck[i, first] = card
+        column.place = first + 1
+        column.needed = rounds[i, card, LENGTHS + ANSWER // WIDTH]
+        _say(column, rounds, text, i, card, QUESTION)
+    column.turn = column.talk_end = column.length
+    while column.talk_end and text[i, column.talk_end - 1] == SPACE:
+        column.talk_end -= 1
     return 1 if right else -1
 
 
 @njit(cache=True)
-def _presume(column, now, left, right):  # noqa: ANN001, ANN202
+def _presume(column, rounds: np.ndarray, left: np.ndarray, i: int, now: int, right: bool) -> None:  # noqa: ANN001
     """As `OptionsLeft.after`: set the soft limit where the answers should be known."""
-    if now[SLOT] and left[now[SLOT] - 1]:
-        slot = now[SLOT] - 1
-        if left[slot] == 2 or (right and now[SETTLES]):
-            left[slot] = 0
+    slot = np.int64(rounds[i, now, SLOT]) - 1
+    if slot >= 0 and left[i, slot]:
+        if left[i, slot] == 2 or (right and rounds[i, now, SETTLES]):
+            left[i, slot] = 0
             column.unknown -= 1
         elif not right:
-            left[slot] -= 1
+            left[i, slot] -= 1
     if not column.unknown:
         column.soft = column.asked + GRACE
 
 
 @njit(cache=True)
-def _put(text, length, source, begin):  # noqa: ANN001, ANN202
-    number = source[LENGTHS + begin // WIDTH]
-    for place in range(number):
-        text[length + place] = source[begin + place]
-    return length + number
+def _say(column, rounds: np.ndarray, text: np.ndarray, i: int, card: int, begin: int) -> None:  # noqa: ANN001
+    """Put a text of a round behind what is to be sent."""
+    for place in range(rounds[i, card, LENGTHS + begin // WIDTH]):
+        text[i, column.length] = rounds[i, card, begin + place]
+        column.length += 1
 
 
 @njit(cache=True)
-def _below(column, number):  # noqa: ANN001, ANN202
+def _below(column, number: int) -> int:  # noqa: ANN001  (a record has no type of its own)
     column.state += _GAMMA
     z = column.state
     z = (z ^ (z >> np.uint64(30))) * _FIRST
