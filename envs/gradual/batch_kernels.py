@@ -8,7 +8,7 @@ from numba import njit
 
 from .draws import FIRST, GAMMA, SECOND
 from .engine import GRACE, IN_A_ROW
-from .rounds import ANSWER, LENGTHS, NOISE, QUESTION, RIGHT, SETTLES, SLOT, WIDTH, WRONG
+from .rounds import ANSWER, KEY, LENGTHS, NOISE, QUESTION, RIGHT, SETTLES, WIDTH, WRONG
 from .stream import FULL_STOP, SPACE
 
 _GAMMA, _FIRST, _SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
@@ -35,15 +35,16 @@ def play(
 ) -> int:  # fmt: skip
     """Make a step of each stream that is not idle: the number of events, at which streams have to make it themselves.
 
-    Arrays stay whole, since a row taken out of one costs more time than the rest of the step.
+    Arrays are neither sliced nor handed on within the loops: each new reference to one costs as much time as a step.
 
     :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8, see rounds.py.
     :param left: (B, ROUNDS) int32, of `OptionsLeft`. :param deck: (B, CARDS) uint8, of the `Deal`.
     :param heard, text: (B, any) uint8, the answer so far, and what is said. :param byte: (B,) uint8, sent last.
-    :param reward: (B,) int8, 0 and set here. :param events: (B,) int64, its beginning is set to the columns of events.
+    :param reward: (B,) int8, 0 and set here. :param events: (B,) int64, its beginning is set to the
+        columns of events.
     :param said: (B,) uint8. :param idle: (B,) bool.
     """
-    count = 0
+    count, last = 0, len(columns)  # answers to be judged are noted from the end of `events` on
     for i in range(len(columns)):
         if idle[i]:
             continue
@@ -61,11 +62,9 @@ def play(
                 event |= stop
             elif done and column.rounds:
                 heard[i, column.number] = spoken
-                reward[i] = _judge(columns, rounds, left, deck, heard, text, i)
-                event = column.ended != 0 and column.length == 0
-                if not event:
-                    _send(columns, text, byte, i)
-                    continue
+                last -= 1
+                events[last] = i
+                continue
             else:
                 event |= done or column.each_byte != 0
             if event:
@@ -82,6 +81,15 @@ def play(
             heard[i, column.number] = spoken
             column.number += 1
         _send(columns, text, byte, i)
+    _judge(columns, rounds, left, deck, heard, text, reward, events, last)
+    for place in range(last, len(events)):
+        i = events[place]
+        column = columns[i]
+        if column.ended and not column.length:
+            events[count] = i
+            count += 1
+        else:
+            _send(columns, text, byte, i)
     return count
 
 
@@ -106,66 +114,61 @@ def _send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, i: int) -> No
 @njit(cache=True)
 def _judge(
     columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
-    i: int,
-) -> int:  # fmt: skip
-    """Judge an answer, and put feedback and the next question into the text: the reward."""
-    column = columns[i]
-    now = deck[i, column.place - 1]
-    number = column.number + 1
-    right = number == rounds[i, now, LENGTHS + ANSWER // WIDTH]
-    for place in range(number):
-        right = right and heard[i, place] == rounds[i, now, ANSWER + place]
-    column.asked += 1
-    column.right += right
-    column.row = column.row + 1 if right else 0
-    if column.presumed and not column.soft:
-        _presume(column, rounds, left, i, now, right)
-    column.length = column.position = column.number = 0
-    noises = rounds[i, now, NOISE]
-    if noises:
-        for _ in range(rounds[i, now, NOISE + 1 + _below(column, noises)]):
-            text[i, column.length] = _ZERO + _below(column, 10)
-            column.length += 1
-    _say(column, rounds, text, i, now, RIGHT if right else WRONG)
-    if column.row >= IN_A_ROW:
-        column.ended, column.success = 1, column.soft == 0 or column.asked <= column.soft
-    elif column.soft and column.asked > (column.soft + 1) * (1 + column.tolerance):
-        column.ended = 1
-    else:
-        first = column.place if column.place < column.dealt else 0
-        other = first + _below(column, column.cards - first)
-        card = deck[i, other]
-        deck[i, other] = deck[i, first]
-        deck[i, first] = card
-        column.place = first + 1
-        column.needed = rounds[i, card, LENGTHS + ANSWER // WIDTH]
-        _say(column, rounds, text, i, card, QUESTION)
-    column.turn = column.talk_end = column.length
-    while column.talk_end and text[i, column.talk_end - 1] == SPACE:
-        column.talk_end -= 1
-    return 1 if right else -1
-
-
-@njit(cache=True)
-def _presume(column, rounds: np.ndarray, left: np.ndarray, i: int, now: int, right: bool) -> None:  # noqa: ANN001
-    """As `OptionsLeft.after`: set the soft limit where the answers should be known."""
-    slot = np.int64(rounds[i, now, SLOT]) - 1
-    if slot >= 0 and left[i, slot]:
-        if left[i, slot] == 2 or (right and rounds[i, now, SETTLES]):
-            left[i, slot] = 0
-            column.unknown -= 1
-        elif not right:
-            left[i, slot] -= 1
-    if not column.unknown:
-        column.soft = column.asked + GRACE
-
-
-@njit(cache=True)
-def _say(column, rounds: np.ndarray, text: np.ndarray, i: int, card: int, begin: int) -> None:  # noqa: ANN001
-    """Put a text of a round behind what is to be sent."""
-    for place in range(rounds[i, card, LENGTHS + begin // WIDTH]):
-        text[i, column.length] = rounds[i, card, begin + place]
-        column.length += 1
+    reward: np.ndarray, rows: np.ndarray, first: int,
+) -> None:  # fmt: skip
+    """Judge the answers of the streams `rows[first:]`, and put feedback and the next question into their texts."""
+    for row in range(first, len(rows)):
+        i = rows[row]
+        column = columns[i]
+        now = deck[i, column.place - 1]
+        number = column.number + 1
+        right = number == rounds[i, now, LENGTHS + ANSWER]
+        for place in range(number):
+            right = right and heard[i, place] == rounds[i, now, ANSWER * WIDTH + place]
+        reward[i] = 1 if right else -1
+        column.asked += 1
+        column.right += right
+        column.row = column.row + 1 if right else 0
+        if column.presumed and not column.soft:  # as `OptionsLeft.after` has it
+            key = np.int64(rounds[i, now, KEY]) - 1
+            if key >= 0 and left[i, key]:
+                if left[i, key] == 2 or (right and rounds[i, now, SETTLES]):
+                    left[i, key] = 0
+                    column.unknown -= 1
+                elif not right:
+                    left[i, key] -= 1
+            if not column.unknown:
+                column.soft = column.asked + GRACE
+        length = 0
+        noises = rounds[i, now, NOISE]
+        if noises:
+            for _ in range(rounds[i, now, NOISE + 1 + _below(column, noises)]):
+                text[i, length] = _ZERO + _below(column, 10)
+                length += 1
+        said = RIGHT if right else WRONG
+        for place in range(rounds[i, now, LENGTHS + said]):
+            text[i, length] = rounds[i, now, said * WIDTH + place]
+            length += 1
+        if column.row >= IN_A_ROW:
+            column.ended, column.success = 1, column.soft == 0 or column.asked <= column.soft
+        elif column.soft and column.asked > (column.soft + 1) * (1 + column.tolerance):
+            column.ended = 1
+        else:
+            start = column.place if column.place < column.dealt else 0
+            other = start + _below(column, column.cards - start)
+            card = deck[i, other]
+            deck[i, other] = deck[i, start]
+            deck[i, start] = card
+            column.place = start + 1
+            column.needed = rounds[i, card, LENGTHS + ANSWER]
+            for place in range(rounds[i, card, LENGTHS + QUESTION]):
+                text[i, length] = rounds[i, card, QUESTION * WIDTH + place]
+                length += 1
+        column.position = column.number = 0
+        column.length = column.turn = length
+        while length and text[i, length - 1] == SPACE:
+            length -= 1
+        column.talk_end = length
 
 
 @njit(cache=True)

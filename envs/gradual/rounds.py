@@ -12,13 +12,13 @@ CARDS = 256  # of a deck, at most
 WIDTH = 16  # bytes of a text, at most
 NOISES = 4  # numbers of random digits, at most
 
-# Where things stand in a round: four texts, the length of each, how many numbers of random digits there are, these
+# Where things stand in a round: these four texts, from LENGTHS on the length of each, how many numbers of random digits there are, these
 # numbers, then for which key of `OptionsLeft` the round counts, 1 more, and whether a right answer makes that known.
-WRONG, RIGHT, ANSWER, QUESTION = range(0, 4 * WIDTH, WIDTH)
+WRONG, RIGHT, ANSWER, QUESTION = range(4)
 LENGTHS = 4 * WIDTH
 NOISE = LENGTHS + 4
-SLOT = NOISE + 1 + NOISES
-SETTLES = SLOT + 1
+KEY = NOISE + 1 + NOISES
+SETTLES = KEY + 1
 SIZE = SETTLES + 1
 
 
