@@ -10,7 +10,7 @@ the column back.
 import json
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from struct import Struct
+from struct import Struct, pack_into
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Batch:
         self._rounds = np.zeros((size, ROUNDS, SIZE), dtype=np.uint8)
         self._left = np.zeros((size, ROUNDS), dtype=np.int32)
         self._deck = np.zeros((size, CARDS), dtype=np.uint8)
+        arrays = (self._columns, self._rounds, self._left, self._deck)
+        self._memory = [memoryview(array.view(np.uint8).reshape(-1)) for array in arrays]
         self._text, self._heard = np.zeros((2, size, _FIRST_WIDTH), dtype=np.uint8)
         self._events = np.zeros(size, dtype=np.int64)
 
@@ -106,18 +108,19 @@ class Batch:
 
     def _write(self, rows: np.ndarray) -> None:
         """Tell streams where their columns are."""
-        memory = memoryview(self._columns).cast("B")
         for i in rows.tolist():
             stream = self.streams[i]
             assert stream is not None
-            column = _Column._make(_PACKED.unpack_from(memory, i * _PACKED.size))
+            column = _Column._make(_PACKED.unpack_from(self._memory[0], i * _PACKED.size))
             stream.position, stream.age = column.position, column.age
             stream.heard = bytearray(self._heard[i, : column.number].tobytes())
             if column.rounds:
+                rest = None
+                if not column.ended:
+                    rest = column.state, column.place, self._deck[i, : column.cards].tolist(), self._left[i].tolist()
                 stream.life.resume(
                     column.asked, column.right, column.penalties, column.row, column.soft, bool(column.ended),
-                    bool(column.success), column.place, column.state, self._deck[i, : column.cards].tolist(),
-                    self._left[i].tolist(),
+                    bool(column.success), int(self._deck[i, column.place - 1]), rest,
                 )  # fmt: skip
                 stream.text = self._text[i, : column.length].tobytes()
                 stream.turn, stream.talk_end = column.turn, column.talk_end
@@ -128,7 +131,7 @@ class Batch:
 
     def _read(self, rows: np.ndarray) -> None:
         """Put the state of streams into their columns."""
-        memory = memoryview(self._columns).cast("B")
+        columns, all_rounds, left, decks = self._memory
         texts, heard = [], []
         for i in rows.tolist():
             stream = self.streams[i]
@@ -139,16 +142,16 @@ class Batch:
             dealt = (0, 0, 0, 0, 0, 0)
             if deal is not None and rounds:
                 questions, known = deal
-                self._rounds[i].reshape(-1)[: len(rounds)] = np.frombuffer(rounds, dtype=np.uint8)
-                self._deck[i, : len(questions.deck)] = np.frombuffer(bytes(questions.deck), dtype=np.uint8)
+                all_rounds[i * ROUNDS * SIZE : i * ROUNDS * SIZE + len(rounds)] = rounds
+                decks[i * CARDS : i * CARDS + len(questions.deck)] = bytes(questions.deck)
                 if known is not None:
-                    self._left[i, : len(known.left)] = list(known.left.values())
+                    pack_into(f"{len(known.left)}i", left, i * ROUNDS * 4, *known.left.values())
                 dealt = (
                     known is not None, 0 if known is None else known.unknown, questions.place, len(questions.deck),
                     questions.dealt, questions.draws.state,
                 )  # fmt: skip
             _PACKED.pack_into(
-                memory, i * _PACKED.size, stream.position, len(stream.text), stream.talk_end, stream.turn, stream.age,
+                columns, i * _PACKED.size, stream.position, len(stream.text), stream.talk_end, stream.turn, stream.age,
                 task.step_limit, life.needed, len(stream.heard), task.cycle == "mini", task.early_stop,
                 task.letters != "end" or task.reply != "", 0, len(rounds) // SIZE, life.asked, life.asked, 0, life.row,
                 life.soft, task.tolerance, life.ended, life.success, *dealt,

@@ -195,27 +195,30 @@ class Life:
         return (deal, known) if known is None or type(known) is OptionsLeft else None
 
     def resume(
-        self, asked: int, right: int, penalties: int, row: int, soft: int, ended: bool, success: bool, place: int,
-        state: int, deck: Sequence[int], left: Sequence[int],
+        self, asked: int, right: int, penalties: int, row: int, soft: int, ended: bool, success: bool, card: int,
+        rest: tuple[int, int, Sequence[int], Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         """Go on where a batch has played the questions of `deal`.
 
         :param asked: answers of the instance so far. :param right: how many of the new ones were right.
         :param penalties: bytes newly said out of turn. :param row, soft, ended, success: as they are now.
-        :param place, deck, state: of the `Deal` and its draws. :param left: options, as in `OptionsLeft`.
+        :param card: the running question. :param rest: of an instance that has not ended the state of its draws, the
+            place and the deck of its `Deal`, and the options of its `OptionsLeft`.
         """
-        self._journal = [("resume", asked, right, penalties, row, soft, ended, success, place, state, deck, left)]
+        self._journal = [("resume", asked, right, penalties, row, soft, ended, success, card, rest)]
         record, new = self.record, asked - self.asked
         record.questions += new
         record.right += right
         record.reward += 2 * right - new - penalties
         self.asked, self.row, self.soft, self.ended, self.success = asked, row, soft, ended, success
-        deal, self._draw.state = self._questions, state
+        deal = self._questions
         assert isinstance(deal, Deal)
-        deal.place, deal.deck = place, list(deck)
-        if isinstance(self._presumption, OptionsLeft):
-            self._presumption.resume(left)
-        self._show(deal.questions[deal.card])
+        if rest is not None:
+            self._draw.state, deal.place, deck, left = rest
+            deal.deck = list(deck)
+            if isinstance(self._presumption, OptionsLeft):
+                self._presumption.resume(left)
+        self._show(deal.questions[card])
 
     def declare(self, right: bool) -> str:
         """What comes of a verdict in a mini-task: the text to be said, "" where the verdict is not new."""

@@ -29,21 +29,25 @@ def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> by
     slots = {} if presumption is None else {key: place for place, key in enumerate(presumption.left, 1)}
     if len(slots) > ROUNDS:
         return b""
+    counted = {} if presumption is None else presumption.counted
     rounds = []
     for question in deal.questions:
-        solution = life.solved(question)
-        start = _packed(question, solution.answer, solution.right, solution.wrong, solution.noise)
-        if not start or solution.accepts is not None or solution.opens is not None:
-            return b""
+        solution = life.task.solve(question, life.hidden)
         key = solution.key
-        name = key if presumption is None else presumption.counted.get(key, key)
-        rounds += (start, bytes((slots.get(name, 0), name == key)))
+        name = counted.get(key, key)
+        rounds.append(_packed(
+            question, solution.answer, solution.right, solution.wrong, solution.noise, slots.get(name, 0), name == key,
+        ))  # fmt: skip
+        if not rounds[-1] or solution.accepts is not None or solution.opens is not None:
+            return b""
     return b"".join(rounds)
 
 
 @lru_cache(maxsize=1 << 14)  # instances have many rounds in common
-def _packed(question: str, answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int]) -> bytes:
-    """A round without what it counts for."""
+def _packed(
+    question: str, answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int], key: int,
+    settles: bool,
+) -> bytes:  # fmt: skip
     if max(len(right), len(wrong)) > 1 or len(noise) > NOISES or not answer:
         return b""
     texts = ["".join(wrong), "".join(right), answer, question]
@@ -52,5 +56,5 @@ def _packed(question: str, answer: str, right: Sequence[str], wrong: Sequence[st
     noises = () if noise == (0,) else noise
     if noises and not (right and wrong):  # no text, no random digits
         return b""
-    figures = [*map(len, texts), len(noises), *noises, *[0] * (NOISES - len(noises))]
+    figures = [*map(len, texts), len(noises), *noises, *[0] * (NOISES - len(noises)), key, settles]
     return "".join(text.ljust(WIDTH) for text in texts).encode("latin-1") + bytes(figures)
