@@ -146,9 +146,9 @@ def _judge(
                 text[i, length] = _ZERO + _below(column, 10)
                 length += 1
         said = RIGHT if right else WRONG
-        for place in range(rounds[i, now, LENGTHS + said]):
-            text[i, length] = rounds[i, now, said * WIDTH + place]
-            length += 1
+        for place in range(WIDTH):  # a fixed number of bytes is copied at once
+            text[i, length + place] = rounds[i, now, said * WIDTH + place]
+        length += rounds[i, now, LENGTHS + said]
         if column.row >= IN_A_ROW:
             column.ended, column.success = 1, column.soft == 0 or column.asked <= column.soft
         elif column.soft and column.asked > (column.soft + 1) * (1 + column.tolerance):
@@ -161,9 +161,9 @@ def _judge(
             deck[i, start] = card
             column.place = start + 1
             column.needed = rounds[i, card, LENGTHS + ANSWER]
-            for place in range(rounds[i, card, LENGTHS + QUESTION]):
-                text[i, length] = rounds[i, card, QUESTION * WIDTH + place]
-                length += 1
+            for place in range(WIDTH):
+                text[i, length + place] = rounds[i, card, QUESTION * WIDTH + place]
+            length += rounds[i, card, LENGTHS + QUESTION]
         column.position = column.number = 0
         column.length = column.turn = length
         while length and text[i, length - 1] == SPACE:

@@ -176,9 +176,12 @@ def _digit_task(
 
     def solve(question: str, hidden: Hidden) -> Solution:
         key = question.removesuffix(input_end) if input_end else question
-        answer = _value(hidden, key, question, stop)
+        return solution(key, _value(hidden, key, question, stop))
+
+    @lru_cache(maxsize=1 << 10)  # instances have many in common
+    def solution(key: str, answer: str) -> Solution:
         right = answer.removesuffix(stop) if drops_stop else answer
-        return _solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
+        return Solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
 
     last = int(number)
     return Task(
