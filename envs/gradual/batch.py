@@ -2,9 +2,9 @@
 
 Between two verdicts a stream only sends the bytes of its text, or waits and gathers what is said. A compiled loop
 (batch_kernels.py) does that in arrays, which hold where each stream is. Where an instance deals its questions from a
-deck and answers have a fixed length, the arrays hold all its rounds (rounds.py), and the loop judges the answers, too. At
-all other events, such as the end of an instance, a stream hears what its column has played, makes its step, and gives
-the column back.
+deck and answers have a fixed length, the arrays hold all its rounds (rounds.py), and the loop judges the answers, too.
+At all other events, such as the end of an instance, a stream hears what its column has played, makes its step, and
+gives the column back.
 """
 
 import json
@@ -17,13 +17,13 @@ import numpy as np
 
 from .batch_kernels import COLUMN, play, send
 from .engine import Life
-from .rounds import CARDS, ROUNDS, SIZE, WIDTH, packed_rounds
+from .rounds import CARDS, ROUNDS, SIZE, packed_rounds
 from .stream import SPACE, Stream
 from .task import Task
 
 _FIRST_WIDTH = 128  # bytes of a text or an answer, before a longer one widens the arrays
-_PACKED = Struct(f"={len(COLUMN) - 1}iQ")
 _Column = namedtuple("_Column", COLUMN.names or ())
+_PACKED = Struct(f"={len(_Column._fields) - 1}iQ")
 
 
 class Batch:
@@ -45,7 +45,7 @@ class Batch:
         self._left = np.zeros((size, ROUNDS), dtype=np.int32)
         self._deck = np.zeros((size, CARDS), dtype=np.uint8)
         arrays = (self._columns, self._rounds, self._left, self._deck)
-        self._memory = [memoryview(array.view(np.uint8).reshape(-1)) for array in arrays]
+        self._memory = [array.view(np.uint8).reshape(-1).data for array in arrays]
         self._text, self._heard = np.zeros((2, size, _FIRST_WIDTH), dtype=np.uint8)
         self._events = np.zeros(size, dtype=np.int64)
 
@@ -87,6 +87,7 @@ class Batch:
         :param said: (B,) uint8. :param idle: (B,) bool.
         """
         self.reward.fill(0)
+        self.byte = self.byte.copy()  # who has the one sent before keeps it
         idle = self.over if idle is None else self.over | idle
         number = play(
             self._columns, self._rounds, self._left, self._deck, self._heard, self._text, self.byte, self.reward,
@@ -96,11 +97,13 @@ class Batch:
             return
         rows = self._events[:number]
         self._write(rows)
-        for i in rows.tolist():
+        for i, byte in zip(rows.tolist(), said[rows].tolist(), strict=True):
             stream = self.streams[i]
             assert stream is not None
-            self.reward[i] += stream.hear(int(said[i]))  # 0 where its column has judged the byte
-            self.over[i] = stream.over
+            if reward := stream.hear(byte):  # 0 where its column has judged the byte
+                self.reward[i] = reward
+            if stream.over:
+                self.over[i] = True
         self._read(rows)
         going = ~self.over[rows]
         self.byte[rows[~going]] = SPACE
@@ -154,7 +157,7 @@ class Batch:
                 columns, i * _PACKED.size, stream.position, len(stream.text), stream.talk_end, stream.turn, stream.age,
                 task.step_limit, life.needed, len(stream.heard), task.cycle == "mini", task.early_stop,
                 task.letters != "end" or task.reply != "", 0, len(rounds) // SIZE, life.asked, life.asked, 0, life.row,
-                life.soft, task.tolerance, life.ended, life.success, *dealt,
+                life.soft, min(task.tolerance, task.step_limit), life.ended, life.success, *dealt,
             )  # fmt: skip
             texts.append(stream.text)
             heard.append(stream.heard)

@@ -3,15 +3,17 @@
 `_judge` does what `Life.verdict` does, `_below` what `Draws.below` does. test_batch.py holds them to it.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from .draws import FIRST, GAMMA, SECOND
+from .draws import FACTOR, INCREMENT
 from .engine import GRACE, IN_A_ROW
 from .rounds import ANSWER, KEY, LENGTHS, NOISE, QUESTION, RIGHT, SETTLES, WIDTH, WRONG
 from .stream import FULL_STOP, SPACE
 
-_GAMMA, _FIRST, _SECOND = np.uint64(GAMMA), np.uint64(FIRST), np.uint64(SECOND)
+_FACTOR, _INCREMENT = np.uint64(FACTOR), np.uint64(INCREMENT)
 _ZERO = ord("0")
 
 #: Where a stream is, and how its task is judged: the fields of `Stream`, `Life` and `Deal` under their names.
@@ -48,7 +50,8 @@ def play(
     for i in range(len(columns)):
         if idle[i]:
             continue
-        column, spoken = columns[i], said[i]
+        column: Any = columns[i]
+        spoken = said[i]
         queued = column.position < column.turn
         event = column.number == heard.shape[1]  # no space for the byte
         if column.mini or not queued:
@@ -84,8 +87,8 @@ def play(
     _judge(columns, rounds, left, deck, heard, text, reward, events, last)
     for place in range(last, len(events)):
         i = events[place]
-        column = columns[i]
-        if column.ended and not column.length:
+        judged: Any = columns[i]
+        if judged.ended and not judged.length:
             events[count] = i
             count += 1
         else:
@@ -102,7 +105,7 @@ def send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, rows: np.ndarr
 
 @njit(cache=True)
 def _send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, i: int) -> None:
-    column = columns[i]
+    column: Any = columns[i]
     column.age += 1
     if column.position < column.length:
         byte[i] = text[i, column.position]
@@ -119,7 +122,7 @@ def _judge(
     """Judge the answers of the streams `rows[first:]`, and put feedback and the next question into their texts."""
     for row in range(first, len(rows)):
         i = rows[row]
-        column = columns[i]
+        column: Any = columns[i]
         now = deck[i, column.place - 1]
         number = column.number + 1
         right = number == rounds[i, now, LENGTHS + ANSWER]
@@ -172,10 +175,6 @@ def _judge(
 
 
 @njit(cache=True)
-def _below(column, number: int) -> int:  # noqa: ANN001  (a record has no type of its own)
-    column.state += _GAMMA
-    z = column.state
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    z = z ^ (z >> np.uint64(31))
-    return np.int64(((z >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32))
+def _below(column: Any, number: int) -> Any:
+    column.state = column.state * _FACTOR + _INCREMENT
+    return np.int64(((column.state >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32))

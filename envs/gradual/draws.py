@@ -1,4 +1,4 @@
-"""Draws of an instance that a compiled loop (batch_kernels.py) can go on with: their source, and a deck of questions."""
+"""Draws that a compiled loop (batch_kernels.py) can go on with: their source, and a deck to deal questions from."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# SplitMix64 (Steele, Lea and Flood, 2014: Fast splittable pseudorandom number generators).
-GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+# The linear congruential generator of Knuth's MMIX. Its upper half is drawn, since low bits repeat soon.
+FACTOR, INCREMENT = 6364136223846793005, 1442695040888963407
 _MASK = (1 << 64) - 1
 
 
@@ -23,29 +23,22 @@ class Draws(Random):
         """:param a: the state."""
         self.state = (a or 0) & _MASK
 
-    def _next(self) -> int:
-        self.state = z = (self.state + GAMMA) & _MASK
-        z = ((z ^ (z >> 30)) * FIRST) & _MASK
-        z = ((z ^ (z >> 27)) * SECOND) & _MASK
-        return z ^ (z >> 31)
-
-    def random(self) -> float:
-        """As in `random.Random`."""
-        return (self._next() >> 11) * 2.0**-53
-
     def getrandbits(self, k: int, /) -> int:
         """As in `random.Random`."""
         number = 0
-        for _ in range(0, k, 64):
-            number = number << 64 | self._next()
-        return number >> (-k % 64)
+        for _ in range(0, k, 32):
+            self.state = (self.state * FACTOR + INCREMENT) & _MASK
+            number = number << 32 | self.state >> 32
+        return number >> (-k % 32)
+
+    def random(self) -> float:
+        """As in `random.Random`."""
+        return self.getrandbits(53) * 2.0**-53
 
     def below(self, number: int) -> int:
-        """One of so many numbers from 0 on, at most 2**32; each as often as the others but for one in 2**32 / number."""
-        self.state = z = (self.state + GAMMA) & _MASK  # _next, without its call
-        z = ((z ^ (z >> 30)) * FIRST) & _MASK
-        z = ((z ^ (z >> 27)) * SECOND) & _MASK
-        return ((z ^ (z >> 31)) >> 32) * number >> 32
+        """One of the numbers from 0 on, at most 2**32. All are as probable but for one part in 2**32."""
+        self.state = state = (self.state * FACTOR + INCREMENT) & _MASK
+        return (state >> 32) * number >> 32
 
     def choice(self, seq: Sequence[T]) -> T:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As in `random.Random`."""
@@ -75,8 +68,9 @@ class Deal(Iterator[str]):
         return self.deck[self.place - 1]
 
     def __next__(self) -> str:
-        deck = self.deck
-        place = self.place if self.place < self.dealt else 0
+        deck, place = self.deck, self.place
+        if place == self.dealt:
+            place = 0
         other = place + self.draws.below(len(deck) - place)
         card = deck[other]
         deck[other] = deck[place]

@@ -124,24 +124,19 @@ class Life:
     # The instance.
 
     def _ask(self) -> str:
-        question = next(self._questions)
-        self._show(question)
-        return question
+        return self._show(next(self._questions))
 
-    def _show(self, question: str) -> None:
+    def _show(self, question: str) -> str:
         self.question = question
-        self.solution = solution = self.solved(question)
-        self.needed = len(solution.answer) if self.task.fixed_length else 0
-        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
-
-    def solved(self, question: str) -> Solution:
-        """What is right for a question of the running instance."""
         solution = self._solutions.get(question)
         if solution is None:
             solution = self.task.solve(question, self.hidden)
             if len(self._solutions) < _REMEMBERED:
                 self._solutions[question] = solution
-        return solution
+        self.solution = solution
+        self.needed = len(solution.answer) if self.task.fixed_length else 0
+        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
+        return question
 
     def spoke(self, times: int = 1) -> None:
         """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
@@ -167,7 +162,7 @@ class Life:
             self.soft = self.asked + GRACE
         self._stops = self._stops + 1 if answer.endswith(STOP) else 0
         praised = right or (self.task.adaptive and self._stops >= IN_A_ROW)
-        text = solution.feedback(praised, self._draw)
+        text = solution.feedback(praised, self._draw) if solution.right or solution.wrong else ""
         if self._limits():
             return right, text
         return right, text + self._ask()

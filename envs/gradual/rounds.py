@@ -5,15 +5,17 @@ from functools import lru_cache
 
 from .draws import Deal
 from .engine import Life
-from .task import OptionsLeft, Solution
+from .task import OptionsLeft
 
 ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
 CARDS = 256  # of a deck, at most
 WIDTH = 16  # bytes of a text, at most
+MOST_OPTIONS = 2**31 - 1
 NOISES = 4  # numbers of random digits, at most
 
-# Where things stand in a round: these four texts, from LENGTHS on the length of each, how many numbers of random digits there are, these
-# numbers, then for which key of `OptionsLeft` the round counts, 1 more, and whether a right answer makes that known.
+# What is in a round: four texts, and at LENGTHS the length of each; at NOISE how many numbers of random digits there
+# are, then these numbers; the key of `OptionsLeft` that it counts for, by its place from 1 on, 0 for none; and whether
+# a right answer makes that one known.
 WRONG, RIGHT, ANSWER, QUESTION = range(4)
 LENGTHS = 4 * WIDTH
 NOISE = LENGTHS + 4
@@ -23,11 +25,11 @@ SIZE = SETTLES + 1
 
 
 def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> bytes:
-    """The rounds of an instance one behind the other, b"" where they do not fit or answers take more than a comparison."""
+    """The rounds of an instance one behind the other; b"" where they do not fit, or take more than a comparison."""
     if len(deal.questions) > ROUNDS or len(deal.deck) > CARDS:
         return b""
     slots = {} if presumption is None else {key: place for place, key in enumerate(presumption.left, 1)}
-    if len(slots) > ROUNDS:
+    if len(slots) > ROUNDS or (presumption is not None and max(presumption.left.values(), default=0) > MOST_OPTIONS):
         return b""
     counted = {} if presumption is None else presumption.counted
     rounds = []
@@ -51,7 +53,7 @@ def _packed(
     if max(len(right), len(wrong)) > 1 or len(noise) > NOISES or not answer:
         return b""
     texts = ["".join(wrong), "".join(right), answer, question]
-    if max(map(len, texts)) > WIDTH or max(noise) > WIDTH:
+    if max(map(len, texts)) > WIDTH or max(noise, default=0) > WIDTH:
         return b""
     noises = () if noise == (0,) else noise
     if noises and not (right and wrong):  # no text, no random digits
