@@ -1,26 +1,22 @@
 """One stream's life: its schedule of tasks, and of the running instance the questions, verdicts and limits.
 
 Nothing here knows of single bytes: stream.py and batch.py send the texts and gather the answers, one for a single
-stream and one for many in arrays, and both ask a `Life` what comes next. Where the questions of an instance do not
-depend on what is said, it draws them ahead, and batch.py judges the answers to them in arrays.
+stream and one for many in arrays, and both ask a `Life` what comes next. Where an instance deals its questions from a
+deck, batch.py plays it without its `Life`, which hears of it when the instance has ended.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import islice, takewhile
 from random import Random
 from typing import Any
 
-from .rounds import packed
-from .task import STOP, Hidden, Presumption, Solution, Task
+from .draws import Deal, Draws
+from .task import STOP, Hidden, OptionsLeft, Presumption, Solution, Task
 
 IN_A_ROW = 10  # right answers by which an instance is solved
 SUCCESS_TOLERANCE = 4
 GRACE = IN_A_ROW * (1 + SUCCESS_TOLERANCE)  # from the question at which answers should be known to the soft limit
-AHEAD = 128  # questions drawn ahead, at most
 
-_packed = lru_cache(maxsize=1 << 14)(packed)  # instances have many rounds in common
 _REMEMBERED = 1_000  # solutions, so that a question that comes again is not read again
 
 
@@ -49,16 +45,16 @@ class Life:
     :ivar record: of the running task. :ivar records: of all tasks so far, in order.
     :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
     :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
-    :ivar row: right answers in a row.
+    :ivar success: how it has ended.
+    :ivar asked: answers of the instance so far. :ivar row: right ones in a row. :ivar soft: its soft limit, 0: not set.
     :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
     :ivar tail: how many of the last bytes that it said are sent while the agent may answer.
     """
 
     __slots__ = (
-        "_ahead", "_asked", "_draw", "_given", "_instances", "_journal", "_noises", "_packed", "_place", "_presumption",
-        "_questions", "_seed", "_seeds", "_soft", "_solutions", "_stops", "_successes", "_tasks",
-        "_threshold", "ended", "hidden", "needed", "over", "question", "record", "records", "row", "solution",
-        "success", "tail", "task",
+        "_draw", "_given", "_instances", "_journal", "_presumption", "_questions", "_seed", "_seeds", "_solutions",
+        "_stops", "_successes", "_tasks", "_threshold", "asked", "ended", "hidden", "needed", "over", "question",
+        "record", "records", "row", "soft", "solution", "success", "tail", "task",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +76,7 @@ class Life:
         self._given: tuple[Hidden, Sequence[str]] = dict(hidden or {}), list(questions)
         self.records: list[TaskRecord] = []
         self.over = False
+        self._draw = Draws(0)
         self._next_task()
 
     # The schedule.
@@ -90,17 +87,14 @@ class Life:
         self.hidden: Hidden = {**next(self._instances), **hidden}
         if self.hidden:
             self._solutions: dict[str, Solution] = {}  # of this instance
-            self._packed: dict[str, bytes] = {}
-        self._draw = Random(self._seeds.getrandbits(64))
+        self._draw.state = self._seeds.getrandbits(64)
         self._questions: Iterator[str] = self.task.questions(self.hidden, self._draw)
         if given:
             self._questions = _chain(given, self._questions)
-        self._ahead: list[str] = []
-        self._noises: list[str] = []
-        self.row = self._asked = self._stops = self._place = 0
+        self.row = self.asked = self._stops = 0
         presumption = self.task.presumption
         self._presumption: Presumption | None = None if presumption is None else presumption(self.hidden)
-        self._soft = 0 if self._presumption is not None else 1 + GRACE  # 0: not set
+        self.soft = 0 if self._presumption is not None else 1 + GRACE
         self.ended = self.success = False
         self._journal: list[tuple[Any, ...]] = []
         self.record.instances += 1
@@ -123,52 +117,26 @@ class Life:
         self._seeds = Random(self._seed + (len(self.records) << 64))
         self._instances = self.task.instances(Random(self._seeds.getrandbits(64)))
         self._successes = 0
-        self._solutions, self._packed = {}, {}
+        self._solutions = {}
         self.record = TaskRecord(self.task.name)
         self.records.append(self.record)
 
     # The instance.
 
     def _ask(self) -> str:
-        if self._place == len(self._ahead):
-            self._ahead, self._noises, self._place = [next(self._questions)], [], 0
-            if self.task.foreseen:
-                self._draw_ahead()
-        self._place += 1
-        self._show()
-        return self.question
+        return self._show(next(self._questions))
 
-    def _draw_ahead(self) -> None:
-        """Draw questions, and the noise before the feedback on each, in the order in which they are said."""
-        ahead, questions = self._ahead, self._questions
-        solution = self._solved(ahead[0])
-        if max(len(solution.right), len(solution.wrong)) > 1:  # one of these is drawn, too, when the answer is known
-            return
-        # A limit ends the instance behind these at the soonest. Many end before it, so the first ones are fewer.
-        most = min(AHEAD, self._hard + 1 - self._asked) if self._soft and self._asked else GRACE
-        if solution.noise == (0,):
-            ahead += islice(questions, most - 1)
-        else:
-            while True:
-                self._noises.append(self._solved(ahead[-1]).drawn_noise(self._draw))
-                if len(ahead) == most:
-                    break
-                ahead.append(next(questions))
-
-    def _show(self) -> None:
-        """The running question is the one before `_place`."""
-        self.question = question = self._ahead[self._place - 1]
-        self.solution = solution = self._solved(question)
-        self.needed = len(solution.answer) if self.task.fixed_length else 0
-        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
-
-    def _solved(self, question: str) -> Solution:
+    def _show(self, question: str) -> str:
+        self.question = question
         solution = self._solutions.get(question)
         if solution is None:
             solution = self.task.solve(question, self.hidden)
             if len(self._solutions) < _REMEMBERED:
                 self._solutions[question] = solution
-        return solution
+        self.solution = solution
+        self.needed = len(solution.answer) if self.task.fixed_length else 0
+        self.tail = 0 if solution.opens is None or self.ended else len(question) - solution.opens
+        return question
 
     def spoke(self, times: int = 1) -> None:
         """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
@@ -184,20 +152,17 @@ class Life:
         solution, record = self.solution, self.record
         right = answer == solution.answer if solution.accepts is None else solution.accepts(answer)
         record.questions += 1
-        self._asked += 1
+        self.asked += 1
         if right:
             record.right += 1
             self.row += 1
         else:
             self.row = 0
-        if self._presumption is not None and not self._soft and self._presumption.after(solution.key, right):
-            self._soft = self._asked + GRACE
+        if self._presumption is not None and not self.soft and self._presumption.after(solution.key, right):
+            self.soft = self.asked + GRACE
         self._stops = self._stops + 1 if answer.endswith(STOP) else 0
         praised = right or (self.task.adaptive and self._stops >= IN_A_ROW)
-        text = ""
-        if solution.right or solution.wrong:
-            noise = self._noises[self._place - 1] if self._place <= len(self._noises) else None
-            text = solution.feedback(praised, self._draw, noise)
+        text = solution.feedback(praised, self._draw) if solution.right or solution.wrong else ""
         if self._limits():
             return right, text
         return right, text + self._ask()
@@ -205,58 +170,50 @@ class Life:
     def _limits(self) -> bool:
         """The test whether the instance has ended."""
         if self.row >= IN_A_ROW:
-            self.ended, self.success, self.tail = True, not self._soft or self._asked <= self._soft, 0
+            self.ended, self.success, self.tail = True, not self.soft or self.asked <= self.soft, 0
             return True
-        if self._soft and self._asked > self._hard:
+        if self.soft and self.asked > (self.soft + 1) * (1 + self.task.tolerance):
             self.ended, self.success, self.tail = True, False, 0
             return True
         return False
 
     @property
-    def _hard(self) -> int:
-        """So many questions are answered before the instance ends, once there is a soft limit."""
-        return (self._soft + 1) * (1 + self.task.tolerance)
+    def deal(self) -> tuple[Deal, OptionsLeft | None] | None:
+        """Where the questions of a running instance come from, and when their answers should be known.
 
-    def script(self) -> bytes:
-        """The running round and those drawn ahead, as arrays take them.
-
-        Empty where answers are not just compared with the expected one.
+        None where answers are not just compared with the expected one.
         """
-        if self.ended or len(self._ahead) == 1:
-            return b""
-        questions = self._ahead[self._place - 1 :]
-        if self._noises:
-            noises = self._noises[self._place - 1 :]
-            rounds = map(packed, questions, map(self._solved, questions), noises)
-        else:
-            known = self._packed
-            for question in dict.fromkeys(questions):
-                if question not in known and len(known) < _REMEMBERED:
-                    known[question] = _packed(question, self._solved(question), None)
-            rounds = map(known.get, questions)
-        return b"".join(takewhile(bool, rounds))  # pyright: ignore[reportArgumentType]
+        task, deal, known = self.task, self._questions, self._presumption
+        plain = task.cycle == "micro" and task.letters == "end" and not task.reply and not task.adaptive
+        if not (plain and task.fixed_length and isinstance(deal, Deal) and deal.draws is self._draw) or self.ended:
+            return None
+        return (deal, known) if known is None or type(known) is OptionsLeft else None
 
-    def played(self, rights: str, row: int) -> None:
-        """Rounds of the script have been played.
+    def resume(
+        self, asked: int, right: int, penalties: int, row: int, soft: int, ended: bool, success: bool, card: int,
+        rest: tuple[int, int, Sequence[int], Sequence[int]] | None = None,
+    ) -> None:  # fmt: skip
+        """Go on where a batch has played the questions of `deal`.
 
-        :param rights: "1" for each right answer, "0" for each wrong one. :param row: the right ones in a row, now.
+        :param asked: answers of the instance so far. :param right: how many of the new ones were right.
+        :param penalties: bytes newly said out of turn. :param row, soft, ended, success: as they are now.
+        :param card: the running question. :param rest: of an instance that has not ended the state of its draws, the
+            place and the deck of its `Deal`, and the options of its `OptionsLeft`.
         """
-        self._journal.append(("played", rights, row))
-        number, right, record = len(rights), rights.count("1"), self.record
-        record.questions += number
+        self._journal = [("resume", asked, right, penalties, row, soft, ended, success, card, rest)]
+        record, new = self.record, asked - self.asked
+        record.questions += new
         record.right += right
-        record.reward += 2 * right - number
-        if self._presumption is not None and not self._soft:
-            questions = self._ahead[self._place - 1 : self._place - 1 + number]
-            keys = {question: self._solved(question).key for question in dict.fromkeys(questions)}
-            for place, (question, one) in enumerate(zip(questions, rights, strict=True), 1):
-                if self._presumption.after(keys[question], one == "1"):
-                    self._soft = self._asked + place + GRACE
-                    break
-        self._asked += number
-        self.row = row
-        self._place += number
-        self._show()
+        record.reward += 2 * right - new - penalties
+        self.asked, self.row, self.soft, self.ended, self.success = asked, row, soft, ended, success
+        deal = self._questions
+        assert isinstance(deal, Deal)
+        if rest is not None:
+            self._draw.state, deal.place, deck, left = rest
+            deal.deck = list(deck)
+            if isinstance(self._presumption, OptionsLeft):
+                self._presumption.resume(left)
+        self._show(deal.questions[card])
 
     def declare(self, right: bool) -> str:
         """What comes of a verdict in a mini-task: the text to be said, "" where the verdict is not new."""

@@ -1,18 +1,20 @@
 """Micro-tasks 1 to 5.18 and 6: an instance hides a mapping from keys to answers (A.2.1 to A.2.6)."""
 
 import string
-from collections.abc import Hashable, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from random import Random
 
 from gumption.data import InputError
 
+from .draws import Deal
 from .rules import Rules
-from .task import DIGITS, STOP, Hidden, OptionsLeft, Presumption, Solution, Task, drawn_digits, told
+from .task import DIGITS, STOP, Hidden, OptionsLeft, Presumption, Solution, Task, told
 
 ALLOWED = string.ascii_letters + DIGITS + " ,.!?;-"
 LETTERS = string.ascii_lowercase
 SIGNS = ' !":?.,;'
+_LETTER, _SIGN = "letter", "sign"  # keys of micro2
 
 _MAPPING_WORDS = 200  # of the word list, from its beginning
 _MAPPED = 8  # keys of micro6
@@ -26,23 +28,9 @@ def mapping_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
     return [*_silent_tasks(), *_digit_tasks(rules), _word_task(words)]
 
 
-@cache
-def _places(number: int) -> list[tuple[int, int]]:
-    """The places of so many cards from the last to the second, and of each the bits of its number from 1 on."""
-    return [(place, (place + 1).bit_length()) for place in range(number - 1, 0, -1)]
-
-
 def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
     """Keys from a shuffled deck that holds each of k keys k times, and from a new one when it is empty."""
-    bits, cards = draw.getrandbits, [key for key in keys for _ in keys]
-    while True:
-        deck = cards.copy()
-        for place, width in _places(len(cards)):  # draw.shuffle(deck), without its calls
-            other = bits(width)
-            while other > place:
-                other = bits(width)
-            deck[place], deck[other] = deck[other], deck[place]
-        yield from deck
+    return Deal(keys, draw, len(keys))
 
 
 # Micro-tasks 1 to 4: one byte, one byte, no feedback.
@@ -56,7 +44,7 @@ def _silent_tasks() -> list[Task]:
         ),
         Task(
             "micro2", "four letters mean one of them, signs mean themselves", _common_letters, _letters_and_signs,
-            _of_letters, lambda hidden: _OneLetter(), fixed_length=True, requires=("micro1",),
+            _of_common_letter, _one_letter, fixed_length=True, requires=("micro1",),
         ),
         Task(
             "micro3", "letters mean each other, signs mean themselves", _permuted_letters, _letters_and_signs,
@@ -76,14 +64,9 @@ def _alphabets(draw: Random) -> Iterator[Hidden]:
 
 
 def _of_alphabet(hidden: Hidden, draw: Random) -> Iterator[str]:
-    alphabet = hidden["alphabet"]
-    if not 0 < len(alphabet) < 256:
-        raise InputError(f"the alphabet has {len(alphabet)} characters; it has to be 1 to 255")
-    shift = 8 - len(alphabet).bit_length()
-    beyond = bytes(range(len(alphabet) << shift, 256))
-    while True:  # what draw.choice(alphabet) gives, many at once: it takes the first bits of each four bytes
-        for byte in draw.randbytes(320)[3::4].translate(None, beyond):
-            yield alphabet[byte >> shift]
+    if not 0 < len(hidden["alphabet"]) < 256:
+        raise InputError(f"the alphabet has {len(hidden['alphabet'])} characters; it has to be 1 to 255")
+    return Deal(hidden["alphabet"], draw, times=1, dealt=1)
 
 
 def _the_answer(question: str, hidden: Hidden) -> Solution:
@@ -123,16 +106,14 @@ def _of_letters(question: str, hidden: Hidden) -> Solution:
     return _solution(mapping.get(question, question), key=question if question in LETTERS else None)
 
 
-class _OneLetter:
+def _of_common_letter(question: str, hidden: Hidden) -> Solution:
+    solution = _of_letters(question, hidden)
+    return _solution(solution.answer, key=_SIGN if solution.key is None else _LETTER)
+
+
+def _one_letter(hidden: Hidden) -> Presumption:
     """The letter should be known once it was right for a letter, or after 26 wrong answers of any kind."""
-
-    def __init__(self) -> None:
-        self._wrong, self._known = 0, False
-
-    def after(self, key: Hashable, right: bool) -> bool:
-        self._known |= (right and key is not None) or self._wrong >= len(LETTERS)
-        self._wrong += not right
-        return self._known
+    return OptionsLeft({_LETTER: len(LETTERS) + 2}, {_SIGN: _LETTER})
 
 
 def _each_letter(hidden: Hidden) -> Presumption:
@@ -195,9 +176,12 @@ def _digit_task(
 
     def solve(question: str, hidden: Hidden) -> Solution:
         key = question.removesuffix(input_end) if input_end else question
-        answer = _value(hidden, key, question, stop)
+        return solution(key, _value(hidden, key, question, stop))
+
+    @lru_cache(maxsize=1 << 10)  # instances have many in common
+    def solution(key: str, answer: str) -> Solution:
         right = answer.removesuffix(stop) if drops_stop else answer
-        return _solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
+        return Solution(answer, (right + separator,), (answer + separator,), noise=noise, key=key)
 
     last = int(number)
     return Task(
@@ -213,7 +197,12 @@ def each_key_once(hidden: Hidden) -> Presumption:
 
 
 def _digits(lengths: Sequence[int], draw: Random) -> str:
-    return drawn_digits(draw.choice(lengths), draw)
+    number, bits, found = draw.choice(lengths), draw.getrandbits, ""
+    while len(found) < number:  # draw.choice(DIGITS) so many times, without its calls
+        digit = bits(4)
+        if digit < len(DIGITS):
+            found += DIGITS[digit]
+    return found
 
 
 def _value(hidden: Hidden, key: str, question: str, stop: str) -> str:

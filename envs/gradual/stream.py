@@ -23,8 +23,8 @@ class Stream:
     """
 
     __slots__ = (
-        "_counted", "_limit", "_mini", "_waited", "age", "heard", "life", "over", "position", "talk_end", "text",
-        "turn",
+        "_counted", "_limit", "_mini", "_plain", "_waited", "age", "heard", "life", "over", "position", "talk_end",
+        "text", "turn",
     )  # fmt: skip
 
     def __init__(self, life: Life) -> None:
@@ -100,6 +100,7 @@ class Stream:
         """A new instance begins with this text."""
         task = self.life.task
         self._mini, self._limit = task.cycle == "mini", task.step_limit
+        self._plain = task.letters == "end" and not task.reply
         self.age = self._counted = self.position = 0
         self.text = b""
         self._waited = False
@@ -148,15 +149,15 @@ class Stream:
     def _is_complete(self, said: int) -> bool:
         """Whether an answer ends with this byte."""
         life, number = self.life, len(self.heard)
+        if self._plain:
+            if life.needed:
+                return number >= life.needed or (said == FULL_STOP and life.task.early_stop)
+            return said == FULL_STOP
         if life.task.reply:
             expected = life.solution.answer.encode("latin-1")
             return said == expected[-1] or (said == SPACE and not expected.startswith(self.heard))
-        if life.task.letters != "end":
-            expected = life.solution.answer
-            return number == len(expected) or said != ord(expected[number - 1])
-        if life.needed:
-            return number >= life.needed or (said == FULL_STOP and life.task.early_stop)
-        return said == FULL_STOP
+        expected = life.solution.answer
+        return number == len(expected) or said != ord(expected[number - 1])
 
     def _mini_step(self, said: int) -> int:
         """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop is always a verdict."""

@@ -4,7 +4,7 @@ A task is data and three functions, so that a person's own task goes the same wa
 (engine.py) does the rest: the cycle of question, answer and feedback, limits, rewards and the schedule.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol, TypeAlias
@@ -50,29 +50,15 @@ class Solution:
         """Whether an answer is right."""
         return answer == self.answer if self.accepts is None else self.accepts(answer)
 
-    def feedback(self, right: bool, draw: Random, noise: str | None = None) -> str:
-        """A text about a right or a wrong answer. `noise` is what has been drawn of that before."""
+    def feedback(self, right: bool, draw: Random) -> str:
+        """A text about a right or a wrong answer."""
         texts = self.right if right else self.wrong
         if not texts:
             return ""
         text = texts[0] if len(texts) == 1 else draw.choice(texts)
-        return (self.drawn_noise(draw) if noise is None else noise) + text
-
-    def drawn_noise(self, draw: Random) -> str:
-        """The random digits of a feedback."""
         if self.noise == (0,):
-            return ""
-        return drawn_digits(draw.choice(self.noise), draw)
-
-
-def drawn_digits(number: int, draw: Random) -> str:
-    """So many times what draw.choice(DIGITS) gives, without its calls."""
-    bits, found = draw.getrandbits, ""
-    while len(found) < number:
-        digit = bits(4)
-        if digit < 10:
-            found += DIGITS[digit]
-    return found
+            return text
+        return "".join([draw.choice(DIGITS) for _ in range(draw.choice(self.noise))]) + text
 
 
 class Presumption(Protocol):
@@ -87,19 +73,34 @@ class OptionsLeft:
     """The answers should be known once each key has no more than one option left.
 
     A right answer leaves one option of its key, a wrong one takes one away.
+
+    :ivar left: how many options each key has left, 0 where its answer should be known. :ivar unknown: keys with others.
+    :ivar counted: keys whose answers count for another: wrong ones take an option of that one away. Where it has two
+        left, right ones do so, too.
     """
 
-    def __init__(self, options: Mapping[Hashable, int]) -> None:
+    def __init__(self, options: Mapping[Hashable, int], counted: Mapping[Hashable, Hashable] | None = None) -> None:
         """:param options: per key, how many answers it may have; none at all, and it is so from the first question."""
-        self._options = {key: number for key, number in options.items() if number > 1}
+        self.counted = {} if counted is None else counted
+        self.left = {key: number for key, number in options.items() if number > 1}
+        self.unknown = len(self.left)
 
     def after(self, key: Hashable, right: bool) -> bool:
         """As in `Presumption`."""
-        if key in self._options:
-            self._options[key] = 1 if right else self._options[key] - 1
-            if self._options[key] == 1:
-                del self._options[key]
-        return not self._options
+        name = self.counted.get(key, key)
+        left = self.left.get(name, 0)
+        if left:
+            if left == 2 or (right and name == key):
+                self.left[name] = 0
+                self.unknown -= 1
+            elif not right:
+                self.left[name] = left - 1
+        return not self.unknown
+
+    def resume(self, left: Sequence[int]) -> None:
+        """Go on where so many options are left, in the order of `left`; what is beyond is no option."""
+        self.left = dict(zip(self.left, left, strict=False))
+        self.unknown = sum(number > 0 for number in self.left.values())
 
 
 @checked_methods
@@ -152,12 +153,6 @@ class Task:
     reply: str = ""
     adaptive: bool = False
     requires: tuple[str, ...] = ()
-
-    @property
-    def foreseen(self) -> bool:
-        """Whether answers are just compared with those expected, so that the questions may be drawn ahead."""
-        plain = self.cycle == "micro" and self.letters == "end" and not self.reply and not self.adaptive
-        return self.fixed_length and plain
 
     @property
     def step_limit(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from gumption.envs.gradual import Rules, Solution, Task, all_tasks, stateless
 from gumption.envs.gradual.batch import Batch
+from gumption.envs.gradual.draws import Deal
 from gumption.envs.gradual.engine import Life
 from gumption.envs.gradual.stream import Stream
 from gumption.envs.gradual.task import OptionsLeft
@@ -41,7 +42,10 @@ def test_a_batch_is_many_streams(skill: float) -> None:
     sent = np.array([stream.first() for stream in streams])
     for _ in range(1_200):
         assert np.array_equal(sent, batch.byte)
-        bytes_said = [said(stream, rng, skill) for stream in streams]
+        # Half of them speak only when it is their turn.
+        bytes_said = [
+            said(stream, rng, skill) if i % 2 or stream.listening else SPACE for i, stream in enumerate(streams)
+        ]
         going = ~batch.over
         rewards = np.zeros(size, dtype=int)
         for i in np.flatnonzero(going):
@@ -56,7 +60,15 @@ def test_a_batch_is_many_streams(skill: float) -> None:
         assert other is not None
         stream.settle()
         assert stream.life.records == other.life.records
-    assert batch.over.any() == (skill > 0.9)
+    assert batch.over.any() == (skill > 0.5)
+
+
+def test_the_bytes_of_a_step_stay_what_they_were() -> None:
+    batch = Batch(1)
+    batch.begin([0], [Life([all_tasks()["micro7.2"]], 1, 0)])
+    first = batch.byte
+    batch.step(np.full(1, SPACE, dtype=np.uint8))
+    assert (bytes(first), bytes(batch.byte)) == (b"s", b"a")
 
 
 def test_a_column_can_begin_again() -> None:
@@ -77,10 +89,32 @@ def letters(hidden: Any, draw: Random) -> Iterator[str]:
         yield draw.choice("abcd ")
 
 
-def fixed(name: str, **solutions: Solution) -> Task:
+def dealt(hidden: Any, draw: Random) -> Iterator[str]:
+    return Deal("abcd ", draw, 2)
+
+
+def fixed(name: str, questions: Any = dealt, presumption: Any = None, **solutions: Solution) -> Task:
     """A task with answers of a fixed length to "a", "b", "c", "d" and " "."""
     others = Solution("1", (), ("  ",))
-    return Task(name, "", stateless, letters, lambda question, _: solutions.get(question, others), fixed_length=True)
+    return Task(
+        name, "", stateless, questions, lambda question, _: solutions.get(question, others), presumption,
+        fixed_length=True,
+    )  # fmt: skip
+
+
+def others_draws(hidden: Any, draw: Random) -> Iterator[str]:
+    return Deal("abcd ", Random(draw.getrandbits(64)), 2)
+
+
+class Third:
+    """A presumption that a person has written."""
+
+    def __init__(self, hidden: Any) -> None:
+        self.answers = 0
+
+    def after(self, key: Any, right: bool) -> bool:
+        self.answers += 1
+        return self.answers >= 3
 
 
 OTHER_RULES = all_tasks(Rules(early_stop=True, adaptive_stop=True))
@@ -91,6 +125,19 @@ JUDGED = [task for task in TASKS if task.fixed_length] + [
     fixed("long", a=Solution("2" * 17, ("x",), ("z" * 16,)), b=Solution("3" * 16, ("y" * 300,), ("z" * 30,))),
     fixed("spaces", a=Solution("2 ", (" ",), ("   ",)), b=Solution(" ", ("x ",), ("",))),
     fixed("space", **{" ": Solution("1", ("x ",), (" y  ",)), "a": Solution("1", ("x",), ("y ",))}),
+    fixed("one by one", letters, a=Solution("2", ("x",), ("y",))),
+    fixed("others", others_draws, a=Solution("2", ("x",), ("y",))),
+    fixed("third", presumption=Third, a=Solution("2", ("x",), ("y",))),
+    fixed("silent noise", a=Solution("2", (), ("y",), noise=(1,)), b=Solution("2", ("x",), ("y",), noise=(1, 2, 3))),
+    fixed(
+        "options",
+        presumption=lambda _: OptionsLeft({"a": 3, "b": 2}, {"c": "a"}),
+        a=Solution("2", key="a"),
+        b=Solution("2", ("x",), ("y",), noise=(4, 16), key="b"),
+        c=Solution("33", key="c"),
+    ),
+    fixed("patient", presumption=lambda _: OptionsLeft({"a": 2**40}), a=Solution("2", ("x",), ("y",), key="a")),
+    replace(fixed("tolerant", a=Solution("2", ("x",), ("y",))), tolerance=2**40),
     fixed("any", a=Solution("22", ("x",), ("z",), accepts=lambda answer: answer[0] == "2"), b=Solution("\0")),
 ]
 
@@ -128,9 +175,26 @@ def test_arrays_judge_as_streams_do(skill: float) -> None:
     assert ended > size / 2
 
 
+@pytest.mark.parametrize("task", [task for task in TASKS if task.fixed_length], ids=lambda task: task.name)
+def test_arrays_judge_without_asking_the_task(task: Task) -> None:
+    asked: list[str] = []
+
+    def solve(question: str, hidden: Any) -> Solution:
+        asked.append(question)
+        return task.solve(question, hidden)
+
+    batch = Batch(1)
+    batch.begin([0], [Life([replace(task, solve=solve)], 5, 0)])
+    before = len(asked)
+    for _ in range(60):  # no instance ends before its 51st question
+        batch.step(np.full(1, SPACE, dtype=np.uint8))
+    assert len(asked) == before
+    assert batch.life(0).asked > 0
+
+
 def test_an_instance_without_limits_times_out_in_arrays_too() -> None:
     task = Task(
-        "unlimited", "", stateless, letters, lambda question, _: Solution("123"), lambda _: OptionsLeft({"never": 2}),
+        "unlimited", "", stateless, dealt, lambda question, _: Solution("123"), lambda _: OptionsLeft({"never": 2}),
         fixed_length=True,
     )  # fmt: skip
     batch, stream = Batch(1), Stream(Life([task], 5, 0))
