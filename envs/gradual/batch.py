@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .batch_kernels import COLUMN, play, send
+from .batch_kernels import CARDS, COLUMN, ROUNDS, SIZE, play, send
 from .engine import Life
-from .rounds import CARDS, ROUNDS, SIZE, packed_rounds
+from .rounds import packed_rounds
 from .stream import SPACE, Stream
 from .task import Task
 
@@ -111,21 +111,22 @@ class Batch:
 
     def _write(self, rows: np.ndarray) -> None:
         """Tell streams where their columns are."""
+        columns, _, _, decks = self._memory
         for i in rows.tolist():
             stream = self.streams[i]
             assert stream is not None
-            column = _Column._make(_PACKED.unpack_from(self._memory[0], i * _PACKED.size))
+            column = _Column._make(_PACKED.unpack_from(columns, i * _PACKED.size))
             stream.position, stream.age = column.position, column.age
-            stream.heard = bytearray(self._heard[i, : column.number].tobytes())
+            stream.heard = bytearray(self._heard[i, : column.number].tobytes() if column.number else b"")
             if column.rounds:
                 rest = None
                 if not column.ended:
                     rest = column.state, column.place, self._deck[i, : column.cards].tolist(), self._left[i].tolist()
                 stream.life.resume(
                     column.asked, column.right, column.penalties, column.row, column.soft, bool(column.ended),
-                    bool(column.success), int(self._deck[i, column.place - 1]), rest,
+                    bool(column.success), decks[i * CARDS + column.place - 1], rest,
                 )  # fmt: skip
-                stream.text = self._text[i, : column.length].tobytes()
+                stream.text = self._text[i, : column.length].tobytes() if column.length else b""
                 stream.turn, stream.talk_end = column.turn, column.talk_end
             elif column.penalties:
                 stream.life.spoke(column.penalties)

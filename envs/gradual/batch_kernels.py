@@ -10,11 +10,25 @@ from numba import njit
 
 from .draws import FACTOR, INCREMENT
 from .engine import GRACE, IN_A_ROW
-from .rounds import ANSWER, KEY, LENGTHS, NOISE, QUESTION, RIGHT, SETTLES, WIDTH, WRONG
 from .stream import FULL_STOP, SPACE
 
 _FACTOR, _INCREMENT = np.uint64(FACTOR), np.uint64(INCREMENT)
 _ZERO = ord("0")
+
+# Numba compiles anew when this file changes, so what loops and rounds.py agree on is here.
+ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
+CARDS = 256  # of a deck, at most
+WIDTH = 16  # bytes of a text, at most
+NOISES = 4  # numbers of random digits, at most
+MOST_OPTIONS = 2**31 - 1  # of an `OptionsLeft`
+
+# What is in a round: four texts, each with its length behind it; how many numbers of random digits there are, then
+# these numbers; the key of `OptionsLeft` that it counts for, by its place from 1 on, 0 for none; and whether a right
+# answer makes that one known.
+QUESTION, ANSWER, RIGHT, WRONG, NOISE = range(0, 5 * (WIDTH + 1), WIDTH + 1)
+KEY = NOISE + 1 + NOISES
+SETTLES = KEY + 1
+SIZE = SETTLES + 1
 
 #: Where a stream is, and how its task is judged: the fields of `Stream`, `Life` and `Deal` under their names.
 #: `needed` is 0 where a full stop ends the answer, `number` counts the bytes heard, `told` the answers that the `Life`
@@ -125,9 +139,9 @@ def _judge(
         column: Any = columns[i]
         now = deck[i, column.place - 1]
         number = column.number + 1
-        right = number == rounds[i, now, LENGTHS + ANSWER]
+        right = number == rounds[i, now, ANSWER + WIDTH]
         for place in range(number):
-            right = right and heard[i, place] == rounds[i, now, ANSWER * WIDTH + place]
+            right = right and heard[i, place] == rounds[i, now, ANSWER + place]
         reward[i] = 1 if right else -1
         column.asked += 1
         column.right += right
@@ -150,8 +164,8 @@ def _judge(
                 length += 1
         said = RIGHT if right else WRONG
         for place in range(WIDTH):  # a fixed number of bytes is copied at once
-            text[i, length + place] = rounds[i, now, said * WIDTH + place]
-        length += rounds[i, now, LENGTHS + said]
+            text[i, length + place] = rounds[i, now, said + place]
+        length += rounds[i, now, said + WIDTH]
         if column.row >= IN_A_ROW:
             column.ended, column.success = 1, column.soft == 0 or column.asked <= column.soft
         elif column.soft and column.asked > (column.soft + 1) * (1 + column.tolerance):
@@ -163,10 +177,10 @@ def _judge(
             deck[i, other] = deck[i, start]
             deck[i, start] = card
             column.place = start + 1
-            column.needed = rounds[i, card, LENGTHS + ANSWER]
+            column.needed = rounds[i, card, ANSWER + WIDTH]
             for place in range(WIDTH):
-                text[i, length + place] = rounds[i, card, QUESTION * WIDTH + place]
-            length += rounds[i, card, LENGTHS + QUESTION]
+                text[i, length + place] = rounds[i, card, QUESTION + place]
+            length += rounds[i, card, QUESTION + WIDTH]
         column.position = column.number = 0
         column.length = column.turn = length
         while length and text[i, length - 1] == SPACE:

@@ -3,25 +3,10 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from .batch_kernels import CARDS, MOST_OPTIONS, NOISES, ROUNDS, WIDTH
 from .draws import Deal
 from .engine import Life
 from .task import OptionsLeft
-
-ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
-CARDS = 256  # of a deck, at most
-WIDTH = 16  # bytes of a text, at most
-MOST_OPTIONS = 2**31 - 1
-NOISES = 4  # numbers of random digits, at most
-
-# What is in a round: four texts, and at LENGTHS the length of each; at NOISE how many numbers of random digits there
-# are, then these numbers; the key of `OptionsLeft` that it counts for, by its place from 1 on, 0 for none; and whether
-# a right answer makes that one known.
-WRONG, RIGHT, ANSWER, QUESTION = range(4)
-LENGTHS = 4 * WIDTH
-NOISE = LENGTHS + 4
-KEY = NOISE + 1 + NOISES
-SETTLES = KEY + 1
-SIZE = SETTLES + 1
 
 
 def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> bytes:
@@ -32,31 +17,35 @@ def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> by
     if len(slots) > ROUNDS or (presumption is not None and max(presumption.left.values(), default=0) > MOST_OPTIONS):
         return b""
     counted = {} if presumption is None else presumption.counted
-    rounds = []
+    rounds, before, rest = [], None, b""
     for question in deal.questions:
         solution = life.task.solve(question, life.hidden)
-        key = solution.key
-        name = counted.get(key, key)
-        rounds.append(_packed(
-            question, solution.answer, solution.right, solution.wrong, solution.noise, slots.get(name, 0), name == key,
-        ))  # fmt: skip
-        if not rounds[-1] or solution.accepts is not None or solution.opens is not None:
+        if solution is not before:  # questions may have one solution in common
+            before, key = solution, solution.key
+            name = counted.get(key, key)
+            rest = _packed(solution.answer, solution.right, solution.wrong, solution.noise)
+            if not rest or solution.accepts is not None or solution.opens is not None:
+                return b""
+            rest += bytes((slots.get(name, 0), name == key))
+        if len(question) > WIDTH:
             return b""
+        rounds += _text(question), rest
     return b"".join(rounds)
 
 
-@lru_cache(maxsize=1 << 14)  # instances have many rounds in common
-def _packed(
-    question: str, answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int], key: int,
-    settles: bool,
-) -> bytes:  # fmt: skip
-    if max(len(right), len(wrong)) > 1 or len(noise) > NOISES or not answer:
-        return b""
-    texts = ["".join(wrong), "".join(right), answer, question]
-    if max(map(len, texts)) > WIDTH or max(noise, default=0) > WIDTH:
-        return b""
+@lru_cache(maxsize=1 << 14)  # instances have many solutions in common
+def _packed(answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int]) -> bytes:
+    """A round from the answer to the random digits; b"" where it does not fit, or more than digits is to be drawn."""
+    texts = [answer, "".join(right), "".join(wrong)]
     noises = () if noise == (0,) else noise
-    if noises and not (right and wrong):  # no text, no random digits
+    if (
+        max(len(right), len(wrong)) > 1 or not answer or max(map(len, texts)) > WIDTH or len(noises) > NOISES
+        or max(noises, default=0) > WIDTH or (noises and not (right and wrong))  # no text, no random digits
+    ):  # fmt: skip
         return b""
-    figures = [*map(len, texts), len(noises), *noises, *[0] * (NOISES - len(noises)), key, settles]
-    return "".join(text.ljust(WIDTH) for text in texts).encode("latin-1") + bytes(figures)
+    return b"".join(map(_text, texts)) + bytes((len(noises), *noises, *[0] * (NOISES - len(noises))))
+
+
+@lru_cache(maxsize=1 << 12)
+def _text(text: str) -> bytes:
+    return text.ljust(WIDTH).encode("latin-1") + bytes((len(text),))
