@@ -160,22 +160,19 @@ class Life:
             self.row = 0
         if self._presumption is not None and not self.soft and self._presumption.after(solution.key, right):
             self.soft = self.asked + GRACE
-        self._stops = self._stops + 1 if answer.endswith(STOP) else 0
-        praised = right or (self.task.adaptive and self._stops >= IN_A_ROW)
+        praised = right
+        if self.task.adaptive:
+            self._stops = self._stops + 1 if answer.endswith(STOP) else 0
+            praised |= self._stops >= IN_A_ROW
         text = solution.feedback(praised, self._draw) if solution.right or solution.wrong else ""
-        if self._limits():
-            return right, text
-        return right, text + self._ask()
-
-    def _limits(self) -> bool:
-        """The test whether the instance has ended."""
+        # The test whether the instance has ended.
         if self.row >= IN_A_ROW:
             self.ended, self.success, self.tail = True, not self.soft or self.asked <= self.soft, 0
-            return True
-        if self.soft and self.asked > (self.soft + 1) * (1 + self.task.tolerance):
+            return right, text
+        if self.asked > self.soft > 0 and self.asked > (self.soft + 1) * (1 + self.task.tolerance):
             self.ended, self.success, self.tail = True, False, 0
-            return True
-        return False
+            return right, text
+        return right, text + self._ask()
 
     @property
     def deal(self) -> tuple[Deal, OptionsLeft | None] | None:

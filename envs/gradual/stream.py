@@ -71,7 +71,7 @@ class Stream:
         When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
         """
         if self._mini or self.position >= self.turn:
-            reward = self.hear(said)
+            reward = self._mini_step(said) if self._mini else self._micro_step(said)
         elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
             reward = 0
         else:
@@ -109,10 +109,10 @@ class Stream:
 
     def _say(self, text: str) -> None:
         """Put a text behind what is still to be sent."""
-        self.text = self.text[self.position :] + text.encode("latin-1")
+        self.text = coming = self.text[self.position :] + text.encode("latin-1")
         self.position = 0
-        self.turn = len(self.text) - self.life.tail
-        self.talk_end = len(self.text[: self.turn].rstrip(b" "))
+        self.turn = turn = len(coming) - self.life.tail
+        self.talk_end = len(coming[:turn].rstrip(b" "))
 
     def _switch(self) -> None:
         self.settle()
