@@ -98,7 +98,7 @@ class Life:
         self.ended = self.success = False
         self._journal: list[tuple[Any, ...]] = []
         self.record.instances += 1
-        return self._ask()
+        return self._show(next(self._questions))
 
     def switch(self) -> str | None:
         """After the end of an instance: the first text of the next one, or None when the schedule is over."""
@@ -122,9 +122,6 @@ class Life:
         self.records.append(self.record)
 
     # The instance.
-
-    def _ask(self) -> str:
-        return self._show(next(self._questions))
 
     def _show(self, question: str) -> str:
         self.question = question
@@ -172,7 +169,7 @@ class Life:
         if self.asked > self.soft > 0 and self.asked > (self.soft + 1) * (1 + self.task.tolerance):
             self.ended, self.success, self.tail = True, False, 0
             return right, text
-        return right, text + self._ask()
+        return right, text + self._show(next(self._questions))
 
     @property
     def deal(self) -> tuple[Deal, OptionsLeft | None] | None:

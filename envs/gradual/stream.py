@@ -109,7 +109,10 @@ class Stream:
 
     def _say(self, text: str) -> None:
         """Put a text behind what is still to be sent."""
-        self.text = coming = self.text[self.position :] + text.encode("latin-1")
+        coming = text.encode("latin-1")
+        if self.position < len(self.text):
+            coming = self.text[self.position :] + coming
+        self.text = coming
         self.position = 0
         self.turn = turn = len(coming) - self.life.tail
         self.talk_end = len(coming[:turn].rstrip(b" "))
