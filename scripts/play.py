@@ -3,6 +3,7 @@ the world has one, else step by step in whatever environment it has."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from gumption.data import InputError
 from gumption.data.settings import Seed
 from gumption.scripts.apps import App
 
-from .session import answer
+from .session import ask
 from .worlds import world_group
 
 MOST = 40  # candidates that are listed; where there are more, what is typed is looked up
@@ -50,7 +51,7 @@ def play_episode(env: Any, seed: int = 0) -> float | None:
             listed = [f"{a} {name}" for a, name in enumerate(names) if mask is None or mask[a]]
             print("choose: " + (", ".join(listed) if len(listed) <= MOST else f"one of {len(listed)}, by its name"))
         try:
-            action = _ask(env, names, mask)
+            action = ask(partial(parse_action, env=env, names=names, mask=mask))
         except EOFError:
             raise InputError(f"the input ended after {steps} steps, before the episode did") from None
         if action is None:
@@ -111,16 +112,6 @@ def parse_action(typed: str, env: Any, names: list[str] | None, mask: Any) -> An
     if action.shape != space.shape or not space.contains(action):
         raise InputError(f"{typed!r} is no action; it is {space.shape[0]} numbers with spaces between, of {space}")
     return action
-
-
-def _ask(env: Any, names: list[str] | None, mask: Any) -> Any:
-    """The action that the player chooses; None to stop."""
-    while (typed := answer()) is not None:
-        try:
-            return parse_action(typed, env, names, mask)
-        except InputError as error:
-            print(error)
-    return None
 
 
 app = world_group(

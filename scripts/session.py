@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 
 Record = dict[str, Any]
+Choice = TypeVar("Choice")
 
 
 class Session:
@@ -87,7 +88,15 @@ class Session:
         self.result["records"] = records
 
 
-def answer(prompt: str = "> ") -> str | None:
-    """What the player types; None to stop. Raises EOFError at the end of the input."""
-    typed = input(prompt).strip()
-    return None if typed.lower() in ("q", "quit") else typed
+def ask(parse: Callable[[str], Choice]) -> Choice | None:
+    """What the player types at a prompt; asked again where that cannot be read. None to stop.
+
+    :param parse: reads what was typed; InputError says why it cannot.
+    :raises EOFError: the input has ended.
+    """
+    while (typed := input("> ").strip()).lower() not in ("q", "quit"):
+        try:
+            return parse(typed)
+        except InputError as error:
+            print(error)
+    return None

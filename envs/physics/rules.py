@@ -114,6 +114,16 @@ class Rule:
         """It answers contacts."""
         return Normal in self.arguments or Wall in self.arguments
 
+    @property
+    def changes(self) -> frozenset[type[Factor]]:
+        """The factors that it may change; for a subclass the factor that it stands for."""
+        return frozenset(factor.root for _, factor in self.returns)
+
+    @property
+    def sets(self) -> frozenset[type[Factor]]:
+        """Those of `changes` that it may set."""
+        return frozenset(factor.root for kind, factor in self.returns if kind is SetFactor)
+
     def __call__(self, *args: Any) -> Any:
         """What the function says."""
         return self.function(*args)

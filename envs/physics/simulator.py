@@ -246,15 +246,15 @@ class Simulator:
             numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
         #: Rules of each round, and the factors that they may change in it: the code of 2022 applies all that they say.
         self._rounds = [
-            ([each for each in live if _changes(each.rule) & wanted], None if exact else wanted)
+            ([each for each in live if each.rule.changes & wanted], None if exact else wanted)
             for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
         ]
         for rules, _ in self._rounds:
             check_conflicts(self.arrays, rules, self._fixed)
         builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
         moves = any(each.rule is builtin for each in live)
-        drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not builtin]
-        self._reorders = any(Order in _changes(each.rule) for each in live)
+        drifts = [each for each in live if Position in each.rule.changes and each.rule is not builtin]
+        self._reorders = any(Order in each.rule.changes for each in live)
         self._motion: Motion | CompatMotion | None = None
         if len(self._discs):
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
@@ -355,10 +355,6 @@ def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:
         if names.count(name) > 1:
             raise InputError(f"the rule {name!r} is named twice")
     return found
-
-
-def _changes(rule: Rule) -> frozenset[type[Factor]]:
-    return frozenset(factor.root for _, factor in rule.returns)
 
 
 def _named(factors: Mapping[type[Factor], Any]) -> dict[str, Any]:

@@ -24,12 +24,12 @@ def check_conflicts(state: State, rules: Sequence[CompiledRule], fixed: bool) ->
     """
     counts: dict[type[Factor], int] = {}
     unrelated = [each for each in rules if each.rule.relation is None]
-    for factor in (factor for each in unrelated for factor in _set_by(each)):
+    for factor in (factor for each in unrelated for factor in each.rule.sets):
         counts[factor] = counts.get(factor, 0) + 1
     shared = frozenset(factor for factor, count in counts.items() if count > 1)
     constants = _Constants(state, shared, fixed)
     for each in unrelated:
-        if _set_by(each) & shared:
+        if each.rule.sets & shared:
             each.evaluate({}, constants)
     for factor, settings in constants.found.items():
         for (one, mine, value), (other, its, another) in combinations(settings, 2):
@@ -61,10 +61,6 @@ class _Constants(Resolution):
         said, spoke = np.zeros(self._present.shape, dtype=bool), rule.speaks(place)
         said[rule.slots[place]] = True if spoke is None else spoke
         self.found.setdefault(factor, []).append((rule, said & self._present, value))
-
-
-def _set_by(compiled: CompiledRule) -> frozenset[type[Factor]]:
-    return frozenset(factor.root for kind, factor in compiled.rule.returns if kind is SetFactor)
 
 
 def _tied(one: CompiledRule, other: CompiledRule, fixed: bool) -> bool:

@@ -11,7 +11,7 @@ from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
 from .builtin_rules import FIXED_RULES
-from .factors import Collides, Factor, Mass, MaxVelocity, Order, Position, Restitution, Shape, Velocity
+from .factors import Collides, Mass, MaxVelocity, Order, Position, Restitution, Shape, Velocity
 from .rules import Rule
 from .scene import Preset
 from .state import State
@@ -40,15 +40,15 @@ class TensorSimulation:
         self.state.faults.clear()
         numeric = frozenset(self.state.tensors)
         self._rounds = [
-            ([each for each in live if _changes(each.rule) & wanted], wanted)
+            ([each for each in live if each.rule.changes & wanted], wanted)
             for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
         ]
         move = FIXED_RULES["move"]
-        drifts = [each for each in live if Position in _changes(each.rule) and each.rule is not move]
+        drifts = [each for each in live if Position in each.rule.changes and each.rule is not move]
         self._discs = host.layout.owners([Position, Velocity])
         moves = any(each.rule is move for each in live)
         self._motion = TensorMotion(self.state, self._discs, moves, drifts) if len(self._discs) else None
-        self._reorders = any(Order in _changes(each.rule) for each in live)
+        self._reorders = any(Order in each.rule.changes for each in live)
         self._places: dict[str, tuple[Tensor, Tensor]] = {}
 
     def step(self) -> None:
@@ -121,7 +121,3 @@ def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
     if resting.any():
         i = int(np.flatnonzero(resting)[0])
         raise InputError(f"scene {i}: Restitution is 0; discs that hold one another do not run on a device: {_INSTEAD}")
-
-
-def _changes(rule: Rule) -> frozenset[type[Factor]]:
-    return frozenset(factor.root for _, factor in rule.returns)

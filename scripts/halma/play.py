@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.envs.halma.choices import MeanBranches, MeanDepth, NumMazes, OptLen
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, answer
+from gumption.scripts.session import Record, Session, ask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,7 +152,7 @@ class Game:
         trail = [self._cell()]
         while not over:
             self._show(trail)
-            option = _ask(self.env.max_opt_len)
+            option = ask(partial(parse_option, max_opt_len=self.env.max_opt_len))
             if option is None:
                 return None
             outcome = self._move(option)
@@ -214,15 +215,6 @@ def parse_option(typed: str, max_opt_len: int) -> list[int]:
             "3 with + between them, such as right 2+1; q stops"
         )
     return [directions[0], *map(int, parts), *[0] * (max_opt_len - len(parts))]
-
-
-def _ask(max_opt_len: int) -> list[int] | None:
-    while (typed := answer()) is not None:
-        try:
-            return parse_option(typed, max_opt_len)
-        except InputError as error:
-            print(error)
-    return None
 
 
 def _moves(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from math import cos, inf, isfinite, radians, sin
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App
-from gumption.scripts.session import answer
+from gumption.scripts.session import ask
 
 app = App(add_completion=False)
 
@@ -72,7 +73,7 @@ def play_episode(env: Any, seed: int, options: dict[str, Any]) -> float | None:
     while not (terminated or truncated):
         print(env.render(), end="")
         try:
-            push = _ask(bound)
+            push = ask(partial(parse_push, bound=bound))
         except EOFError:
             raise InputError(f"the input ended after {steps} steps, before the episode did") from None
         if push is None:
@@ -129,13 +130,3 @@ def _numbers(parts: list[str], typed: str) -> list[float]:
     if not all(map(isfinite, found)):
         raise InputError(f"{typed!r} is no push; type one as up, down left, 45 0.5 (degrees, strength) or 0.5,-1 (x,y)")
     return found
-
-
-def _ask(bound: float) -> list[float] | None:
-    """The push that the player chooses; None to stop."""
-    while (typed := answer()) is not None:
-        try:
-            return parse_push(typed, bound)
-        except InputError as error:
-            print(error)
-    return None

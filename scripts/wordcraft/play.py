@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, answer
+from gumption.scripts.session import Record, Session, ask
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import WordCraftVectorEnv
@@ -116,7 +117,7 @@ class Game:
         over = False
         while not over:
             print(as_text(env.describe(0)), end="")
-            slot = _ask(len(env.describe(0)["table"]))
+            slot = ask(partial(parse_slot, slots=len(env.describe(0)["table"])))
             if slot is None:
                 return None
             record["chosen"].append(env.describe(0)["table"][slot])
@@ -129,13 +130,14 @@ class Game:
         return record
 
 
-def _ask(slots: int) -> int | None:
-    """The slot that the player chooses; None to stop."""
-    while (typed := answer()) is not None:
-        if typed.isascii() and typed.isdigit() and int(typed) < slots:
-            return int(typed)
-        print(f"a number from 0 to {slots - 1}, or q to stop")
-    return None
+def parse_slot(typed: str, slots: int) -> int:
+    """The slot of the table that was typed.
+
+    :raises InputError: no number of one.
+    """
+    if not (typed.isascii() and typed.isdigit() and int(typed) < slots):
+        raise InputError(f"a number from 0 to {slots - 1}, or q to stop")
+    return int(typed)
 
 
 def _feedback(env: WordCraftVectorEnv, index: int, record: Record) -> str:

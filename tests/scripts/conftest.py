@@ -36,6 +36,24 @@ def experiment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
     return call
 
 
+@pytest.fixture
+def types(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets the lines that a player will type; after them the input ends."""
+
+    def make(*lines: str) -> None:
+        typed = iter(lines)
+
+        def answer(_: str = "") -> str:
+            try:
+                return next(typed)
+            except StopIteration:
+                raise EOFError from None
+
+        monkeypatch.setattr("builtins.input", answer)
+
+    return make
+
+
 class GumptionKg:
     """Runs `gumption kg`: exit code, stdout, stderr; `ok` gives stdout where nothing went wrong, `refused` stderr."""
 

@@ -15,24 +15,6 @@ from gumption.scripts.play import candidates, open_actions, parse_action, play_e
 
 
 @pytest.fixture
-def types(monkeypatch):
-    """Sets what the player will type."""
-
-    def make(*lines: str) -> None:
-        typed = iter(lines)
-
-        def answer(_: str = "") -> str:
-            try:
-                return next(typed)
-            except StopIteration:
-                raise EOFError from None
-
-        monkeypatch.setattr("builtins.input", answer)
-
-    return make
-
-
-@pytest.fixture
 def acorn(small_book) -> WordCraftEnv:
     """WordCraft in a given task: nut and oak make an acorn."""
     env = WordCraftEnv(recipe_book=str(small_book), split=None, num_distractors=1, render_mode="ansi")

@@ -11,19 +11,11 @@ from gumption.scripts.segar.play import parse_push
 
 
 @pytest.fixture
-def play(monkeypatch, capsys):
+def play(types, monkeypatch, capsys):
     """Plays with these lines typed: exit code, stdout, stderr."""
 
     def played(*lines, options=("--level", "empty-easy/test/0/0")):
-        typed = iter(lines)
-
-        def answer(_: str = "") -> str:
-            try:
-                return next(typed)
-            except StopIteration:
-                raise EOFError from None
-
-        monkeypatch.setattr("builtins.input", answer)
+        types(*lines)
         monkeypatch.setattr(sys, "argv", ["gumption", "play", "segar", *options])
         with pytest.raises(SystemExit) as ended:
             cli.main()
