@@ -262,14 +262,14 @@ class CompiledRule:
 
 
 def evaluated(
-    state: State, rules: Iterable[CompiledRule], wanted: frozenset[type[Factor]] | None, fixed: bool = True
+    state: State, rules: Iterable[CompiledRule], wanted: frozenset[type[Factor]], fixed: bool = True
 ) -> Resolution:
     """What the rules say of the state as it is.
 
-    :param wanted: outputs for other factors are dropped; None for none.
-    :param fixed: whether the preset is that, and not "compat".
+    :param wanted: outputs for other factors are dropped.
+    :param fixed: whether the preset is that, and not "compat", which drops none.
     """
-    resolution = Resolution(state, wanted, fixed)
+    resolution = Resolution(state, wanted if fixed else None, fixed)
     relations: dict[Relation, np.ndarray] = {}
     state.derived.clear()
     with quiet():

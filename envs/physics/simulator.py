@@ -23,13 +23,13 @@ from .factors import (
     Framerate,
     Mass,
     MaxVelocity,
-    Order,
     Position,
     Velocity,
 )
 from .motion import Motion
 from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
+from .schedule import schedule
 from .state import POLYGON, State
 from .static_conflicts import check_conflicts
 
@@ -244,17 +244,10 @@ class Simulator:
         numeric = frozenset(self.arrays.columns)
         if exact:  # the code of 2022 lists the factors that change when it is imported
             numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
-        #: Rules of each round, and the factors that they may change in it: the code of 2022 applies all that they say.
-        self._rounds = [
-            ([each for each in live if each.rule.changes & wanted], None if exact else wanted)
-            for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
-        ]
-        for rules, _ in self._rounds:
+        self._schedule = schedule(live, numeric, (COMPAT_RULES if exact else FIXED_RULES)["move"])
+        _, drifts, moves, _ = self._schedule
+        for rules, _ in self._schedule.rounds:
             check_conflicts(self.arrays, rules, self._fixed)
-        builtin = (COMPAT_RULES if exact else FIXED_RULES)["move"]
-        moves = any(each.rule is builtin for each in live)
-        drifts = [each for each in live if Position in each.rule.changes and each.rule is not builtin]
-        self._reorders = any(Order in each.rule.changes for each in live)
         self._motion: Motion | CompatMotion | None = None
         if len(self._discs):
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
@@ -267,13 +260,13 @@ class Simulator:
         self.time += 1.0 / self._arrays.parameters[Framerate]
 
     def _step_arrays(self) -> None:
-        (rules, factors), (rules_of_velocity, velocity) = self._rounds
+        (rules, factors), (rules_of_velocity, velocity) = self._schedule.rounds
         if rules:
             evaluated(self.arrays, rules, factors, self._fixed).apply()
         if rules_of_velocity:
             with nullcontext() if self._motion is None else self._motion.holding():
                 evaluated(self.arrays, rules_of_velocity, velocity, self._fixed).apply()
-        if self._reorders:
+        if self._schedule.reorders:
             self.arrays.order()
         if self._motion is not None:
             self._clip()

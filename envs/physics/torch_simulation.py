@@ -11,9 +11,10 @@ from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
 from .builtin_rules import FIXED_RULES
-from .factors import Collides, Mass, MaxVelocity, Order, Position, Restitution, Shape, Velocity
+from .factors import Collides, Mass, MaxVelocity, Position, Restitution, Shape, Velocity
 from .rules import Rule
 from .scene import Preset
+from .schedule import schedule
 from .state import State
 from .torch_array import Numbers
 from .torch_contacts import TensorMotion
@@ -38,25 +39,18 @@ class TensorSimulation:
         for each in live:  # a rule that cannot run on tensors says so before the first step
             evaluated_on_device(self.state, [each], None)
         self.state.faults.clear()
-        numeric = frozenset(self.state.tensors)
-        self._rounds = [
-            ([each for each in live if each.rule.changes & wanted], wanted)
-            for wanted in (numeric - {Position, Velocity}, frozenset([Velocity]))
-        ]
-        move = FIXED_RULES["move"]
-        drifts = [each for each in live if Position in each.rule.changes and each.rule is not move]
+        self._schedule = schedule(live, frozenset(self.state.tensors), FIXED_RULES["move"])
+        _, drifts, moves, _ = self._schedule
         self._discs = host.layout.owners([Position, Velocity])
-        moves = any(each.rule is move for each in live)
         self._motion = TensorMotion(self.state, self._discs, moves, drifts) if len(self._discs) else None
-        self._reorders = any(Order in each.rule.changes for each in live)
         self._places: dict[str, tuple[Tensor, Tensor]] = {}
 
     def step(self) -> None:
         """Go on for a step."""
-        for rules, factors in self._rounds:
+        for rules, factors in self._schedule.rounds:
             if rules:
                 evaluated_on_device(self.state, rules, factors).apply()
-        if self._reorders:
+        if self._schedule.reorders:
             self.state.order()
         if self._motion is not None:
             v, fastest = self.state.tensors[Velocity], self.state.parameters[MaxVelocity].tensor
