@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 CURRICULUM, VALIDATION = "gradual-curriculum", "gradual-validation"
+RECURRENT = "recurrent"  # the method of an agent that is trained on other streams before it plays
 AGAIN = "again"  # the method of the condition in which tasks are played once more
 
 
@@ -36,13 +37,14 @@ class CurriculumRuns(Kind):
 
         from .agent_names import find_agent
 
+        job.directory.mkdir(parents=True, exist_ok=True)
         curriculum, started = challenge(), process_time()
         if job.method == "knower":
             result = play_knower(curriculum, job.seed)
         else:
-            agent = find_agent(job.settings["agent"])(job.seed)
+            name = _recurrent(job, progress) if job.method == RECURRENT else job.settings["agent"]
+            agent = find_agent(name)(job.seed)
             result = Session(curriculum.tasks, agent, seed=job.seed, max_steps=job.settings["max_steps"]).run()
-        job.directory.mkdir(parents=True, exist_ok=True)
         write_sealed(job.directory / FINAL, {**result.figures(), "cpu_s": round(process_time() - started, 2)})
 
     def told(self, job: Job) -> str:
@@ -181,6 +183,17 @@ class ValidationRuns(Kind):
         return _table(self.headline(results), results["title"])
 
 
+def _recurrent(job: Job, progress: bool) -> str:
+    """The run of a recurrent agent, which is trained here on many streams of the curriculum."""
+    from gumption.agents.gradual.recurrent import train_recurrent
+    from gumption.agents.gradual.recurrent_config import RecurrentConfig
+
+    folder = job.directory / "training"
+    config = RecurrentConfig(total_steps=job.settings["training_steps"], seed=job.seed, device="cpu")
+    train_recurrent(config, folder, resume=True, progress=progress)
+    return str(folder)
+
+
 def _on_cpu(device: str) -> dict[str, Any]:
     if device not in ("auto", "cpu"):
         raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
@@ -252,9 +265,11 @@ EXPERIMENTS = {
                 "perfect knower": Condition(method="knower"),
                 "gradual learner": Condition({**_LIMIT, "agent": "learner"}, target=200_000),
                 **{name: Condition({**_LIMIT, "agent": name}) for name in ("table", "echo", "random", "silent")},
+                "recurrent, trained before": Condition({**_LIMIT, "training_steps": 2_000_000}, RECURRENT),
             },
             "Nobody has published steps of an agent. The knower is told every answer; the other agents get rewards and "
-            "bytes. A run ends after 1,000,000 steps.", seeds=10,
+            "bytes. A run ends after 1,000,000 steps. The recurrent agent is trained before, by V-trace on 2,000,000 "
+            "bytes of 128 other streams of the curriculum, which its steps leave out and its CPU time has.", seeds=10,
         ),
         Experiment(
             VALIDATION, "-", "Does the gradual learner learn gradually, and does it forget?", ValidationRuns(),

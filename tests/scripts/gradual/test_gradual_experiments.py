@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from gumption.agents.run_folder import read_final
 from gumption.data import InputError
 from gumption.scripts.experiments import Condition, Job
-from gumption.scripts.gradual.experiments import AGAIN, EXPERIMENTS, CurriculumRuns, ValidationRuns
+from gumption.scripts.gradual.experiments import AGAIN, EXPERIMENTS, RECURRENT, CurriculumRuns, ValidationRuns
 
 MACHINE = {"hardware": {"cpu": "a CPU", "cores": 2}, "versions": {"python": "3"}, "workers": 1, "command": "gumption",
            "expected": "nothing", "experiment": "mine", "title": "Mine"}  # fmt: skip
@@ -30,12 +31,15 @@ def test_the_curriculum_is_told_by_agent_and_task(tmp_path: Path) -> None:
     conditions = {
         "perfect knower": Condition(method="knower"),
         "echo": Condition({"agent": "echo", "max_steps": 300}),
+        "recurrent": Condition({"training_steps": 4_096, "max_steps": 300}, RECURRENT),
     }
     rows = [row(kind, label, condition, tmp_path) for label, condition in conditions.items()]
     results = {**MACHINE, "rows": rows}
     told = kind.markdown(EXPERIMENTS["gradual-curriculum"], results)
     assert "| perfect knower | 2 | 46 | 45," in told
     assert "| echo | 2 | 0 | not solved |" in told
+    assert "| recurrent | 2 | 0 | not solved |" in told
+    assert read_final(tmp_path / "recurrent-1" / "training")["step"] == 4_096
     assert "| micro4 | 50 |" in told
     assert "| mini5 |" in told
     pictures = kind.plots(EXPERIMENTS["gradual-curriculum"], results, tmp_path)
