@@ -21,6 +21,8 @@ from gumption.data import InputError
 #: What an entry may offer, and what it is.
 OFFERS = {
     "facts": "facts(split=...) -> triples of labels; split is train, test or all",
+    "memory": "the class of what gumption.envs.record_memory.RecordMemory keeps, with `load`",
+    "add_memory": "add_memory(graph, memory, run): puts what a memory shows into a graph; facts of each graph",
     "build": "the command `gumption kg build WORLD`",
     "config": "the config class of a run, with `from_json`",
     "setup": "setup(config, network=, advice=): what the learner works with; see gumption.agents.impala.Setup",
@@ -151,6 +153,8 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.wordcraft:facts",
+                "memory": "gumption.envs.wordcraft:Memory",
+                "add_memory": "gumption.envs.wordcraft:add_memory",
                 "build": "gumption.scripts.wordcraft.build:app",
                 "data": "gumption.scripts.wordcraft.recipes:app",
                 "config": "gumption.agents.wordcraft.config:TrainConfig",
@@ -248,6 +252,8 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.segar.facts:facts",
+                "memory": "gumption.envs.segar:Memory",
+                "add_memory": "gumption.envs.segar:add_memory",
                 "config": "gumption.agents.segar.config:SegarConfig",
                 "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.train:app",
@@ -258,6 +264,7 @@ WORLDS: dict[str, World] = {
                 "tools": "gumption.scripts.segar:app",
                 "bench": "gumption.scripts.segar.bench:CASES",
             },
+            nodes=("/evidence",),
         ),
     )
 }

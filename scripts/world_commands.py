@@ -29,16 +29,21 @@ def general_train(world: Any) -> typer.Typer:
     @app.command(help=f"Train an agent: {world.about}")
     @from_config(WorldConfig, flags=flags, skip=("world",), make=config_of)
     def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
-        from gumption.agents.impala import train_impala
-
-        final = train_impala(config, run_dir=run, resume=resume).final
-        print(
-            f"success {final['test_success']:.1%} on what was held out, {final['train_success']:.1%} in training, "
-            f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
-            f"the run is in {run}"
-        )
+        train_and_tell(config, run, resume)
 
     return app
+
+
+def train_and_tell(config: Any, run: Path, resume: bool) -> None:
+    """Train by a `WorldConfig`, and say what came of it."""
+    from gumption.agents.impala import train_impala
+
+    final = train_impala(config, run_dir=run, resume=resume).final
+    print(
+        f"success {final['test_success']:.1%} on what was held out, {final['train_success']:.1%} in training, "
+        f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
+        f"the run is in {run}"
+    )
 
 
 def general_evaluate(world: Any) -> typer.Typer:
@@ -74,40 +79,5 @@ def general_evaluate(world: Any) -> typer.Typer:
         else:
             told = f"success {found['success']:.1%} in {episodes:,} episodes that were held out"
             print(f"{told}; {found['random']:.1%} at random")
-
-    return app
-
-
-def general_build(world: Any) -> typer.Typer:
-    """`gumption kg build WORLD`."""
-    app = App(add_completion=False)
-
-    @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
-    def build(
-        out: Annotated[str, typer.Option(help="A file, a folder, or an endpoint's http address.")],
-        update: Annotated[str | None, typer.Option(help="The endpoint's address for updates.")] = None,
-        partition: Annotated[
-            list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")
-        ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    ) -> None:
-        from gumption.data import InputError
-
-        from .kg.output import print_json, print_table
-        from .kg.sources import changed_graph
-
-        facts = world.get("facts")
-        if facts is None:
-            raise InputError(f"the world {world.name!r} states no facts")
-        parts = list(dict.fromkeys(partition or ["all"]))
-        stated = {f"{world.name}/{part}": list(facts(split=part)) for part in parts}
-        with changed_graph(out, update, anew=True) as graph:
-            for name, triples in stated.items():
-                graph.add(triples, graph=name)
-            counts = graph.graphs()
-        if as_json:
-            print_json({"out": out, "graphs": counts})
-        else:
-            print_table(["graph", "facts"], list(counts.items()), f"written to {out}")
 
     return app

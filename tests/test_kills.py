@@ -87,6 +87,7 @@ SEGAR = """
 kg build segar --out segar.nq
 train segar --observation state --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8 --minibatches 2 --steps 32\
  --eval-interval 16 --device cpu --run run [--resume]
+segar train-guided --num-levels 2 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run guided [--resume]
 segar level --steps 2 --gif level.gif --json scene.json
 segar renderers --epochs 1 --out looks
 """

@@ -109,7 +109,9 @@ def gradual_learning(
 
 @dataclass(frozen=True)
 class Remembered:
-    """One task: steps at first and when it comes again after the others, one of each a seed; None as in `Compared`."""
+    """One task, with the same questions in both: the steps of an agent to which it is new, and of one that has solved
+    it and the others before with other questions. One of each a seed; None as in `Compared`.
+    """
 
     task: str
     first: tuple[int | None, ...]
@@ -117,7 +119,7 @@ class Remembered:
 
     @property
     def kept(self) -> bool:
-        """Whether it is solved again, in the median in no more steps than the slowest first time."""
+        """Whether it is solved again, in the median in no more steps than the slowest agent to which it was new."""
         if None in self.again:
             return False
         slowest = max((steps for steps in self.first if steps is not None), default=0)
@@ -134,7 +136,8 @@ def not_forgetting(
     success_threshold: Count = 5, tasks: Mapping[str, Task] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Remembered]:  # fmt: skip
-    """Learn some tasks in their order, then play each of them again.
+    """Learn some tasks in their order, then play each of them again. Another agent learns them, at the same place in
+    that order, with the questions that the first one is asked again: what these ask for differs from draw to draw.
 
     :raises InputError: a task that there is not, or none at all.
     """
@@ -145,11 +148,14 @@ def not_forgetting(
     first: list[list[int | None]] = [[] for _ in chosen]
     again: list[list[int | None]] = [[] for _ in chosen]
     for seed in range(first_seed, first_seed + seeds):
-        agent = make(seed)
-        for what, found, draw in (("learning", first, seed), ("again", again, seed + 1_000_000)):
+        agent, other, later = make(seed), make(seed), seed + 1_000_000
+        for task in chosen:
+            tell(f"learning: {task.name}, seed {seed}")
+            _steps(task, agent, seed, success_threshold, max_steps)
+        for what, found, player in (("again", again, agent), ("new", first, other)):
             for place, task in enumerate(chosen):
                 tell(f"{what}: {task.name}, seed {seed}")
-                found[place].append(_steps(task, agent, draw, success_threshold, max_steps))
+                found[place].append(_steps(task, player, later, success_threshold, max_steps))
     return [Remembered(task.name, tuple(first[place]), tuple(again[place])) for place, task in enumerate(chosen)]
 
 

@@ -153,7 +153,7 @@ class ValidationRuns(Kind):
         lines = [f"# {results['experiment']}: {results['title']}", "", *self.headline(results).splitlines(), ""]
         for row in results["rows"]:
             if "again" in row:
-                lines += ["Played again after all, median steps:", "", "| task | first | again | kept |"]
+                lines += ["Played again after all, median steps:", "", "| task | new | again | kept |"]
                 lines.append("| --- | ---: | ---: | --- |")
                 lines += [
                     f"| {one['task']} | {_middle(one['first'])} | {_middle(one['again'])} | {_yes(one['kept'])} |"

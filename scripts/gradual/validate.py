@@ -70,7 +70,7 @@ def validate(
                       f"{one.p:.3f}", "yes" if one.passed else "no")  # fmt: skip
     console.print(table)
     if again:
-        table = Table("task", "steps at first", "steps again", "kept", title="Not forgetting")
+        table = Table("task", "steps when new", "steps again", "kept", title="Not forgetting")
         for one in again:
             table.add_row(one.task, _steps(one.first), _steps(one.again), "yes" if one.kept else "no")
         console.print(table)

@@ -1,7 +1,53 @@
 """`gumption kg build WORLD`: a graph of what a world states, or of what a run has understood of it."""
 
-from gumption.scripts.world_commands import general_build
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gumption.scripts.apps import App
 from gumption.scripts.worlds import world_group
+
+from .memories import MemoryFolder, build_of_memory, tell_built
+from .output import Json
+from .sources import PLACE, Update, changed_graph
+
+
+def general_build(world: Any) -> typer.Typer:
+    """`gumption kg build WORLD`."""
+    app = App(add_completion=False)
+
+    @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
+    def build(
+        out: Annotated[str, typer.Option(help=PLACE)],
+        update: Update = None,
+        partition: Annotated[
+            list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")
+        ] = None,
+        memory: MemoryFolder = None,
+        as_json: Json = False,
+    ) -> None:
+        from gumption.data import InputError
+
+        if memory is not None:
+            if partition:
+                raise InputError("--partition is for the facts of the world; --memory takes none of it")
+            build_of_memory(world, memory, out, update, as_json)
+            return
+        facts = world.get("facts")
+        if facts is None:
+            raise InputError(f"the world {world.name!r} states no facts")
+        parts = list(dict.fromkeys(partition or ["all"]))
+        stated = {f"{world.name}/{part}": list(facts(split=part)) for part in parts}
+        with changed_graph(out, update, anew=True) as graph:
+            for name, triples in stated.items():
+                graph.add(triples, graph=name)
+            counts = graph.graphs()
+        tell_built(out, counts, as_json)
+
+    return app
+
 
 app = world_group(
     "build",

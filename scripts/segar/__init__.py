@@ -2,10 +2,12 @@
 
 import typer
 
-from . import axes, level, renderers, stress
+from . import axes, level, renderers, stress, train_guided
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Levels of SEGAR, their distributions, and models of textures."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
 )
-for part in (level, axes, renderers, stress):
+for part in (level, axes, renderers, stress, train_guided):
     app.add_typer(part.app)

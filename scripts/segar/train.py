@@ -16,7 +16,13 @@ app = App(add_completion=False)
 FLAGS = {"total_steps": "steps"}
 
 
-@app.command(epilog="Example: gumption train segar --levels empty-hard --observation state --run runs/segar")
+EPILOG = """Example: gumption train segar --levels empty-hard --observation state --run runs/segar
+
+An agent that knowledge guides: gumption segar train-guided --help
+"""
+
+
+@app.command(epilog=EPILOG)
 @from_config(SegarConfig, flags=FLAGS, skip=("world",))
 def train(
     config: SegarConfig,

@@ -1,7 +1,5 @@
 """`gumption kg build wordcraft`: the facts of a recipe book."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -9,7 +7,8 @@ import typer
 from gumption.data.settings import Seed, SmallShare
 from gumption.envs.wordcraft.splits import Mode, TrainRatio
 from gumption.scripts.apps import App
-from gumption.scripts.kg.output import Json, print_json, print_table
+from gumption.scripts.kg.memories import MemoryFolder, build_of_memory, tell_built
+from gumption.scripts.kg.output import Json
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
 
 if TYPE_CHECKING:
@@ -46,10 +45,7 @@ def build(
         SmallShare,
         typer.Option(help="Share of the training pairs whose facts go to wordcraft/valid, to choose settings by."),
     ] = 0.0,
-    memory: Annotated[
-        Path | None,
-        typer.Option(help="Instead: what an agent saw, in a folder that RecordMemory wrote; other graphs stay."),
-    ] = None,
+    memory: MemoryFolder = None,
     as_json: Json = False,
 ) -> None:
     """The facts of a recipe book: graph wordcraft/PART, and each recipe as a node in wordcraft/PART/recipes.
@@ -58,6 +54,7 @@ def build(
     folder's name, and in wordcraft/NAME/evidence how often it saw each.
     """
     from gumption.data import InputError
+    from gumption.envs import worlds
 
     if memory is not None:
         given = [name for name in OF_A_BOOK if _is_given(context, name)]
@@ -65,8 +62,7 @@ def build(
             raise InputError(
                 f"--{given[0].replace('_', '-')} is for the facts of a recipe book; --memory takes none of it"
             )
-        check_place(out)
-        _of_memory(memory, out, update, as_json)
+        build_of_memory(worlds.find("wordcraft"), memory, out, update, as_json)
         return
     parts = list(dict.fromkeys(partition or ["all"]))
     if unknown := [part for part in parts if part not in PARTS]:
@@ -90,27 +86,9 @@ def build(
         for name, triples in stated.items():
             graph.add(triples, graph=name)
         counts = graph.graphs()
-    _show(out, counts, as_json)
+    tell_built(out, counts, as_json)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _of_memory(folder: Path, out: str, update: str | None, as_json: bool) -> None:
-    from gumption.envs.wordcraft import Memory, add_memory
-
-    memory = Memory.load(folder)
-    if memory.warning:
-        print(f"warning: {memory.warning}", file=sys.stderr)
-    with changed_graph(out, update) as graph:
-        counts = add_memory(graph, memory, folder.resolve().name)
-    _show(out, counts, as_json)
-
-
-def _show(out: str, counts: dict[str, int], as_json: bool) -> None:
-    if as_json:
-        print_json({"out": out, "graphs": counts})
-    else:
-        print_table(["graph", "facts"], list(counts.items()), f"written to {out}")

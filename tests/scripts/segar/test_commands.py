@@ -57,15 +57,13 @@ def test_bad_options_are_told(tmp_path, call):
     assert "--partition" in err
 
 
-def test_a_run_of_the_general_learner_is_evaluated(call):
-    from gumption.agents.impala import train_impala
-    from gumption.agents.segar import guided
-    from gumption.agents.world_config import WorldConfig
-
-    env = tuple(guided.env_settings("tilesx2-medium", 0, 3).items())
-    train_impala(
-        WorldConfig("segar", env, kg="full", total_steps=256, eval_interval=256, eval_episodes=3, device="cpu"), "run"
-    )
+def test_an_agent_that_knowledge_guides_is_trained_and_evaluated(tmp_path, call):
+    small = ("--num-levels", "3", "--steps", "256", "--eval-interval", "256", "--eval-episodes", "3", "--device", "cpu")
+    code, out, err = call("segar", "train-guided", *small, "--run", "run")
+    assert code == 0, err
+    assert "on what was held out" in out
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["world"], config["kg"], dict(config["env"])["levels"]) == ("segar", "full", "tilesx2-medium")
     capture = call("evaluate", "run")
     assert capture[0] == 0, capture[2]
     assert "3 test levels of tilesx2-medium" in capture[1]
