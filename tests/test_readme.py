@@ -114,7 +114,7 @@ def saved_table(kind: str, name: str) -> str:
 
 
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
-SEGAR_TABLES = ("segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
+SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
 EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
 
 
