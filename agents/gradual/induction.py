@@ -12,6 +12,7 @@ from .texts import is_word, shape
 _SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is searched for
 _SHOWN = 5  # examples that a search works on
 _BUDGET = 6_000  # programs for each example up to that number
+_LAST_BUDGET = 60_000  # the same in the last search of a group, because nothing is searched for after it
 _PARTLY = 5  # examples, from which on a program need not give what was shown
 _MISUNDERSTOOD = 0.1  # share of the examples at most
 _WORDLESS = 4  # examples at least, where the questions have no word in common
@@ -148,7 +149,7 @@ class Inducer:
         setting = Setting(self.skills.solve, domain)
         frames, used = [frame(member.question, guard) for member in chosen], self.skills.used()
         best, most = None, 0.0
-        budget = _BUDGET * len(chosen)
+        budget = (_BUDGET if len(members) < _SIZES[-1] else _LAST_BUDGET) * len(chosen)
         passes = (True, budget // 8), (False, budget // 8), (True, budget), (False, budget)
         found = (Search(frames, setting, used, rewriting).programs(most) for rewriting, most in passes)
         for program, values in chain.from_iterable(found):

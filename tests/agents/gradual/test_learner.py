@@ -124,6 +124,16 @@ def test_a_seed_fixes_every_byte() -> None:
 
 
 @pytest.mark.slow
+def test_a_program_that_costs_more_than_the_known_ones_is_found_at_last() -> None:
+    """It has learned a needlessly long program before, whose operations the search then tries first."""
+    learner = GradualLearner()
+    for name in ("micro2", "micro5.7", "micro5.18", "micro6", "micro7.2", "micro9.2"):
+        result = play(named(name), learner, seed=1_000_006)
+        assert result.solved, name
+    assert result.steps < 6_000
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_whole_curriculum_in_less_than_200_000_steps(seed: int) -> None:
     curriculum = challenge()
