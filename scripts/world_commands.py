@@ -13,6 +13,7 @@ from gumption.scripts.apps import App
 from .options import from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
+FLAGS = {"total_steps": "steps", "overrides": "set"}  # options of a `WorldConfig` that have other names
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
 
 
@@ -21,13 +22,12 @@ def general_train(world: Any) -> typer.Typer:
     from gumption.agents.world_config import WorldConfig
 
     app = App(add_completion=False)
-    flags = {"total_steps": "steps", "overrides": "set"}
 
     def config_of(**settings: Any) -> Any:
         return WorldConfig(world=world.name, **settings)
 
     @app.command(help=f"Train an agent: {world.about}")
-    @from_config(WorldConfig, flags=flags, skip=("world",), make=config_of)
+    @from_config(WorldConfig, flags=FLAGS, skip=("world",), make=config_of)
     def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
         train_and_tell(config, run, resume)
 

@@ -13,11 +13,9 @@ from gumption.agents.world_config import WorldConfig
 from gumption.data.settings import Seed, Size
 from gumption.scripts.apps import App
 from gumption.scripts.options import from_config
-from gumption.scripts.world_commands import Resume, Run, train_and_tell
+from gumption.scripts.world_commands import FLAGS, Resume, Run, train_and_tell
 
 app = App()
-
-FLAGS = {"total_steps": "steps", "overrides": "set"}
 
 
 @app.command("train-guided", epilog="Example: gumption segar train-guided --levels tilesx3-hard --run runs/guided")
