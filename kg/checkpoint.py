@@ -67,7 +67,10 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     directory = present_folder(Path(directory))
     try:
         meta = _unsealed(directory)
-        tensors = load_file(directory / TENSORS)
+        # Some processors round a matrix product by where its factors lie in memory: copies lie as new tensors do, tensors
+        # of a file do not. One after the other, so that the file's pages can go meanwhile.
+        read = load_file(directory / TENSORS)
+        tensors = {name: read.pop(name).clone() for name in list(read)}
     except OSError as error:
         raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
     except InputError:

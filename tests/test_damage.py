@@ -112,6 +112,7 @@ def test_of_a_run_of_wordcraft(book: Path, tmp_path: Path, monkeypatch: pytest.M
     assert silent(run, load, 4) == []
 
 
+@pytest.mark.slow
 def test_of_a_run_of_halma_with_a_graph(tmp_path: Path) -> None:
     config = HALMAConfig(episodes=2, log_interval=1, num_mazes=3, device="cpu", overrides=SMALL, kg="full")
     train_td3(config, tmp_path / "run", progress=False)

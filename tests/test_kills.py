@@ -155,6 +155,7 @@ def step(line: str) -> dict[str, Any]:
     return {"command": command, "again": again, "typed": typed, "whole": line.startswith("(")}
 
 
+@pytest.mark.slow
 def test_graphs_and_files(tmp_path: Path) -> None:
     killed(tmp_path, GRAPHS)
 

@@ -244,11 +244,8 @@ def _dense(value: Any) -> TypeGuard[torch.Tensor]:
 def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any:
     from pykeen.models import Model
 
-    # Some processors round a matrix product by where the weights lie in memory: copies lie as those of a model that was
-    # trained do, tensors of a file do not.
-    placed = {name: tensor.clone() for name, tensor in tensors.items()}
     try:
-        model = build(structure, placed)
+        model = build(structure, tensors)
     except (
         KeyError,
         TypeError,

@@ -86,6 +86,7 @@ train_impala(config, run_dir=sys.argv[2], progress=False)
 """
 
 
+@pytest.mark.slow
 def test_other_processes_and_hash_seeds_give_the_same_bits(configure, tmp_path: Path) -> None:
     scores = ("componentOf", "makes")
     config = configure(kg="train", kg_scores=scores, cross_fit=True, total_steps=1024, eval_interval=512)
@@ -157,6 +158,7 @@ def test_a_metrics_line_cut_short_is_written_again(configure, monkeypatch: pytes
     assert content(tmp_path / "killed") == content(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_command_killed_by_the_system_goes_on_where_it_was(configure, cache: Path, tmp_path: Path) -> None:
     config = configure(kg="train", num_distractors=1, total_steps=60_000, eval_interval=8192, final_draws=10)
     config = replace(config, overrides=())

@@ -151,6 +151,7 @@ def test_frames(environment: Environment, settings: Mapping[str, Any], mode: str
     assert len(envs.render() or ()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)
 def test_the_order_of_hashes_does_not_matter(environment: Environment, settings: Mapping[str, Any]) -> None:
     told = [

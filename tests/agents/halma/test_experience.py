@@ -185,6 +185,7 @@ def test_a_panel_that_was_met_in_many_trials_is_one_case(panel: Panel, remember:
     assert facts(memory, "leadsTo") == []
 
 
+@pytest.mark.slow
 def test_hints_never_mislead_in_memories_of_random_moves() -> None:
     """A quarter of the last ways out leads elsewhere; a bare count misled in 3 of 24 such memories."""
     true = dict(zip(SHAPES, DIRECTIONS, strict=True))

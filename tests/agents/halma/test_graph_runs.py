@@ -64,6 +64,7 @@ def test_the_manifest_tells_which_graph_and_what_it_knows_of_the_test(told: Path
     }
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> None:
     graph = KnowledgeGraph()
     graph.add(facts(split="all"), graph="mine")

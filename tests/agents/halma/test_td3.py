@@ -126,7 +126,8 @@ def test_the_actor_waits_for_the_policy_delay_and_targets_follow_slowly():
     assert 0 < moved < 0.05 * trained
 
 
-@pytest.mark.parametrize("guided", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("guided", [False, True])
 def test_an_agent_learns_its_mazes(guided):
     settings = {"guided": True, "guide_interval": 32} if guided else {}
     overrides = (("batch_size", 64), ("num_envs", 32), ("greedy_steps", 20_000))
@@ -215,7 +216,7 @@ def test_without_knowledge_a_guided_agent_is_its_network():
     "config",
     [
         tiny(),
-        tiny("lstm"),
+        pytest.param(tiny("lstm"), marks=pytest.mark.slow),
         tiny(guided=True, guide_interval=4),
         pytest.param(tiny("cnn+mlp", panels="fixed", episodes=9), marks=pytest.mark.slow),
     ],
@@ -250,6 +251,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(config, tmp_path, monke
     assert content(tmp_path / "stopped") == content(whole)
 
 
+@pytest.mark.slow
 def test_a_run_survives_a_real_kill(tmp_path):
     config = tiny(episodes=60, checkpoint_interval=8)
     program = (

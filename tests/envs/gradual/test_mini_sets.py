@@ -55,6 +55,7 @@ def test_lengths_tell_nothing_of_the_label(set_number: int) -> None:
     assert length_p_value(questions(set_number)) > 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_number", [0, 1, 2, 3, 5])
 def test_lengths_of_upstream_do(set_number: int) -> None:
     assert length_p_value(questions(set_number, upstream_quirks=True)) < 1e-6
@@ -138,6 +139,7 @@ def faults(set_number: int, wanted: Callable[[Description], bool], upstream_quir
     return {kind: kinds[kind] / (kinds["foreign"] + kinds["own"] or kinds.total()) for kind in kinds}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upstream_quirks", [True, False])
 def test_false_strings_mix_the_faults_that_are_recorded(upstream_quirks: bool) -> None:
     def shares(set_number: int, wanted: Callable[[Description], bool]) -> dict[str, float]:
@@ -153,6 +155,7 @@ def test_false_strings_mix_the_faults_that_are_recorded(upstream_quirks: bool) -
     assert both["missing"] == pytest.approx(0.51, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_number", range(6))
 def test_quirks_keep_labels_right_but_for_the_empty_string(set_number: int) -> None:
     for description, string, label in questions(set_number, True):
@@ -160,6 +163,7 @@ def test_quirks_keep_labels_right_but_for_the_empty_string(set_number: int) -> N
         assert string or (str(description) == "anything" and not label)
 
 
+@pytest.mark.slow
 def test_quirks_leak_lengths_and_send_empty_strings() -> None:
     count = Counter((len(question.string), question.label) for question in questions(0, True))
     assert {length for length, label in count if label} == {2, 3}
@@ -172,6 +176,7 @@ def test_quirks_leak_lengths_and_send_empty_strings() -> None:
     assert empty == [pytest.approx(0.028, abs=0.01), pytest.approx(0.007, abs=0.005)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("set_number", "share"), [(0, 0.0), (1, 0.009), (2, 0.01), (3, 0.013), (4, 0.007), (5, 0.009)])
 def test_quirks_draw_strings_on_which_the_readings_differ(set_number: int, share: float) -> None:
     asked = [question for question in questions(set_number, True) if question.string]

@@ -41,9 +41,8 @@ def success_rate(env, choose, episodes=300):
     return won / ended
 
 
-@pytest.mark.parametrize(
-    ("masked", "num_envs"), [(False, None), pytest.param(True, None, marks=pytest.mark.slow), (True, 16)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("masked", "num_envs"), [(False, None), (True, None), (True, 16)])
 def test_learns_from_graph_scores(world, masked, num_envs):
     from sb3_contrib import MaskablePPO
     from stable_baselines3 import PPO

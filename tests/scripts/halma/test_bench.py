@@ -53,6 +53,7 @@ def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
     assert [config.episodes for config in no_training] == [3]
 
 
+@pytest.mark.slow
 def test_whole_trainings_run_alone_where_they_are_asked_for(no_training, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
     settings = replace(SETTINGS, halma_agent=["mlp", "tran"])

@@ -317,6 +317,7 @@ def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_
     assert len(KnowledgeGraph.load(tmp_path / "there" / "kg.nq")) == 1
 
 
+@pytest.mark.slow
 def test_a_run_for_real(tmp_path, monkeypatch):
     """Nothing stood in for: a short training, its tests, and what it understood as a graph."""
     monkeypatch.setattr(halma_runs, "MAZES", 2)

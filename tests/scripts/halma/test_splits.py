@@ -111,6 +111,7 @@ def test_what_is_asked_is_in_no_panel_that_the_agent_met(gumption: Call, here: P
     assert not any(panel_row(maze, question.cell)[:10].tobytes() in met for maze, question in asked)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_sets(here: Path, gumption: Call) -> None:
     gumption(*EXAMPLE)
     for seed in ("1", "2"):  # with that of this process, three

@@ -154,6 +154,7 @@ def test_a_bad_setting_is_refused_before_anything_heavy_is_imported_or_read() ->
     assert done.stdout == "2 False\n"
 
 
+@pytest.mark.slow
 def test_torchrun_shares_the_entities_and_writes_once(gumption, tmp_path: Path) -> None:
     graph = KnowledgeGraph()
     graph.add(list(facts("commonsense", split="train"))[:600], graph="train")
