@@ -67,8 +67,8 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     directory = present_folder(Path(directory))
     try:
         meta = _unsealed(directory)
-        # Some processors round a matrix product by where its factors lie in memory: copies lie as new tensors do, tensors
-        # of a file do not. One after the other, so that the file's pages can go meanwhile.
+        # Some processors round a matrix product by where its factors lie in memory. Copies lie as new tensors do,
+        # tensors of a file do not. One is copied after the other, so that the file's pages can go meanwhile.
         read = load_file(directory / TENSORS)
         tensors = {name: read.pop(name).clone() for name in list(read)}
     except OSError as error:
