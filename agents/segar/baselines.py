@@ -6,7 +6,6 @@ import numpy as np
 
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
-from gumption.envs.segar.tasks import slots_of
 from gumption.envs.segar.vector_env import SegarVectorEnv
 
 #: Of the scripted player: the speed that it wants, in 1/s, times the distance to the goal.
@@ -28,7 +27,7 @@ def scripted(env: SegarVectorEnv, observation: Any) -> np.ndarray:
     """A proportional-derivative controller that people wrote: it reads where the ball and the goal are, and how fast
     and heavy the ball is, and goes straight to the goal whatever is on the way."""
     state, mine = env.state, np.arange(env.num_envs)
-    actor, goal = slots_of(state, GolfBall), slots_of(state, GoalTile)
+    actor, goal = state.first(GolfBall), state.first(GoalTile)
     x, v = state.columns[Position], state.columns[Velocity]
     wanted = APPROACH * (x[:, goal, mine] - x[:, actor, mine])
     force = state.columns[Mass][0, actor, mine] * (wanted - v[:, actor, mine])

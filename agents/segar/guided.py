@@ -19,7 +19,6 @@ from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Position
 from gumption.envs.segar.levels import Split
-from gumption.envs.segar.tasks import slots_of
 from gumption.envs.segar.vector_env import SegarVectorEnv
 
 ID = "gumption/PuttPutt-v0"
@@ -134,7 +133,7 @@ def scripted(env: SegarVectorEnv, observation: Any) -> np.ndarray:
     """A controller that people wrote: the push after which the velocity is nearest to `APPROACH` times the way to the
     goal, whatever is on that way. It reads where the ball and the goal are and what a push does."""
     x, mine = env.state.columns[Position], np.arange(env.num_envs)
-    way = x[:, slots_of(env.state, GoalTile), mine] - x[:, slots_of(env.state, GolfBall), mine]
+    way = x[:, env.state.first(GoalTile), mine] - x[:, env.state.first(GolfBall), mine]
     off = env.pushed() - APPROACH * way.T[:, None]
     return (off**2).sum(axis=2).argmin(axis=1)
 

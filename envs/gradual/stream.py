@@ -114,8 +114,9 @@ class Stream:
             coming = self.text[self.position :] + coming
         self.text = coming
         self.position = 0
-        self.turn = turn = len(coming) - self.life.tail
-        self.talk_end = len(coming[:turn].rstrip(b" "))
+        tail = self.life.tail
+        self.turn = len(coming) - tail
+        self.talk_end = len((coming[:-tail] if tail else coming).rstrip(b" "))
 
     def _switch(self) -> None:
         self.settle()
@@ -135,7 +136,11 @@ class Stream:
             life.fail()
         heard.append(said)
         reward = 0
-        if self._is_complete(said):
+        if self._plain and life.needed:
+            complete = len(heard) >= life.needed or (said == FULL_STOP and life.task.early_stop)
+        else:
+            complete = said == FULL_STOP if self._plain else self._is_complete(said)
+        if complete:
             right, text = life.verdict(heard.decode("latin-1"))
             reward = 1 if right else -1
             heard.clear()
@@ -150,12 +155,8 @@ class Stream:
         return reward
 
     def _is_complete(self, said: int) -> bool:
-        """Whether an answer ends with this byte."""
+        """Whether an answer that has parts ends with this byte."""
         life, number = self.life, len(self.heard)
-        if self._plain:
-            if life.needed:
-                return number >= life.needed or (said == FULL_STOP and life.task.early_stop)
-            return said == FULL_STOP
         if life.task.reply:
             expected = life.solution.answer.encode("latin-1")
             return said == expected[-1] or (said == SPACE and not expected.startswith(self.heard))

@@ -250,6 +250,11 @@ class State:
         """(B,), read-only: the slot of the first entity of this type in each scene."""
         return self._until_changed(("first", entity_type), lambda: self.is_a(entity_type).argmax(axis=0))
 
+    def first_places(self, entity_type: type[Entity]) -> np.ndarray:
+        """(B,), read-only: the same as places in a column (d, N, B) whose last two axes are one."""
+        batch = np.arange(self.num_envs)
+        return self._until_changed(("place", entity_type), lambda: self.first(entity_type) * self.num_envs + batch)
+
     def _until_changed(self, key: Any, find: Callable[[], np.ndarray]) -> np.ndarray:
         """What `find` returns, found again when `version` changes."""
         version, found = self._kept.get(key, (-1, _NONE))

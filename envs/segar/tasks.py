@@ -7,7 +7,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Ball, CueBall, Entity, GoalTile, GolfBall, Hole
-from gumption.envs.physics.factors import Alive, Done, Position, Velocity, Visible
+from gumption.envs.physics.factors import Alive, Done, Factor, Position, Velocity, Visible
 from gumption.envs.physics.state import State
 
 #: What destroying the ball costs.
@@ -72,12 +72,13 @@ class PuttPutt:
 
     def standing(self, state: State) -> Standing:
         """Reward -D^2 (or -D), -100 once the ball is destroyed; over when it is, or in a hole, or at the goal."""
-        ball, goal = slots_of(state, GolfBall), slots_of(state, GoalTile)
-        far = _apart(state, ball, goal)
-        dead, done = ~_flag(state, Alive, ball), _flag(state, Done, ball)
+        ball, goal = state.first_places(GolfBall), state.first_places(GoalTile)
+        between = _of(state, Position, ball) - _of(state, Position, goal)
+        far = np.sqrt((between * between).sum(axis=0)) / diagonal(state)
+        dead, done = ~_of(state, Alive, ball)[0], _of(state, Done, ball)[0]
         reached = far <= REACHED
         if self.fastest_at_goal is not None:
-            v = _picked(state.columns[Velocity], ball)
+            v = _of(state, Velocity, ball)
             reached &= np.sqrt((v * v).sum(axis=0)) <= self.fastest_at_goal
         reward = -(far * far if self.squared else far) + np.where(dead, DEATH, 0.0)
         return Standing(reward, dead | done | reached, reached & ~dead & ~done, far)
@@ -100,13 +101,13 @@ class Billiards:
         """Reward minus the sum over balls of the squared distance to the nearest hole, -100 once the cue ball is
         destroyed; over when it is, or in a hole, or when no ball is left.
         """
-        cue = slots_of(state, CueBall)
+        cue = state.first_places(CueBall)
         balls, holes = state.is_a(Ball), state.is_a(Hole)
         x = state.columns[Position]
         apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / diagonal(state)
         nearest = np.where(holes[None], apart, np.inf).min(axis=1)
         out = ~state.columns[Alive][0] | state.columns[Done][0] | (nearest * diagonal(state) <= POTTED)
-        dead, done = ~_flag(state, Alive, cue), _flag(state, Done, cue)
+        dead, done = ~_of(state, Alive, cue)[0], _of(state, Done, cue)[0]
         reward = -np.where(balls, nearest**2, 0.0).sum(axis=0) + np.where(dead, DEATH, 0.0)
         won = (out | ~balls).all(axis=0)
         left = np.where(balls & ~out, nearest, 0.0).sum(axis=0)
@@ -130,31 +131,16 @@ TASKS: dict[str, Task] = {
 }
 
 
-def slots_of(state: State, kind: type[Entity]) -> np.ndarray:
-    """(B,) the slot of the first entity of the type in each scene."""
-    return state.first(kind)
-
-
 def hide(state: State, slots: np.ndarray) -> None:
     """Make an entity of each scene invisible."""
     state.columns[Visible][0, slots, np.arange(state.num_envs)] = False
 
 
-def _picked(column: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """(d, B) of a column (d, N, B)."""
-    batch = column.shape[2]
+def _of(state: State, factor: type[Factor], places: np.ndarray) -> np.ndarray:
+    """(d, B): the factor of the entities at these `State.first_places`."""
+    column = state.columns[factor]
     # An index into one axis takes less time than one into two.
-    return column.reshape(len(column), -1).take(slots * batch + np.arange(batch), axis=1)
-
-
-def _flag(state: State, factor: type, slots: np.ndarray) -> np.ndarray:
-    return _picked(state.columns[factor], slots)[0]
-
-
-def _apart(state: State, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    x = state.columns[Position]
-    between = _picked(x, one) - _picked(x, other)
-    return np.sqrt((between * between).sum(axis=0)) / diagonal(state)
+    return column.reshape(len(column), -1).take(places, axis=1)
 
 
 def diagonal(state: State) -> np.ndarray:

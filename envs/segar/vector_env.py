@@ -45,7 +45,7 @@ from .memory import (
 from .observations import make_observation
 from .render import draw_frame
 from .settings import SegarSettings
-from .tasks import TASKS, Standing, hide, slots_of
+from .tasks import TASKS, Standing, hide
 
 #: Directions whose facts are told where actions are forces of a box.
 DIRECTIONS = 8
@@ -337,7 +337,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self.task.check(state)
         self.state = state
         self.simulator = Simulator(state, preset=self.settings.preset)
-        self._actors = slots_of(state, self.task.actor)
+        self._actors = state.first(self.task.actor)
         self._standing = self.task.standing(state)
         self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
 
@@ -357,7 +357,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self.state.take(columns, scenes, rows)
         self.simulator.time[columns] = 0.0
         self.level[columns], self.steps[columns], self._look[columns] = levels, 0, seeds
-        self._actors = slots_of(self.state, self.task.actor)
+        self._actors = self.state.first(self.task.actor)
         fresh = np.isin(np.arange(self.num_envs), columns)
         now = self.task.standing(self.state)
         self._standing = _merged(self._standing, now, ~fresh)
