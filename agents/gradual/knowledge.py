@@ -68,6 +68,7 @@ def _facts(mind: Mind) -> Iterator[Triple]:
         if judge.chosen and word:
             yield word, "judgedBy", "; ".join(map(_readable, judge.chosen))
     yield from (("feedback", "showsAnswerBehind", head) for head in mind.reader.heads if head)
+    yield from ((_LEARNER, "goesOnBehind", reply) for reply in mind.turns.replies)
     yield _LEARNER, "state", json.dumps(_state(mind), sort_keys=True)
 
 
@@ -105,7 +106,8 @@ def _state(mind: Mind) -> dict[str, Any]:
     return {
         "rule": None if turns.rule is None else asdict(turns.rule),
         "rules": [[asdict(rule), number] for rule, number in turns.rules.items()],
-        "enders": dict(turns.enders), "stop": turns.stop, "stopped": turns.stopped,
+        "enders": dict(turns.enders), "stop": turns.stop, "stopped": turns.stopped, "parted": turns.parted,
+        "replies": sorted(turns.replies),
         "starts": splitter.starts, "ends": [splitter.ends[False], splitter.ends[True]], "shapes": splitter.shapes,
         "offsets": list(splitter.offsets.items()), "heads": dict(mind.reader.heads),
         "trust": [[*key, *counts] for key, counts in mind.guesser.trust.items()],
@@ -156,6 +158,7 @@ def _restore(mind: Mind, state: dict[str, Any]) -> None:
     turns.rules = Counter({EndRule(**rule): number for rule, number in state["rules"]})
     turns.enders = Counter(state["enders"])
     turns.stop, turns.stopped = state["stop"], state["stopped"]
+    turns.parted, turns.replies = state["parted"], set(state["replies"])
     skills.stop = turns.stop if turns.stopped else ""
     if state["rule"] is not None:
         turns.follow(EndRule(**state["rule"]))

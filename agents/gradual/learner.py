@@ -6,7 +6,7 @@ from gumption.kg import KnowledgeGraph
 
 from .knowledge import read, write
 from .mind import Mind
-from .texts import SILENCE
+from .texts import SILENCE, last_sign
 from .turns import Episode
 
 _LEAST_TRUST = 0.2  # in a word that may stand for another
@@ -41,7 +41,7 @@ class GradualLearner:
         turns = self._mind.turns
         for episode in turns.hear(reward, chr(byte)):
             self._learn(episode)
-        if not turns.open:
+        if not turns.open or turns.reply:
             return ord(SILENCE)
         place = len(turns.said)
         if not place:
@@ -75,11 +75,14 @@ class GradualLearner:
             return
         question, said, shown = episode.question.strip(SILENCE), episode.said, ""
         if episode.reward < 0:
-            shown = mind.reader.shown(episode.feedback, episode.length, "" if episode.length else turns.stop)
+            length = 0 if turns.parted else episode.length
+            shown = mind.reader.shown(episode.feedback, length, "" if episode.length else turns.stop)
+            if episode.length and shown:
+                turns.judge_reading(said, shown)
         elif not episode.length:
             mind.reader.confirm(said, episode.feedback)
         mind.memory.learn(question, said, episode.reward, shown)
-        mind.skills.stop = turns.stop if turns.stopped else ""
+        mind.skills.stop = turns.stop if turns.stopped else last_sign(shown or said) if turns.parted else ""
         if mind.memory.changes(question):
             mind.inducer.examples.drop([question])
             return

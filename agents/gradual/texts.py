@@ -47,3 +47,8 @@ def context(text: str) -> str:
 def is_sign(char: str) -> bool:
     """Whether a character can delimit texts: neither letter, digit nor silence."""
     return not char.isalnum() and char != SILENCE
+
+
+def last_sign(text: str) -> str:
+    """A sign that stands alone at the end, with the silence before it, else ""."""
+    return text[-2:] if len(text) > 2 and text[-2] == SILENCE and is_sign(text[-1]) else ""

@@ -12,8 +12,12 @@ from .splits import Splitter
 from .texts import SILENCE, is_sign
 
 PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
-_MISFITS = 2  # texts in a row that a rule may get wrong before another one is looked for
+_MISFITS = 2  # texts that a rule may get wrong before another one is looked for
+_PARDON = 0.5  # of such a text, by each that the rule gets right
 _DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the sign alone is tried
+_MISREAD = (
+    2  # times in a row that an answer was wrong which feedback shows again, after which it is read in another way
+)
 _FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
 
 
@@ -41,6 +45,8 @@ class Turns:
     :ivar said: what the learner has said to it. :ivar stop: the sign that ends an answer, "" while unknown.
     :ivar stopped: whether answers end with that sign, and not with a length.
     :ivar missed: whether the turn was noticed late, so that an answer can only fetch feedback.
+    :ivar parted: whether answers have parts, so that silence ends one and the environment may reply to it.
+    :ivar replies: known replies. :ivar reply: the running one, "" where none is: the answer goes on after it.
     """
 
     def __init__(self) -> None:
@@ -52,6 +58,9 @@ class Turns:
         self.open = self.missed = False
         self.question: str | None = None
         self.said = ""
+        self.parted, self.reply = False, ""
+        self.replies: set[str] = set()
+        self._misread = 0
         self._text = ""
         self._blocked = self._waited = False
         self._probing = True
@@ -61,7 +70,8 @@ class Turns:
         self._credit = 0
         self._failures, self._probe_at = 0, _FIRST_PROBE
         self._tried: list[str] = []
-        self._verdicts = self._misfits = self._misfits_before = self._doubts = 0
+        self._misfits = self._misfits_before = 0.0
+        self._verdicts = self._doubts = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
         """Take in a step; the episodes that are complete now."""
@@ -102,6 +112,13 @@ class Turns:
         """Whether it is in doubt that answers have a length: wrong ones in a row were judged just behind the sign."""
         return self._doubts >= _DOUBTS
 
+    def judge_reading(self, said: str, shown: str) -> None:
+        """An answer whose end no sign told was wrong, and this is what feedback shows: where that is the same, answers
+        have parts, and feedback shows all of them, or it does not after all."""
+        self._misread = self._misread + 1 if said == shown else 0
+        if self._misread >= _MISREAD:
+            self.parted, self._misread = not self.parted, 0
+
     def sign(self) -> str:
         """A sign that may end an answer: the likeliest that has not been tried on this question."""
         likely = [sign for sign, _ in self.enders.most_common()]
@@ -130,6 +147,8 @@ class Turns:
     def _in_turn(self, reward: int, char: str) -> bool:
         """A step of the open turn; whether it brought a verdict."""
         last = self.said[-1]
+        if self._replied(reward, char):
+            return False
         if reward:
             if reward < 0 and self.stopped and last not in (SILENCE, self.stop):
                 self._out_of_turn(char)
@@ -145,6 +164,22 @@ class Turns:
             return True
         self._out_of_turn(char)
         return False
+
+    def _replied(self, reward: int, char: str) -> bool:
+        """Whether the step belongs to a reply to a part of an answer."""
+        running = self.reply
+        part_ended = self.parted and self.said[-1] == SILENCE and self.said.strip() != ""
+        if not running and (reward or char == SILENCE or not part_ended):
+            return False
+        waits = running.endswith(SILENCE * 2)
+        if reward or waits:  # a new one has ended
+            self.replies.add(running.rstrip(SILENCE) if waits else running)
+            self.reply = ""
+            return False
+        self.reply += char
+        if self.reply in self.replies:
+            self.reply = ""
+        return True
 
     def _out_of_turn(self, char: str) -> None:
         """The environment was still talking: its text had not ended."""
@@ -182,8 +217,9 @@ class Turns:
         self._texts = [*self._texts, text][-ENOUGH:]
         if self.rule is not None and not self._probing:
             self._misfits_before = self._misfits
-            self._misfits = 0 if self.rule.fits(text) else self._misfits + 1
-            if not self._misfits:
+            fits = self.rule.fits(text)
+            self._misfits = max(0, self._misfits - _PARDON) if fits else self._misfits + 1
+            if fits:
                 self.rules[self.rule] += 1
             if self._misfits < _MISFITS:
                 return
