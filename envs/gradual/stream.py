@@ -155,7 +155,7 @@ class Stream:
         return reward
 
     def _is_complete(self, said: int) -> bool:
-        """Whether an answer that has parts ends with this byte."""
+        """Whether an answer that has parts, or whose bytes are judged one by one, ends with this byte."""
         life, number = self.life, len(self.heard)
         if life.task.reply:
             expected = life.solution.answer.encode("latin-1")

@@ -251,9 +251,12 @@ class State:
         return self._until_changed(("first", entity_type), lambda: self.is_a(entity_type).argmax(axis=0))
 
     def first_places(self, entity_type: type[Entity]) -> np.ndarray:
-        """(B,), read-only: the same as places in a column (d, N, B) whose last two axes are one."""
-        batch = np.arange(self.num_envs)
-        return self._until_changed(("place", entity_type), lambda: self.first(entity_type) * self.num_envs + batch)
+        """(B,), read-only: the same entities, as indices into columns reshaped to (d, N * B)."""
+
+        def find() -> np.ndarray:
+            return self.first(entity_type) * self.num_envs + np.arange(self.num_envs)
+
+        return self._until_changed(("place", entity_type), find)
 
     def _until_changed(self, key: Any, find: Callable[[], np.ndarray]) -> np.ndarray:
         """What `find` returns, found again when `version` changes."""
