@@ -180,6 +180,10 @@ class Judgements:
         if judge is not None and answer in (judge.better, judge.other):
             judge.answers[question] = answer
 
+    def forget(self, question: str) -> None:
+        """The answers to such questions were misread."""
+        self.judges.pop(_first(question), None)
+
 
 def _first(question: str) -> str:
     return next(filter(is_word, tokens(question)), "")

@@ -77,12 +77,15 @@ class GradualLearner:
         if episode.reward < 0:
             length = 0 if turns.parted else episode.length
             shown = mind.reader.shown(episode.feedback, length, "" if episode.length else turns.stop)
-            if episode.length and shown:
-                turns.judge_reading(said, shown)
+            if episode.length and shown and turns.misread(said, shown):
+                mind.judgements.forget(question)
+                mind.inducer.examples.drop(mind.memory.forget_shown(question))
+                return
         elif not episode.length:
             mind.reader.confirm(said, episode.feedback)
         mind.memory.learn(question, said, episode.reward, shown)
-        mind.skills.stop = turns.stop if turns.stopped else last_sign(shown or said) if turns.parted else ""
+        part = last_sign(shown or said) if turns.parted else ""
+        mind.skills.stop = part or (turns.stop if turns.stopped else "")
         if mind.memory.changes(question):
             mind.inducer.examples.drop([question])
             return

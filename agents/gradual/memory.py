@@ -77,6 +77,14 @@ class Memory:
             if not fact.right:
                 fact.answer = shown
 
+    def forget_shown(self, question: str) -> list[str]:
+        """The answers to such questions were misread: drop those that were never right; their questions."""
+        facts = self.facts.get(context(question), {})
+        misread = [asked for asked, fact in facts.items() if not fact.right]
+        for asked in misread:
+            del facts[asked]
+        return misread
+
     def recalled(self, question: str) -> str:
         """The answer in an earlier instance that agrees with all that is known of this one, "" where there is none."""
         where = context(question)

@@ -112,12 +112,14 @@ class Turns:
         """Whether it is in doubt that answers have a length: wrong ones in a row were judged just behind the sign."""
         return self._doubts >= _DOUBTS
 
-    def judge_reading(self, said: str, shown: str) -> None:
-        """An answer whose end no sign told was wrong, and this is what feedback shows: where that is the same, answers
+    def misread(self, said: str, shown: str) -> bool:
+        """Whether feedback was misread so far: it shows an answer, whose end no sign told, that was wrong. Then answers
         have parts, and feedback shows all of them, or it does not after all."""
         self._misread = self._misread + 1 if said == shown else 0
-        if self._misread >= _MISREAD:
-            self.parted, self._misread = not self.parted, 0
+        if self._misread < _MISREAD:
+            return False
+        self.parted, self._misread = not self.parted, 0
+        return True
 
     def sign(self) -> str:
         """A sign that may end an answer: the likeliest that has not been tried on this question."""
