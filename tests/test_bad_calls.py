@@ -160,6 +160,7 @@ def content(folder: Path) -> set[tuple[Path, int]]:
     return {(path, path.stat().st_size) for path in folder.rglob("*")}
 
 
+@pytest.mark.slow
 @every_call
 def test_a_call_with_one_wrong_argument_works_or_is_refused(
     call: Call, examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,7 @@ for model in (ComplEx, DistMult):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["told", "quiet"])
 def test_a_fit_tells_lines_to_a_pipe(told: str) -> None:
     done = subprocess.run([sys.executable, "-c", FIT, told], capture_output=True, text=True, timeout=60, check=True)

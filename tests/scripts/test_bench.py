@@ -58,6 +58,7 @@ def test_complex_case(settings):
     assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
 
 
+@pytest.mark.slow
 def test_kg_scores_case(settings):
     one, batch, adapter = wordcraft.kg_scores_case(settings)
     check([one, batch, adapter])

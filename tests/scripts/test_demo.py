@@ -27,6 +27,7 @@ def run(monkeypatch, tmp_path, small_book):
     return call
 
 
+@pytest.mark.slow
 def test_every_stage_then_again_from_its_runs(run, tmp_path):
     first = run("--seeds", "2", "--out", str(tmp_path / "out"))
     for number, title in enumerate(

@@ -180,6 +180,7 @@ def dies(job: Job, progress: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_told_and_the_next_call_does_the_rest(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     jobs = make_jobs(EXPERIMENTS["wordcraft-fig2"], {"total_steps": 100}, [0], tmp_path)

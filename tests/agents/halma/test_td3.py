@@ -217,7 +217,7 @@ def test_without_knowledge_a_guided_agent_is_its_network():
     [
         tiny(),
         pytest.param(tiny("lstm"), marks=pytest.mark.slow),
-        tiny(guided=True, guide_interval=4),
+        pytest.param(tiny(guided=True, guide_interval=4), marks=pytest.mark.slow),
         pytest.param(tiny("cnn+mlp", panels="fixed", episodes=9), marks=pytest.mark.slow),
     ],
     ids=["mlp", "lstm", "guided", "fixed panels"],

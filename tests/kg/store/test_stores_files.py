@@ -222,6 +222,7 @@ print(new, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["nt.gz", "ttl"])
 def test_memory_stays_bounded_while_the_file_grows(tmp_path, ending):
     peaks = []

@@ -84,6 +84,7 @@ def test_what_cannot_be_run_is_told(arguments: tuple[str, ...], message: str) ->
         run(*arguments)
 
 
+@pytest.mark.slow
 def test_the_bench_plays_as_many_steps_as_it_says() -> None:
     assert Settings().streams == 4096
     assert one_stream("micro1")(0.05) > 1_000

@@ -32,6 +32,7 @@ def no_training(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_every_figure_is_there(no_training, monkeypatch, tmp_path):
     monkeypatch.setattr(bench_halma, "SAVED", tmp_path / "none.json")
     symbolic, visual, mazes, tests, training = bench_halma.halma_case(SETTINGS)

@@ -76,6 +76,7 @@ def test_one_run_plays_its_own_tests(gumption, tmp_path):
     assert "paper's" in (tmp_path / "table.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_several_runs_are_one_column(gumption, tmp_path):
     told = gumption("evaluate", "runs/one", "runs/two", "--seeds", "1", "--json")
     assert (told.code, told.err) == (0, "")

@@ -97,6 +97,7 @@ def test_agents_on_space_share_its_model(tmp_path):
 # ---- running and reporting
 
 
+@pytest.mark.slow
 def test_command_runs_reports_and_resumes(run, tmp_path):
     output = run("halma-table1", "--seeds", "2", "--episodes", "200", "--out", "there", "--save", "kept")
     assert "10 runs, 0 complete" in output

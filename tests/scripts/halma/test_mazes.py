@@ -106,6 +106,7 @@ def test_the_statistics(tmp_path: Path) -> None:
     assert "saved" not in run("statistics", *settings)
 
 
+@pytest.mark.slow
 def test_a_space_model_is_pretrained_and_probed(tmp_path: Path) -> None:
     def pretrain(preset: str) -> str:
         arguments = ("pretrain", "--run", str(tmp_path / "space"), "--preset", preset, "--steps", "50")

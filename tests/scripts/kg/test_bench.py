@@ -260,6 +260,7 @@ def test_a_server_that_does_not_start_is_told(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets):
     threads, frozen, training_rows = [], [], bench_training.training_rows
 
