@@ -127,7 +127,7 @@ class Batch:
                     bool(column.success), decks[i * CARDS + column.place - 1], rest,
                 )  # fmt: skip
                 stream.text = self._text[i, : column.length].tobytes() if column.length else b""
-                stream.turn, stream.talk_end = column.turn, column.talk_end
+                stream.turn = column.turn
             elif column.penalties:
                 stream.life.spoke(column.penalties)
         self._columns["penalties"][rows] = self._columns["right"][rows] = 0

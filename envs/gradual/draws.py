@@ -68,10 +68,12 @@ class Deal(Iterator[str]):
         return self.deck[self.place - 1]
 
     def __next__(self) -> str:
-        deck, place = self.deck, self.place
+        deck, place, draws = self.deck, self.place, self.draws
         if place == self.dealt:
             place = 0
-        other = place + self.draws.below(len(deck) - place)
+        # As `Draws.below`, without a call: in some tasks each step deals a question.
+        draws.state = state = (draws.state * FACTOR + INCREMENT) & _MASK
+        other = place + ((state >> 32) * (len(deck) - place) >> 32)
         card = deck[other]
         deck[other] = deck[place]
         deck[place] = card

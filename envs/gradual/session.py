@@ -95,6 +95,7 @@ class Session:
         started = monotonic()
         byte, reward, steps = stream.first(), 0, 1
         error, ended = None, "steps"
+        pause = _BETWEEN  # steps at which to look at the clock
         while steps != limit:
             try:
                 said = agent(reward, byte)
@@ -114,7 +115,8 @@ class Session:
                 ended = "solved"
                 break
             steps += 1
-            if not steps % _BETWEEN:
+            if steps == pause:
+                pause += _BETWEEN
                 if recorder is not None:
                     recorder.write()
                 if self._watch is not None:

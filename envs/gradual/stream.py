@@ -17,14 +17,13 @@ class Stream:
 
     :ivar life: its schedule and the running instance.
     :ivar over: whether the last task has been passed.
-    :ivar text: what the stream says; :ivar position: bytes of it that have been sent; :ivar talk_end: behind its last
-        byte that is no space; :ivar turn: so many bytes of it have been sent when the agent may answer.
+    :ivar text: what the stream says; :ivar position: bytes of it that have been sent; :ivar turn: so many bytes of it
+        have been sent when the agent may answer.
     :ivar age: bytes that the instance has sent. :ivar heard: the answer so far.
     """
 
     __slots__ = (
-        "_counted", "_limit", "_mini", "_plain", "_waited", "age", "heard", "life", "over", "position", "talk_end",
-        "text", "turn",
+        "_counted", "_limit", "_mini", "_plain", "_waited", "age", "heard", "life", "over", "position", "text", "turn",
     )  # fmt: skip
 
     def __init__(self, life: Life) -> None:
@@ -52,6 +51,11 @@ class Stream:
         return stream
 
     @property
+    def talk_end(self) -> int:
+        """Behind the last byte of the text that is no space, but for those at which the agent may answer."""
+        return len(self.text[: self.turn].rstrip(b" "))
+
+    @property
     def talking(self) -> bool:
         """Whether more than spaces is still to be sent, so that speaking is out of turn."""
         return self.position < self.talk_end
@@ -70,9 +74,11 @@ class Stream:
 
         When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
         """
-        if self._mini or self.position >= self.turn:
-            reward = self._mini_step(said) if self._mini else self._micro_step(said)
-        elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
+        if self._mini:
+            reward = self._mini_step(said)
+        elif self.position >= self.turn:
+            reward = self._micro_step(said)
+        elif said == SPACE or not self.talking:  # while only spaces are left, it is nobody's turn
             reward = 0
         else:
             reward = -1
@@ -114,9 +120,7 @@ class Stream:
             coming = self.text[self.position :] + coming
         self.text = coming
         self.position = 0
-        tail = self.life.tail
-        self.turn = len(coming) - tail
-        self.talk_end = len((coming[:-tail] if tail else coming).rstrip(b" "))
+        self.turn = len(coming) - self.life.tail
 
     def _switch(self) -> None:
         self.settle()
