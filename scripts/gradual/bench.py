@@ -44,7 +44,7 @@ def gradual_case(settings: Settings) -> Iterator[Measurement]:
     for name in TASKS:
         settings.tell(f"one stream of {name}")
         play = one_stream(name)
-        play(0.1)  # first calls pay for imports, caches and memory
+        play(SECONDS)  # first calls pay for imports, caches and memory
         pairs = [(play(SECONDS), pole(SECONDS)) for _ in range(settings.repeats)]
         yield _measurement(f"Gradual, one stream of {name}, silent agent", pairs, ONE)
     with ProcessPoolExecutor(CORES, get_context("spawn")) as processes:
