@@ -71,13 +71,20 @@ def _kind(hint: Any, value: Any) -> str:
         return "a path"
     if get_origin(hint) is Callable:
         return "a function"
-    if hint is float and isinstance(value, float) and not isfinite(value):
+    if hint is float and _is_endless(value):
         return "a finite number"
     kind = get_origin(hint) or hint
     name = getattr(kind, "__name__", str(kind))
     if name == "ndarray":  # of NumPy, which is not imported for a message
         return "an array"
     return _PLAIN.get(kind) or f"a{'n' * (name[0] in 'AEIO')} {name}"
+
+
+def _is_endless(value: Any) -> bool:
+    """Whether it is, or has within it, a number that is not finite."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(_is_endless, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and not isfinite(value)
 
 
 def _each(hint: Any, value: Any) -> str:

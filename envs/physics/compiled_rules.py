@@ -12,7 +12,7 @@ from gumption.data import InputError
 from .entities import Object
 from .factors import WIDTHS, Factor
 from .relations import Relation
-from .resolution import Resolution
+from .resolution import UNFIT, Resolution, unfit
 from .rules import Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State
 from .values import FactorArray
@@ -125,7 +125,10 @@ class CompiledRule:
                 if here.ndim <= 1:  # one truth for all rows
                     here = here.reshape((1,) * (len(self.counts) + 2))
                 masks[id(where)] = here if mask is None else mask & here
-            resolution.add(type(output), factor, self, place, output.value, masks[id(where)])
+            try:
+                resolution.add(type(output), factor, self, place, output.value, masks[id(where)])
+            except UNFIT:
+                raise unfit(factor, [self.rule.name]) from None
 
     def speaks(self, place: int) -> np.ndarray | None:
         """(n, B) bool, the entities of a pattern that the rule concerns, whatever its relation; None for all."""

@@ -12,9 +12,9 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.wording import shown
 
-from .factors import ID, Factor, Label
+from .factors import ID, Factor, Label, read_value
 from .relations import Relation
-from .scene import factor_type, read_value
+from .scene import factor_type
 
 if TYPE_CHECKING:
     from .state import State

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .compiled_rules import CompiledRule, Contact, quiet
+from .own_values import OwnValues
 from .relations import Relation
 from .resolution import Resolution
 from .rules import Rule
@@ -17,6 +18,7 @@ class ContactRules:
     def __init__(self, rules: Sequence[Rule], state: State) -> None:
         self._state = state
         self._rules = [CompiledRule(rule, state, exact=False) for rule in rules]
+        self._values = OwnValues(state, rules)
         self._allowed: list[np.ndarray] = []
 
     def concerned(self) -> np.ndarray:
@@ -45,7 +47,7 @@ class ContactRules:
 
         :param hits: (2, B) slots of the two, N for a wall; -1 where a scene has no contact.
         :param normals: (2, B) from the first to the second.
-        :raises InputError: rules that conflict.
+        :raises InputError: rules that conflict, or that give what is outside the bounds of its factor.
         """
         state = self._state
         scenes = np.flatnonzero(hits[0] >= 0)
@@ -75,4 +77,4 @@ class ContactRules:
             with quiet():
                 each.evaluate({}, resolution, Contact(rows, vectors, boundaries))
         resolution.apply()
-        state.check_finite()
+        self._values.check()

@@ -37,3 +37,16 @@ def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
         answered[i, walls] = special[mine[i], total, b]
         for m in range(obstacles):
             answered[i, walls + 1 + m] = special[mine[i], block_slots[m], b]
+
+
+@njit(cache=True)
+def first_outside(values, present, least, most):
+    """Of values (d, n, B) the place d, k, b of the first that is not within the bounds and belongs to something that is
+    there (n, B); -1 thrice if there is none.
+    """
+    for d in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            for b in range(values.shape[2]):
+                if present[k, b] and not (values[d, k, b] >= least and values[d, k, b] <= most):
+                    return d, k, b
+    return -1, -1, -1

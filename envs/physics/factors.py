@@ -5,17 +5,21 @@ A factor is a class, and its name stands for it in scenes. A person's own is a c
     class Wind(Factor, base="vector"):
         pass
 
+It may declare bounds, which hold for what scenes, priors and rules give: `Factor, base="float", least=0, most=1`.
 A subclass of a factor is matched by the rules of its parent. Values are not wrapped: rules get arrays.
 """
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import check
+from gumption.data.wording import LARGEST, describe, shown
 
-from .values import FactorArray
+from .shapes import NARROWEST, read_shape
+from .values import HIGHEST, FactorArray
 
 Base = Literal["float", "int", "bool", "vector", "shape", "tag", "text"]
 
@@ -30,6 +34,8 @@ _DEFAULTS: dict[Base, Any] = {
     "tag": True,
     "text": "",
 }
+#: Bases whose values are numbers with bounds.
+BOUNDED: tuple[Base, ...] = ("float", "int", "vector")
 
 
 #: Factors and parameters by name; a later definition of the same name replaces an earlier one.
@@ -42,6 +48,8 @@ class Factor(Any):
 
     :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (there or not) or "text".
     :cvar default: the value of an entity that is given none.
+    :cvar least, most: bounds of a number, and of both numbers of a vector; of a subclass within those of the parent.
+    :cvar number: the annotation of such a number, with the bounds that are declared.
     :cvar root: the class right below `Factor`: subclasses share its column.
     :cvar belongs_to: a factor whose owners all have this one too: rules compute it anew at each step, and scenes do not
         give it; None for the others.
@@ -49,6 +57,9 @@ class Factor(Any):
 
     base: ClassVar[Base]
     default: ClassVar[Any]
+    least: ClassVar[float] = -HIGHEST
+    most: ClassVar[float] = HIGHEST
+    number: ClassVar[Any] = float
     root: ClassVar[type["Factor"]]
     belongs_to: ClassVar[type["Factor"] | None] = None
 
@@ -57,9 +68,16 @@ class Factor(Any):
         return np.asarray(value).view(FactorArray)
 
     def __init_subclass__(
-        cls, base: Base | None = None, default: Any = None, belongs_to: type["Factor"] | None = None
+        cls,
+        base: Base | None = None,
+        default: Any = None,
+        belongs_to: type["Factor"] | None = None,
+        least: float | None = None,
+        most: float | None = None,
     ) -> None:
-        """:raises InputError: a base that there is not, or that differs from that of the parent."""
+        """:raises InputError: a base that there is not, or that differs from that of the parent; bounds that are wider
+        than the parent's, or that the default is not within.
+        """
         inherited = getattr(cls, "base", None)
         if base is not None and base not in get_args(Base):
             raise InputError(f"the factor {cls.__name__} has the base {shown(base)}; it is one of {get_args(Base)}")
@@ -69,21 +87,104 @@ class Factor(Any):
             raise InputError(f"the factor {cls.__name__} has the base {base!r}, and its parent {inherited!r}")
         if inherited is None:
             cls.base, cls.root = base, cls  # pyright: ignore[reportAttributeAccessIssue]
-            cls.default = _DEFAULTS[cls.base]
-        if default is not None:
-            cls.default = default
+            if base == "int":
+                cls.least, cls.most, cls.number = -LARGEST, LARGEST, int
+        given = _DEFAULTS[cls.base] if inherited is None else cls.default
+        cls._bound(given if default is None else default, least, most)
         if belongs_to is not None:
             cls.belongs_to = belongs_to
         if cls.__name__ != "Parameter":
             FACTORS[cls.__name__] = cls
 
+    @classmethod
+    def _bound(cls, default: Any, least: float | None, most: float | None) -> None:
+        """Set bounds and default. `check` would import pydantic for that, which help and completion go without."""
+
+        def fitting(name: str, value: Any) -> Any:
+            value = value.item() if isinstance(value, np.number) else value
+            kinds = int if cls.base == "int" else int | float
+            if isinstance(value, bool) or not isinstance(value, kinds) or not cls.least <= value <= cls.most:
+                raise InputError(f"the factor {cls.__name__}: {name} is {shown(value)}; it {cls.told(value)}")
+            return value
+
+        if cls.base in BOUNDED:
+            kind, widest = (int, LARGEST) if cls.base == "int" else (float, HIGHEST)
+            for name, bound in (("least", least), ("most", most)):
+                if bound is not None:
+                    setattr(cls, name, fitting(name, bound))
+                    marks = ([Ge(cls.least)] if cls.least > -widest else []) + (
+                        [Le(cls.most)] if cls.most < widest else []
+                    )
+                    cls.number = Annotated[kind, *marks] if marks else kind
+            for each in default if isinstance(default, tuple | list) and cls.base == "vector" else (default,):
+                fitting("default", each)
+        elif least is not None or most is not None:
+            raise InputError(f"the factor {cls.__name__} has bounds, and its base {cls.base!r} is no number")
+        cls.default = default
+
+    @classmethod
+    def told(cls, value: Any) -> str:
+        """ "is a number, at least 0": what a message says of a number that is none of the factor."""
+        limit = LARGEST if cls.base == "int" else HIGHEST
+        if isinstance(value, int | float) and limit < abs(value) < np.inf:
+            return f"is not beyond {'2**63' if cls.base == 'int' else f'{limit:g}'}"
+        return describe(cls.number, value)
+
 
 class Parameter(Factor, base="float"):
     """A value of the whole scene, such as gravity."""
 
-    def __init_subclass__(cls, default: float = 0.0) -> None:
-        cls.base, cls.root, cls.default = "float", cls, default
+    def __init_subclass__(cls, default: float = 0.0, least: float | None = None, most: float | None = None) -> None:
+        """:raises InputError: as a factor."""
+        cls.base, cls.root = "float", cls
+        cls._bound(default, least, most)
         PARAMETERS[cls.__name__] = cls
+
+
+def read_value(factor: type[Factor], value: Any, where: str) -> Any:
+    """A value of the factor, as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
+
+    :raises InputError: it does not fit the factor, is not finite, or is outside the factor's bounds.
+    """
+    name = f"{where}: {factor.__name__}"
+    match factor.base:
+        case "shape":
+            return read_shape(value, where)
+        case "text":
+            return check(name, value, str)
+        case "tag":
+            if value is not True and value is not None:
+                raise InputError(f"{name} is {shown(value)}; it is a tag: true, or not there")
+            return True
+        case "bool":
+            return check(name, value, bool)
+        case "vector":
+            pair = value.tolist() if isinstance(value, np.ndarray) else value
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise InputError(f"{name} is {shown(value)}; it is a pair of numbers")
+            numbers = []
+            for each in pair:
+                try:
+                    numbers.append(float(read_number(factor, each, name)))
+                except InputError:
+                    raise InputError(f"{name} is {shown(value)}; each of the two {factor.told(each)}") from None
+            return tuple(numbers)
+        case _:
+            return read_number(factor, value, name)
+
+
+def read_number(factor: type[Factor], value: Any, name: str) -> Any:
+    """A number of the factor.
+
+    :param name: what a message calls it.
+    :raises InputError: something else, or a number outside the factor's bounds.
+    """
+    if type(value) is (int if factor.base == "int" else float) and factor.least <= value <= factor.most:
+        return value  # of most numbers, without the longer look
+    found = check(name, value, factor.number)
+    if not factor.least <= found <= factor.most:
+        raise InputError(f"{name} is {shown(value)}; it {factor.told(found)}")
+    return found
 
 
 class Position(Factor, base="vector"):
@@ -98,7 +199,7 @@ class Acceleration(Factor, base="vector"):
     """Change of the velocity a second."""
 
 
-class Size(Factor, base="float", default=1.0):
+class Size(Factor, base="float", default=1.0, least=NARROWEST):
     """The diameter of a circle, the width of a polygon."""
 
 
@@ -106,11 +207,11 @@ class Shape(Factor, base="shape"):
     """A circle or a convex polygon; see `gumption.envs.physics.shapes`."""
 
 
-class Mass(Factor, base="float", default=1.0):
-    """What resists a force."""
+class Mass(Factor, base="float", default=1.0, least=0):
+    """What resists a force; what has the mass 0 is moved by none."""
 
 
-class Density(Factor, base="float", default=1.0):
+class Density(Factor, base="float", default=1.0, least=0):
     """A feature to be seen; no rule reads it."""
 
 
@@ -130,11 +231,11 @@ class InfiniteEnergy(Factor, base="bool"):
     """The stored energy is not used up by a collision."""
 
 
-class Heat(Factor, base="float"):
+class Heat(Factor, base="float", least=0):
     """Burns what lies on it."""
 
 
-class Friction(Factor, base="float"):
+class Friction(Factor, base="float", least=0):
     """The coefficient of kinetic friction of a surface."""
 
 
@@ -186,33 +287,33 @@ class Text(Factor, base="text"):
     """What is written on it."""
 
 
-class MinMass(Parameter, default=0.1):
+class MinMass(Parameter, default=0.1, least=0):
     """Less is destroyed."""
 
 
-class MaxVelocity(Parameter, default=10.0):
+class MaxVelocity(Parameter, default=10.0, least=1e-12):
     """The highest speed."""
 
 
-class MinVelocity(Parameter, default=1e-4):
+class MinVelocity(Parameter, default=1e-4, least=0):
     """A lower speed is no motion."""
 
 
-class Gravity(Parameter, default=10.0):
+class Gravity(Parameter, default=10.0, least=0):
     """The acceleration that presses things on the floor."""
 
 
-class FloorFriction(Parameter, default=0.05):
+class FloorFriction(Parameter, default=0.05, least=0):
     """The coefficient of friction of the floor where no tile lies."""
 
 
-class WallDamping(Parameter, default=0.025):
+class WallDamping(Parameter, default=0.025, most=1):
     """The share of the velocity that a wall takes."""
 
 
-class Framerate(Parameter, default=100.0):
+class Framerate(Parameter, default=100.0, least=1e-6, most=10**9):
     """Steps a second."""
 
 
-class Restitution(Parameter, default=1.0):
+class Restitution(Parameter, default=1.0, least=0):
     """The share of the speed at which discs approach that they have after a collision: 1 elastic, 0 none."""

@@ -21,12 +21,12 @@ from gumption.data.wording import shown
 
 from .distribution import Noise, NumericNoise, read_noise
 from .entities import CueBall, Entity, GoalTile, GolfBall
-from .factors import ID, Factor, Label, Order, Position, Shape, Size
+from .factors import ID, Factor, Label, Order, Position, Shape, Size, read_value
 from .locations import Point
 from .noise import DiscreteNoise, check_probabilities
 from .placement import place
-from .priors import Preset, Prior, read_prior, resolve
-from .scene import Scene, SimSettings, entity_type, read_value
+from .priors import Preset, Prior, check_draws, read_prior, resolve
+from .scene import SETTINGS, Scene, SimSettings, entity_type
 from .shapes import scaled, width
 
 #: The most entities of one row of numbers.
@@ -277,6 +277,7 @@ def _read_sim(given: Any) -> dict[str, Any]:
         number = known[name] is float or float in get_args(known[name])[:1]
         if not number or not isinstance(noise, NumericNoise) or noise.dimension != 1:
             raise InputError(f"sim: {name} cannot be drawn from {shown(noise)}")
+        check_draws(noise, SETTINGS[name], f"sim: {name}")
         noises[name] = noise
     settings = SimSettings(**plain)
     return {name: getattr(settings, name) if name in plain else noises[name] for name in given}

@@ -26,6 +26,7 @@ from .factors import (
     Velocity,
     WallDamping,
 )
+from .own_values import OwnValues
 from .rules import Rule
 from .state import State
 
@@ -43,6 +44,7 @@ class Motion:
         :param drifts: other rules that change Position.
         """
         self._state, self._moves, self._drifts = state, moves, drifts
+        self._drifted = OwnValues(state, [each.rule for each in drifts])
         discs = state.layout.owners([Position, Velocity])
         self.blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
         self._answers = ContactRules(contact_rules, state) if contact_rules else None
@@ -93,7 +95,7 @@ class Motion:
     def step(self) -> None:
         """Move for a step.
 
-        :raises InputError: rules that answer contacts conflict.
+        :raises InputError: rules that answer contacts conflict, or rules give what is outside the bounds of its factor.
         """
         from .contacts import advance
 
@@ -102,8 +104,7 @@ class Motion:
             places = state.columns[Position]
             before = places.copy()
             evaluated(state, self._drifts, frozenset([Position])).apply()
-            if not np.isfinite(places).all():
-                state.check_finite()
+            self._drifted.check()
             self._extra[:] = (places - before) * state.parameters[Framerate]
             places[:] = before
         np.divide(1.0, state.parameters[Framerate], out=self._left)

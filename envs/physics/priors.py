@@ -11,15 +11,19 @@ from typing import Any
 
 from gumption.data import InputError
 from gumption.data.settings import checked
-from gumption.data.wording import shown
+from gumption.data.wording import describe, shown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
-from .distribution import Noise, read_noise
+from .distribution import Noise, ScalarNoise, read_noise
 from .entities import Entity, Object, Thing, Tile
-from .factors import ID, WIDTHS, Factor, Label
-from .locations import Point, RandomConvexHull
+from .factors import ID, WIDTHS, Factor, Label, read_value
+from .locations import Point, ProductNoise, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise
-from .scene import Preset, entity_type, factor_type, read_value
+from .scene import Preset, entity_type, factor_type
+from .values import HIGHEST
+
+#: The highest probability of numbers outside the bounds of its factor that a noise may have.
+RARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +170,29 @@ def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
     dimension = 0 if target.base == "shape" else WIDTHS.get(target.base)
     if noise.dimension != dimension or (dimension == 0 and not isinstance(noise, RandomConvexHull)):
         raise InputError(f"{where}: {shown(noise)} draws no value of a {target.base}")
-    if target.base in ("int", "bool"):
-        kind = {"int": "i", "bool": "b"}[target.base]
-        if not isinstance(noise, DiscreteNoise) or noise.support[0].dtype.kind != kind:
-            drawn = "whole numbers" if kind == "i" else "True or False"
-            raise InputError(f"{where}: {shown(noise)} draws something else than {drawn}")
+    kinds, drawn = {"int": ("i", "whole numbers"), "bool": ("b", "True or False")}.get(target.base, ("if", "numbers"))
+    discrete = isinstance(noise, DiscreteNoise)
+    if noise.support[0].dtype.kind not in kinds if discrete else target.base in ("int", "bool"):
+        raise InputError(f"{where}: {shown(noise)} draws something else than {drawn}")
+    if target.base != "bool":
+        check_draws(noise, target, where)
     return noise
+
+
+def check_draws(noise: Noise, factor: type[Factor], where: str) -> None:
+    """Look at what a noise can draw. What it draws very rarely is told when the scene is read.
+
+    :raises InputError: it draws numbers outside the bounds of the factor.
+    """
+    parts = noise.marginals if isinstance(noise, ProductNoise) else [noise] if isinstance(noise, ScalarNoise) else []
+    for part in parts:
+        outside = 1.0 - float(part.cdf(factor.most)) + float(part.cdf_before(factor.least))
+        if outside > RARE:
+            name = factor.__name__
+            raise InputError(
+                f"{where}: {shown(noise)} draws what is no {name} with the probability {outside:.2g}; a {name} "
+                f"{describe(factor.number)}, and not beyond {HIGHEST:g}: clip the noise, or take another"
+            )
 
 
 def _is_noise_data(given: Any) -> bool:

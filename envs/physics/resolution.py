@@ -1,5 +1,6 @@
 """What becomes of the outputs of all rules: sums, and settings of which the most specific wins, or an error."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +12,8 @@ from .rules import INCOMPARABLE, Aggregate, Differential, Output, Rule
 from .state import State
 
 _ALL = np.ones((1, 1), dtype=bool)
+#: What NumPy raises where values do not fit a column.
+UNFIT = (TypeError, ValueError, OverflowError)
 
 
 class SlottedRule(Protocol):
@@ -72,7 +75,10 @@ class Resolution:
             self._settle(factor, rule, place, value, mask)
 
     def apply(self) -> None:
-        """Write the new values."""
+        """Write the new values.
+
+        :raises InputError: rules that conflict, or that set a factor to what it cannot hold.
+        """
         for (factor, aggregate), (total, said) in self._sums.items():
             column = self._state.columns[factor]
             if aggregate:
@@ -84,7 +90,12 @@ class Resolution:
                 change = np.where(True if both[1] is None else both[1], 0.0, change)
             column += change
         for factor, settings in self._settings.items():
-            self._set(factor, settings)
+            try:
+                self._set(factor, settings)
+            except InputError:
+                raise
+            except UNFIT:
+                raise unfit(factor, [each[0].rule.name for each in settings]) from None
 
     def _sum(
         self,
@@ -197,6 +208,15 @@ def conflict(state: State, factor: type[Factor], first: str, second: str, slot: 
         f"the rules {first} and {second} set {factor.__name__} of {state.name(slot, i)} to different values, and "
         "neither is more specific: give one of them a condition, such as entity_type="
     )
+
+
+def unfit(factor: type[Factor], rules: Sequence[str]) -> InputError:
+    """The error of rules that give a factor values of another kind, such as fractions where it is a whole number, or
+    arrays of another shape.
+    """
+    wanted = {"int": "whole number", "bool": "True or False", "vector": "pair of numbers"}.get(factor.base, "number")
+    names = " or ".join(rules)
+    return InputError(f"the rule {names} gives {factor.__name__} something else than a {wanted} for each row")
 
 
 def _added(values: np.ndarray, axis: int) -> np.ndarray:

@@ -237,7 +237,12 @@ def read_rule(
     made = Rule(function, tuple(patterns), tuple(arguments), bool(bare), returns, relation, entity_type, factor_type)
     if made.at_contacts:
         _check_contact(made)
-    for _, factor in returns:
+    for kind, factor in returns:
+        if kind is not SetFactor and factor.base in ("int", "bool"):
+            raise InputError(
+                f"the rule {name} returns {kind.__name__}[{factor.__name__}], a sum of numbers with fractions, and "
+                f"{factor.__name__} has the base {factor.base!r}: return SetFactor[{factor.__name__}]"
+            )
         if not any(
             each.entity_type or any(issubclass(mine, factor.root) for mine in each.factors) for each in patterns
         ):

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from annotated_types import Gt
 
 from gumption.data import InputError
-from gumption.data.settings import NonNegative, Positive, check, settings
+from gumption.data.settings import check, settings
 from gumption.data.wording import shown
 
 from .entities import TYPES, Entity, Thing
@@ -30,8 +30,11 @@ from .factors import (
     Shape,
     Size,
     WallDamping,
+    read_number,
+    read_value,
 )
-from .shapes import read_shape, scaled, width
+from .shapes import NARROWEST, scaled, width
+from .values import HIGHEST
 
 #: "fixed" is mended; "compat" does what SEGAR's code of 2022 does, faults included.
 Preset = Literal["fixed", "compat"]
@@ -46,7 +49,8 @@ ALL_RULES = (
     "consume",
     "accelerate",
 )
-_PARAMETERS: dict[str, type[Parameter]] = {
+#: The parameter that each setting is the value of.
+SETTINGS: dict[str, type[Parameter]] = {
     "framerate": Framerate,
     "friction": FloorFriction,
     "wall_damping": WallDamping,
@@ -59,7 +63,8 @@ _PARAMETERS: dict[str, type[Parameter]] = {
 
 @settings
 class SimSettings:
-    """What holds for the whole of a scene; the defaults are SEGAR's.
+    """What holds for the whole of a scene; the defaults are SEGAR's. Numbers are within the bounds that the parameters
+    declare.
 
     :ivar framerate: steps a second; a step takes dt = 1 / framerate.
     :ivar boundaries: the walls stand at these two numbers, on both axes.
@@ -71,27 +76,35 @@ class SimSettings:
     :ivar parameters: values of a person's own parameters, by name.
     """
 
-    framerate: Positive = 100.0
+    framerate: float = 100.0
     boundaries: tuple[float, float] = (-1.0, 1.0)
-    friction: NonNegative = 0.05
+    friction: float = 0.05
     wall_damping: Annotated[float, Gt(-1.0)] = 0.025
     gravity: float = 10.0
     min_mass: float = 0.1
-    max_velocity: Positive = 10.0
-    min_velocity: NonNegative = 1e-4
+    max_velocity: float = 10.0
+    min_velocity: float = 1e-4
     rules: tuple[str | Callable[..., Any], ...] = ALL_RULES
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.boundaries[0] < self.boundaries[1]:
+        low, high = self.boundaries
+        if not low < high:
             raise InputError(f"boundaries are {self.boundaries}; the first is less than the second")
-        for name in self.parameters:
-            if name not in PARAMETERS or PARAMETERS[name] in _PARAMETERS.values():
+        if high - low < NARROWEST or max(-low, high) > HIGHEST:
+            raise InputError(
+                f"boundaries are {self.boundaries}; they are {NARROWEST:g} apart at least, and not beyond {HIGHEST:g}"
+            )
+        for name, parameter in SETTINGS.items():
+            read_number(parameter, getattr(self, name), name)
+        for name, value in self.parameters.items():
+            if name not in PARAMETERS or PARAMETERS[name] in SETTINGS.values():
                 raise InputError(f"parameters: {_unknown('parameter', name, PARAMETERS)}")
+            read_number(PARAMETERS[name], value, f"parameters: {name}")
 
     def values(self) -> dict[type[Parameter], float]:
         """The value of each parameter."""
-        mine = {parameter: getattr(self, name) for name, parameter in _PARAMETERS.items()}
+        mine = {parameter: getattr(self, name) for name, parameter in SETTINGS.items()}
         return {
             parameter: mine[parameter] if parameter in mine else self.parameters.get(name, parameter.default)
             for name, parameter in PARAMETERS.items()
@@ -129,8 +142,8 @@ class Scene:
         """From data: {"sim": {...}, "entities": [{"id", "type", "factors": {...}}]}.
 
         :param where: what it belongs to, for messages.
-        :raises InputError: a name that there is not, a value that does not fit its factor, two entities of one id, an
-            entity outside the walls; the message names entity and field.
+        :raises InputError: a name that there is not, a value that does not fit its factor or is outside its bounds, two
+            entities of one id, an entity outside the walls; the message names entity and field.
         """
         if isinstance(given, Scene):
             return given
@@ -140,7 +153,10 @@ class Scene:
         if not isinstance(sim, SimSettings):
             if not isinstance(sim, Mapping):
                 raise InputError(f"{where}: sim is {shown(sim)}; it is a dict of settings")
-            sim = SimSettings(**{str(name): value for name, value in sim.items()})
+            try:
+                sim = SimSettings(**{str(name): value for name, value in sim.items()})
+            except InputError as error:
+                raise InputError(f"{where}: sim: {error}") from None
         entities = given.get("entities", ())
         if isinstance(entities, (str, Mapping)) or not isinstance(entities, Sequence):
             raise InputError(f"{where}: entities is {shown(entities)}; it is a list")
@@ -190,31 +206,6 @@ def factor_type(name: Any, where: str) -> type[Factor]:
     raise InputError(f"{where}: {_unknown('factor', name, FACTORS)}")
 
 
-def read_value(factor: type[Factor], value: Any, where: str) -> Any:
-    """A value of the factor, as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
-
-    :raises InputError: it does not fit the factor, or is not finite.
-    """
-    name = f"{where}: {factor.__name__}"
-    match factor.base:
-        case "shape":
-            return read_shape(value, where)
-        case "text":
-            return check(name, value, str)
-        case "tag":
-            if value is not True and value is not None:
-                raise InputError(f"{name} is {shown(value)}; it is a tag: true, or not there")
-            return True
-        case "bool":
-            return check(name, value, bool)
-        case "int":
-            return check(name, value, int)
-        case "vector":
-            return check(name, list(value) if isinstance(value, np.ndarray) else value, tuple[float, float])
-        case _:
-            return check(name, value, float)
-
-
 def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> EntityData:
     if isinstance(given, EntityData):
         return given
@@ -223,7 +214,7 @@ def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> Entity
             f"{where}: entity {place} is {shown(given)}; it is {{'id': ..., 'type': ..., 'factors': {{...}}}}"
         )
     kind = entity_type(given["type"], f"{where}: entity {place}")
-    name = check("id", given.get("id", f"{kind.__name__.lower()}_{place}"), str)
+    name = check(f"{where}: the id of entity {place}", given.get("id", f"{kind.__name__.lower()}_{place}"), str)
     where = f"{where}: {kind.__name__} {name!r}"
     factors = given.get("factors", {})
     if not isinstance(factors, Mapping):
@@ -240,19 +231,30 @@ def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> Entity
     taken = {factor.root for factor in mine}
     if len(taken) < len(mine):
         raise InputError(f"{where} has two factors of one kind: {', '.join(sorted(each.__name__ for each in mine))}")
-    values = {factor: value for factor, value in kind.all_factors.items() if factor.root not in taken} | mine
+    values = {factor: value for factor, value in _defaults(kind).items() if factor.root not in taken} | mine
     values[ID], values[Label] = name, kind.__name__
     _tie_size(values, mine, where)
     _check_place(values, sim, where)
     return EntityData(name, kind, values)
 
 
+@cache
+def _defaults(kind: type[Entity]) -> Factors:
+    """The defaults of a type.
+
+    :raises InputError: one that does not fit its factor.
+    """
+    where = f"the entity type {kind.__name__}"
+    return {
+        factor: None if value is None else read_value(factor, value, where)
+        for factor, value in kind.all_factors.items()
+    }
+
+
 def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any], where: str) -> None:
     """Size and Shape tell the same: who gives one gets the other."""
     if Shape not in values or values[Shape] is None:
         return
-    if Size in given and not given[Size] > 0:
-        raise InputError(f"{where}: Size is {shown(given[Size])}; it is positive")
     wide = width(values[Shape])
     if Size in given and abs(given[Size] - wide) > 1e-9 * wide:
         if Shape in given:

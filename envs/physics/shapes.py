@@ -6,15 +6,21 @@ A shape is data, in scenes and in files: {"kind": "circle", "size": 0.2} (the di
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import cos, isfinite, pi, sin
-from typing import Any
+from math import cos, pi, sin
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
 from gumption.data import InputError
+from gumption.data.settings import check
 from gumption.data.wording import shown
 
+from .values import HIGHEST
+
 Shape = dict[str, Any]
+#: The least width of a thing, and the least distance of two corners of a polygon.
+NARROWEST = 1e-12
 
 
 def circle(size: float) -> Shape:
@@ -23,9 +29,9 @@ def circle(size: float) -> Shape:
 
 
 def polygon(vertices: Sequence[Sequence[float]]) -> Shape:
-    """The convex hull of these points, relative to the position.
+    """The convex polygon with these corners, in their order around it, relative to the position.
 
-    :raises InputError: fewer than three points, points on one line, or numbers that are not finite.
+    :raises InputError: as `read_shape`.
     """
     return read_shape({"kind": "polygon", "vertices": [list(each) for each in vertices]}, "the polygon")
 
@@ -57,14 +63,15 @@ def read_shape(given: Any, where: str) -> Shape:
     """A shape as data, checked, with plain numbers.
 
     :param where: what it belongs to, for the message.
-    :raises InputError: no shape, a size that is not positive, or a polygon that is not convex or has no area.
+    :raises InputError: no shape, a size that is not positive, or a polygon that is not convex, crosses itself or has no
+        area.
     """
     kind = given.get("kind") if isinstance(given, Mapping) else None
     if kind == "circle" and set(given) == {"kind", "size"}:
-        size = given["size"]
-        if isinstance(size, (int, float, np.number)) and not isinstance(size, bool) and 0 < size < np.inf:
-            return circle(float(size))
-        raise InputError(f"{where}: the size of a circle is {shown(size)}; it is a positive number")
+        size = check(f"{where}: the size of a circle", given["size"], Annotated[float, Ge(NARROWEST)])
+        if size > HIGHEST:
+            raise InputError(f"{where}: the size of a circle is {shown(size)}; it is not beyond {HIGHEST:g}")
+        return circle(float(size))
     if kind == "polygon" and set(given) == {"kind", "vertices"}:
         return {"kind": "polygon", "vertices": _read_vertices(given["vertices"], where)}
     raise InputError(
@@ -90,18 +97,31 @@ def scaled(shape: Shape, factor: float) -> Shape:
 
 def _read_vertices(given: Any, where: str) -> list[list[float]]:
     points: np.ndarray = np.zeros(0)
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         points = np.asarray(given, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2 or not 3 <= len(points) <= 1000 or not np.isfinite(points).all():
-        raise InputError(f"{where}: the vertices are {shown(given)}; they are 3 to 1,000 pairs of finite numbers")
+    fine = points.ndim == 2 and points.shape[1] == 2 and 3 <= len(points) <= 1000
+    if not fine or not np.abs(points).max() <= HIGHEST:
+        raise InputError(
+            f"{where}: the vertices are {shown(given)}; they are 3 to 1,000 pairs of finite numbers, none beyond "
+            f"{HIGHEST:g}"
+        )
     vertices: list[list[float]] = [[float(x), float(y)] for x, y in points]
     if _area(vertices) < 0:
         vertices.reverse()
-    hull = _hull(vertices)
-    if len(hull) < 3 or not isfinite(_area(hull)) or _area(hull) <= 0:
+    hull, extent = _hull(vertices), float(np.ptp(points, axis=0).max())
+    if extent < NARROWEST:
+        raise InputError(f"{where}: the polygon is {extent:g} wide; it is {NARROWEST:g} wide at least")
+    if _area(hull) <= NARROWEST * extent:
         raise InputError(f"{where}: the vertices lie on one line, so that nothing can lie on the polygon")
     if len(hull) < len({tuple(point) for point in vertices}):
         raise InputError(f"{where}: the polygon is not convex; its convex hull is {shown(hull)}")
+    around = [one for one, before in zip(vertices, [vertices[-1], *vertices[:-1]], strict=True) if one != before]
+    first = around.index(hull[0])
+    if around[first:] + around[:first] != hull:
+        raise InputError(f"{where}: the sides of the polygon cross or repeat; its convex hull is {shown(hull)}")
+    apart = np.abs(np.subtract(around, [*around[1:], around[0]])).max(axis=1)
+    if apart.min() < NARROWEST:
+        raise InputError(f"{where}: two corners of the polygon are {apart.min():g} apart; take one of them")
     return vertices
 
 

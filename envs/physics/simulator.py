@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Positive, Whole, check, checked
+from gumption.data.settings import Count, NonNegative, Positive, Whole, check, checked
 from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
@@ -27,6 +27,7 @@ from .factors import (
     Velocity,
 )
 from .motion import Motion
+from .own_values import OwnValues
 from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
 from .schedule import schedule
@@ -116,7 +117,8 @@ class Simulator:
     def step(self, n: Count = 1) -> None:
         """Go on for n steps.
 
-        :raises InputError: two rules that conflict; with "compat" also where the code of 2022 fails.
+        :raises InputError: two rules that conflict, or a person's rule that gives what is outside the bounds of its
+            factor; with "compat" also where the code of 2022 fails.
         """
         for _ in range(check("n", n, Count)):
             self._step()
@@ -149,7 +151,7 @@ class Simulator:
 
         :param force: (2,), or (B, 2) for a batch; `i` for one scene of a batch. With a device also a tensor, which
             stays there, so that its numbers are not checked; what has no mass is not moved then.
-        :raises InputError: no such entity, or one without a mass.
+        :raises InputError: no such entity, one without a mass, or a force that is not finite or far too large.
         """
         if self._simulation is not None:
             self._push_there(name, force, i, Mass)
@@ -158,6 +160,8 @@ class Simulator:
             mass = self.arrays.columns[Mass][0, slot, k]
             if mass == 0.0:
                 raise InputError(f"{name!r} has no mass: a force has no effect that could be told")
+            if not np.abs(push).max() <= Velocity.most * mass:
+                raise InputError(f"the force {shown(force)} is too large for {name!r}, whose mass is {mass}")
             self.arrays.columns[Velocity][:, slot, k] += push / mass
 
     def add_velocity(self, name: str, velocity: "Pair | Tensor", i: Whole | None = None) -> None:
@@ -207,7 +211,8 @@ class Simulator:
     def load(cls, path: str | Path) -> "Simulator":
         """A simulator that goes on where another was saved.
 
-        :raises InputError: no such file, or another kind of file; rules of a person's own that are not defined now.
+        :raises InputError: no such file, or another kind of file; a scene that cannot be read; rules of a person's own
+            that are not defined now.
         """
         try:
             kept = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -216,11 +221,14 @@ class Simulator:
         if not isinstance(kept, dict) or set(kept) != {"preset", "batched", "time", "scenes"}:
             raise InputError(f"{path} is no saved simulator: it has preset, batched, time and scenes")
         scenes = check(f"{path}: scenes", kept["scenes"], list)
-        times = check(f"{path}: time", kept["time"], tuple[float, ...])
+        times = check(f"{path}: time", kept["time"], tuple[NonNegative, ...])
         batched = check(f"{path}: batched", kept["batched"], bool)
         if len(times) != len(scenes) or not (batched or len(scenes) == 1):
             raise InputError(f"{path} is no saved simulator: it has {len(scenes)} scenes and {len(times)} times")
-        made = cls(scenes if batched else scenes[0], preset=kept["preset"])
+        try:
+            made = cls(scenes if batched else scenes[0], preset=kept["preset"])
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         made.time[:] = times
         return made
 
@@ -245,6 +253,7 @@ class Simulator:
         if exact:  # the code of 2022 lists the factors that change when it is imported
             numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
         self._schedule = schedule(live, numeric, (COMPAT_RULES if exact else FIXED_RULES)["move"])
+        self._own_values = OwnValues(self.arrays, [rule for rule in self.rules if not rule.at_contacts])
         _, drifts, moves, _ = self._schedule
         for rules, _ in self._schedule.rounds:
             check_conflicts(self.arrays, rules, self._fixed)
@@ -266,6 +275,7 @@ class Simulator:
         if rules_of_velocity:
             with nullcontext() if self._motion is None else self._motion.holding():
                 evaluated(self.arrays, rules_of_velocity, velocity, self._fixed).apply()
+        self._own_values.check()
         if self._schedule.reorders:
             self.arrays.order()
         if self._motion is not None:
@@ -299,11 +309,15 @@ class Simulator:
         state = self._arrays
         name = check("name", name, str)
         try:
-            push = np.asarray(given, dtype=float)
-        except (TypeError, ValueError, OverflowError):
+            push = np.asarray(given)
+        except (TypeError, ValueError):
             push = np.zeros(0)
-        if push.shape not in {(2,), (state.num_envs, 2)} or not np.isfinite(push).all():
-            raise InputError(f"{shown(given)} is no pair of finite numbers, and no array of {state.num_envs} pairs")
+        fits = push.shape in {(2,), (state.num_envs, 2)} and push.dtype.kind in "iuf"
+        if not fits or not np.abs(push).max() <= Velocity.most:
+            raise InputError(
+                f"{shown(given)} is no pair of finite numbers, and no array of {state.num_envs} pairs; no number is "
+                f"beyond {Velocity.most:g}"
+            )
         chosen = range(state.num_envs) if i is None else [check("i", i, Whole)]
         owners = set(state.layout.owners([factor, Velocity]).tolist())
         found = []

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .factors import Factor, Framerate
+from .resolution import unfit
 from .rules import Aggregate, Differential, Output, Rule
 from .torch_state import TensorState
 
@@ -94,6 +95,8 @@ class TensorResolution:
     ) -> Setting:
         """Of a rule of several entities: what it says of each, which must be the same in all rows."""
         width, column = len(self._state.tensors[factor]), self._state.tensors[factor]
+        if value.is_floating_point() and not column.is_floating_point():
+            raise unfit(factor, [rule.rule.name])
         value = value.to(column.dtype)
         if mask is None:
             mask = torch.ones((1,) * (len(rule.counts) + 2), dtype=torch.bool, device=column.device)

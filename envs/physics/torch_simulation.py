@@ -12,6 +12,7 @@ from gumption.kg.checkpoint import pick_device
 
 from .builtin_rules import FIXED_RULES
 from .factors import Collides, Mass, MaxVelocity, Position, Restitution, Shape, Velocity
+from .own_values import OwnValues
 from .rules import Rule
 from .scene import Preset
 from .schedule import schedule
@@ -33,7 +34,7 @@ class TensorSimulation:
     def __init__(self, host: State, rules: Sequence[Rule], preset: Preset, device: str) -> None:
         """:raises InputError: a device that cannot be used, or something that only the NumPy path does."""
         _refuse(host, rules, preset)
-        self._host = host
+        self._host, self._values = host, OwnValues(host, rules)
         self.state = TensorState(host, Numbers(pick_device(device), torch.float64))
         live = [each for each in (TensorRule(rule, host, self.state) for rule in rules) if each.reaches]
         for each in live:  # a rule that cannot run on tensors says so before the first step
@@ -62,10 +63,11 @@ class TensorSimulation:
     def read(self) -> None:
         """Bring the state of NumPy up to date.
 
-        :raises InputError: two rules conflicted, or something is not finite.
+        :raises InputError: two rules conflicted, or something is not finite or is outside the bounds of its factor.
         """
         self.state.read_into(self._host)
         self._host.order()
+        self._values.check()
         moving = [self._host.columns[each] for each in (Position, Velocity) if each in self._host.columns]
         if not all(np.isfinite(column).all() for column in moving):
             self._host.check_finite()

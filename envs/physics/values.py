@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 
+#: No number of a scene is beyond it, so that products of six of them are finite.
+HIGHEST = 1e50
+
 
 def dot(a: Any, b: Any) -> np.ndarray:
     """(..., 1), the scalar product of vectors (..., 2)."""
