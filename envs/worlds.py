@@ -266,6 +266,23 @@ WORLDS: dict[str, World] = {
             },
             nodes=("/evidence",),
         ),
+        World(
+            name="probsol",
+            title="ProbSol",
+            about="Solve six kinds of tasks on a table of magnets whose properties are found out by trying.",
+            source="Shi et al. (2022), Semantics emerge from solving problems given abstract prior (ProbSol Worlds)",
+            environments=(
+                Environment(
+                    "gumption/ProbSol-v0",
+                    "gumption.envs.probsol.env:ProbSolEnv",
+                    "gumption.envs.probsol.vector_env:ProbSolVectorEnv",
+                    small={"task": "fishing/0", "max_actions": 20},
+                    variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
+                ),
+            ),
+            offers={},
+            nodes=("/evidence",),
+        ),
     )
 }
 

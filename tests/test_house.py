@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(REPOSITORY) for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
 MODULES = {".".join(["gumption", *path.with_suffix("").parts]).removesuffix(".__init__"): path for path in FILES}
 TESTS = sorted(path.relative_to(REPOSITORY) for path in (REPOSITORY / "tests").rglob("*.py"))
-LONGEST = 400
+LONGEST = 800
 # The list of worlds names them; the demo is one world's story; public names and the help name some.
 MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/demo.py", "agents/__init__.py", "scripts/cli.py"}
 # Data that ships, and what makes it, is of the worlds that it serves.

@@ -42,7 +42,8 @@ def limit_speeds(velocity, fastest):
 
 
 @njit(cache=True)
-def _clip_all(count, d, fastest):
+def clip_all(count, d, fastest):
+    """Scale the velocities of all discs down to the highest speed."""
     for k in range(count):
         _clip(k, d, fastest)
 
@@ -192,6 +193,93 @@ def _earliest(i, count, d, left, low, high, points, numbers, radii, middles, obs
 
 
 @njit(cache=True)
+def travel(
+    count, d, lasts, time, budget, limits, low, high, moves, walls, answered, i_hit, j_hit, nx, ny, room
+):  # fmt: skip
+    """Move the discs of one scene for `time` seconds, or until a contact that a rule answers.
+
+    :param d, lasts: of `pack`. :param limits: MinVelocity, MaxVelocity, WallDamping, Restitution.
+    :param walls: inner walls as `lay_out` gives them: points, numbers, radii, middles, and how many.
+    :param answered: contacts that rules answer; see `tell_answered`. Without such rules it has no rows.
+    :param i_hit, j_hit, nx, ny: the contact that was just answered, or -1.
+    :param room: arrays to work in: impacts, when, whom, before.
+    :returns: the time that is left, -1 at the end of the step; impacts that are left; and who met whom (see `WALL_X`,
+        `BLOCK`) and the unit vector from the one to the other.
+    """
+    points, numbers, radii, middles, obstacles = walls
+    impacts, when, whom, before = room
+    slowest, fastest, damping, restitution = limits
+    asks = answered.shape[0] > 0
+    most = answered.shape[0]
+    for i in range(count):
+        _drift(i, d, slowest, moves)
+        impacts[i] = 0
+    if i_hit >= 0:
+        _block_drift(i_hit, j_hit, d, nx, ny)
+    for i in range(count):
+        when[i], whom[i] = _earliest(i, count, d, time, low, high, points, numbers, radii, middles, obstacles)
+    now = 0.0
+    while True:
+        i = -1
+        for k in range(count):
+            if when[k] < np.inf and (i < 0 or when[k] < when[i]):
+                i = k
+        until = time if i < 0 else when[i]
+        if i >= 0 and budget == 0:
+            settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
+            clip_all(count, d, fastest)
+            break
+        for k in range(count):
+            d[X, k] += d[U, k] * (until - now)
+            d[Y, k] += d[W, k] * (until - now)
+        now = until
+        if i < 0:
+            break
+        budget -= 1
+        j = whom[i]
+        impacts[i] += 1
+        if j >= 0:
+            impacts[j] += 1
+        nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
+        if asks and answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
+            return time - now, budget, i, j, nx, ny
+        for k in range(count):
+            before[0, k], before[1, k] = d[VX, k], d[VY, k]
+        if j >= 0:
+            _bounce(i, j, d, lasts, restitution, fastest)
+        else:
+            _bounce_off(i, d, nx, ny, damping, restitution)
+        if restitution == 0.0:  # the others that it touches are pushed at the same time
+            settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
+            clip_all(count, d, fastest)
+            for k in range(count):
+                _follow(k, d, before, moves)
+            _block_drift(i, j, d, nx, ny)
+            _stop_jammed(count, d, impacts)
+            for k in range(count):
+                t, whom[k] = _earliest(k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles)
+                when[k] = now + t
+            continue
+        _follow(i, d, before, moves)
+        if j >= 0:
+            _follow(j, d, before, moves)
+        _block_drift(i, j, d, nx, ny)
+        _stop_jammed(count, d, impacts)
+        for k in range(count):
+            if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
+                t, whom[k] = _earliest(k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles)
+                when[k] = now + t
+                continue
+            for other in (i, j):
+                if other > k:
+                    t = now + _time_between(k, other, d)
+                    if t < when[k] and t < time:
+                        when[k], whom[k] = t, other
+    push_apart(count, d, low, high, points, numbers, radii, middles, obstacles)
+    return -1.0, budget, -1, -1, 0.0, 0.0
+
+
+@njit(cache=True)
 def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits, normals):
     """Move the discs of every scene until the step is over, or until a contact that a rule answers.
 
@@ -213,9 +301,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     most, batch, total = len(slots), present.shape[1], present.shape[0]
     asks = special.shape[2] > 0
     d = np.empty((11, most))
-    before = np.empty((2, most))
-    impacts = np.empty(most, dtype=np.int64)
-    when, whom = np.empty(most), np.empty(most, dtype=np.int64)
+    room = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64), np.empty((2, most))
     mine, lasts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
     walled = len(blocks)
     points, numbers = np.empty((walled, corners.shape[0], 2)), np.empty(walled, dtype=np.int64)
@@ -225,12 +311,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     for b in range(batch):
         if left[b] < 0.0:
             continue
-        slowest, fastest, damping, restitution = (
-            parameters[0][b],
-            parameters[1][b],
-            parameters[2][b],
-            parameters[3][b],
-        )
+        limits = parameters[0][b], parameters[1][b], parameters[2][b], parameters[3][b]
         low, high = walls[0, b], walls[1, b]
         count = pack(
             b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts
@@ -259,89 +340,22 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         i_hit = j_hit = -1
         if budget[b] < 0:
             budget[b] = (MAX_IMPACTS + 1) * count
-            if restitution == 0.0:
+            if limits[3] == 0.0:
                 settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
-                _clip_all(count, d, fastest)
+                clip_all(count, d, limits[1])
         elif hits[0, b] >= 0:
             i_hit, j_hit = _finish_contact(
-                count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], fastest
+                count, d, mine, slots, hits[0, b], hits[1, b], normals[0, b], normals[1, b], limits[1]
             )
+        left[b], budget[b], i, j, nx, ny = travel(
+            count, d, lasts, left[b], budget[b], limits, low, high, moves, (points, numbers, radii, middles, obstacles),
+            answered, i_hit, j_hit, normals[0, b], normals[1, b], room,
+        )  # fmt: skip
         hits[0, b] = -1
-        time, now = left[b], 0.0
-        left[b] = -1.0
-        for i in range(count):
-            _drift(i, d, slowest, moves)
-            impacts[i] = 0
-        if i_hit >= 0:
-            _block_drift(i_hit, j_hit, d, normals[0, b], normals[1, b])
-        for i in range(count):
-            when[i], whom[i] = _earliest(i, count, d, time, low, high, points, numbers, radii, middles, obstacles)
-        while True:
-            i = -1
-            for k in range(count):
-                if when[k] < np.inf and (i < 0 or when[k] < when[i]):
-                    i = k
-            until = time if i < 0 else when[i]
-            if i >= 0 and budget[b] == 0:
-                settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
-                _clip_all(count, d, fastest)
-                break
-            for k in range(count):
-                d[X, k] += d[U, k] * (until - now)
-                d[Y, k] += d[W, k] * (until - now)
-            now = until
-            if i < 0:
-                break
-            budget[b] -= 1
-            j = whom[i]
-            impacts[i] += 1
-            if j >= 0:
-                impacts[j] += 1
-            nx, ny = _normal(i, j, d, low, high, points, numbers, radii)
-            if asks and answered[i, j if j >= 0 else most + 1 + BLOCK - j if j <= BLOCK else most]:
-                other = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
-                hits[0, b], hits[1, b] = mine[i], other
-                normals[0, b], normals[1, b] = nx, ny
-                left[b] = time - now
-                break
-            for k in range(count):
-                before[0, k], before[1, k] = d[VX, k], d[VY, k]
-            if j >= 0:
-                _bounce(i, j, d, lasts, restitution, fastest)
-            else:
-                _bounce_off(i, d, nx, ny, damping, restitution)
-            if restitution == 0.0:  # the others that it touches are pushed at the same time
-                settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
-                _clip_all(count, d, fastest)
-                for k in range(count):
-                    _follow(k, d, before, moves)
-                _block_drift(i, j, d, nx, ny)
-                _stop_jammed(count, d, impacts)
-                for k in range(count):
-                    t, whom[k] = _earliest(
-                        k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
-                    )
-                    when[k] = now + t
-                continue
-            _follow(i, d, before, moves)
-            if j >= 0:
-                _follow(j, d, before, moves)
-            _block_drift(i, j, d, nx, ny)
-            _stop_jammed(count, d, impacts)
-            for k in range(count):
-                if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
-                    t, whom[k] = _earliest(
-                        k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles
-                    )
-                    when[k] = now + t
-                    continue
-                for other in (i, j):
-                    if other > k:
-                        t = now + _time_between(k, other, d)
-                        if t < when[k] and t < time:
-                            when[k], whom[k] = t, other
-        if left[b] < 0.0:
-            push_apart(count, d, low, high, points, numbers, radii, middles, obstacles)
+        if i >= 0:
+            hits[0, b] = mine[i]
+            hits[1, b] = mine[j] if j >= 0 else block_slots[BLOCK - j] if j <= BLOCK else total
+            normals[0, b], normals[1, b] = nx, ny
         for k in range(count):
             slot = mine[k]
             place[0, slot, b], place[1, slot, b] = d[X, k], d[Y, k]
@@ -361,7 +375,7 @@ def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
             i = k
         elif mine[k] == second:
             j = k
-    _clip_all(count, d, fastest)
+    clip_all(count, d, fastest)
     gone = i < 0
     if j < 0:
         for slot in slots:
@@ -375,5 +389,5 @@ def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
         if into > 0.0:
             d[VX, i] -= into * nx
             d[VY, i] -= into * ny
-    _clip_all(count, d, fastest)
+    clip_all(count, d, fastest)
     return i, j

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from .compat_motion import CompatMotion
 from .compat_rules import COMPAT_RULES
 from .compiled_rules import CompiledRule, evaluated
 from .factors import (
+    Alive,
+    Done,
     Factor,
     Framerate,
     Mass,
@@ -28,6 +31,7 @@ from .factors import (
 )
 from .motion import Motion
 from .own_values import OwnValues
+from .rest import WINDOW, RestWatch
 from .rules import RULES, Rule, read_rule
 from .scene import Preset, Scene
 from .schedule import schedule
@@ -37,6 +41,7 @@ from .static_conflicts import check_conflicts
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from .compiled_runs import CompiledRun
     from .torch_simulation import TensorSimulation
 
 Pair = Sequence[float] | np.ndarray
@@ -124,17 +129,66 @@ class Simulator:
             self._step()
 
     @checked
-    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4) -> np.ndarray:
-        """Go on until nothing is faster than `slow`, in any scene, or the time is over.
+    def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4, window: Count = WINDOW) -> np.ndarray:
+        """Run each scene until it rests, or the time is over; what rests has no velocity then.
+
+        A scene rests when a step changes nothing, or when no disc was carried, over the last `window` steps, as far as
+        something of the speed `slow` goes in that time.
 
         :returns: (B,) bool, which scenes rest.
         """
-        rate = float(self._arrays.parameters[Framerate].max())
-        for _ in range(int(max_seconds * rate)):
+        rate = self._arrays.parameters[Framerate]
+        return self.run((max_seconds * rate).astype(np.int64), self.watch(slow, window))[1]
+
+    def watch(self, slow: float = 1e-4, window: int = WINDOW) -> RestWatch:
+        """A watch for `run` that begins with the state as it is; see `run_until_rest`."""
+        arrays = self.arrays
+        places = arrays.columns[Position][:, self._discs] if len(self._discs) else np.zeros((2, 0, arrays.num_envs))
+        return RestWatch.begin(places, slow * window / arrays.parameters[Framerate], window)
+
+    def run(self, steps: np.ndarray, watch: RestWatch, *, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Run each scene until it rests, at most so many steps; `run_until_rest` says when that is.
+
+        :param steps: (B,) int64.
+        :param watch: goes on, so that a run in parts is the run as a whole.
+        :param compiled: use the compiled loop where the rules have one; both ways give the same bits.
+        :returns: (B,) int64 steps made, (B,) bool which rest.
+        :raises InputError: as `step`.
+        """
+        if not len(self._discs):
+            return np.zeros(len(steps), dtype=np.int64), np.ones(len(steps), dtype=bool)
+        if self._simulation is not None:
+            made, rests = self._simulation.run(steps, watch)
+            self.time += made / self._arrays.parameters[Framerate]
+            return made, rests
+        if compiled and (loop := self._compiled_run) is not None:
+            return loop(steps, watch, self.time)
+        state, made, rests = self._arrays, np.zeros(len(steps), dtype=np.int64), np.zeros(len(steps), dtype=bool)
+        kept: list[tuple[np.ndarray, list[np.ndarray], np.ndarray]] = []
+        over = made >= steps
+
+        def keep(columns: np.ndarray) -> None:
+            kept.append((columns, state.moving(columns), self.time[columns]))
+
+        keep(np.flatnonzero(over))
+        while not over.all():
+            before = [state.columns[each].copy() for each in (Position, Velocity)]
             self._step()
-            if self.at_rest(slow).all():
-                break
-        return self.at_rest(slow)
+            after = [state.columns[each] for each in (Position, Velocity)]
+            same = np.logical_and(*((old == new).all(axis=(0, 1)) for old, new in zip(before, after, strict=True)))
+            ended = np.zeros(len(steps), dtype=bool)
+            for b in np.flatnonzero(~over).tolist():
+                made[b] += 1
+                near = watch.look(b, after[0][:, self._discs, b].T, self._moving(b))
+                rests[b] = near or same[b]
+                ended[b] = rests[b] or made[b] >= steps[b]
+            after[1][:, :, ended & rests] = 0.0
+            keep(np.flatnonzero(ended))
+            over |= ended
+        for columns, copies, times in kept:
+            state.put_back(columns, copies)
+            self.time[columns] = times
+        return made, rests
 
     @checked
     def at_rest(self, slow: Positive = 1e-4) -> np.ndarray:
@@ -258,8 +312,21 @@ class Simulator:
         for rules, _ in self._schedule.rounds:
             check_conflicts(self.arrays, rules, self._fixed)
         self._motion: Motion | CompatMotion | None = None
+        self._live, self._answering = live, answering
         if len(self._discs):
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
+
+    @cached_property
+    def _compiled_run(self) -> "CompiledRun | None":
+        """The compiled loop of `run`, where the rules have one; made when it is first asked for."""
+        if not isinstance(self._motion, Motion) or self._answering:
+            return None
+        from .compiled_runs import CompiledRun
+        from .traced_rules import NotTraced
+
+        with suppress(NotTraced):
+            return CompiledRun(self._arrays, self._live, self._motion.blocks)
+        return None
 
     def _step(self) -> None:
         if self._simulation is not None:
@@ -289,6 +356,15 @@ class Simulator:
             self.arrays.check_finite()
 
     # ---- helpers of the public methods
+
+    def _moving(self, b: int) -> np.ndarray:
+        """(n,) bool: the discs of scene b that are there, alive and not done."""
+        state, discs = self._arrays, self._discs
+        there = state.present[discs, b].copy()
+        for factor, wanted in ((Alive, True), (Done, False)):
+            if factor in state.columns:
+                there &= state.columns[factor][0, discs, b] == wanted
+        return there
 
     def _push_there(self, name: str, given: "Pair | Tensor", i: int | None, factor: type[Factor]) -> None:
         assert self._simulation is not None

@@ -11,8 +11,9 @@ from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
 from .builtin_rules import FIXED_RULES
-from .factors import Collides, Mass, MaxVelocity, Position, Restitution, Shape, Velocity
+from .factors import Alive, Collides, Done, Mass, MaxVelocity, Position, Restitution, Shape, Velocity
 from .own_values import OwnValues
+from .rest import RestWatch
 from .rules import Rule
 from .scene import Preset
 from .schedule import schedule
@@ -71,6 +72,45 @@ class TensorSimulation:
         moving = [self._host.columns[each] for each in (Position, Velocity) if each in self._host.columns]
         if not all(np.isfinite(column).all() for column in moving):
             self._host.check_finite()
+
+    def run(self, steps: np.ndarray, watch: RestWatch) -> tuple[np.ndarray, np.ndarray]:
+        """As `Simulator.run`. What rests in some scenes is put back after each step of the others; the device is asked
+        once a window whether any goes on.
+        """
+        device, tensors = self.state.tensors[Position].device, self.state.tensors
+        discs = self.state.moved(self._discs)
+        most, age = torch.as_tensor(steps, device=device), torch.as_tensor(watch.age, device=device)
+        near = torch.as_tensor(watch.near, device=device).to(tensors[Position].dtype)
+        places = torch.as_tensor(watch.places, device=device).to(near.dtype)
+        window, batch = places.shape[1], torch.arange(len(steps), device=device)
+        made, rests = torch.zeros_like(most), torch.zeros(len(steps), dtype=torch.bool, device=device)
+        for step in range(int(steps.max(initial=0))):
+            over = rests | (made >= most)
+            if step % window == 0 and bool(over.all()):
+                break
+            before = {factor: tensor.clone() for factor, tensor in tensors.items()}
+            self.step()
+            for factor, tensor in tensors.items():
+                tensor.copy_(torch.where(over, before[factor], tensor))
+            made, age = made + ~over, age + ~over
+            now = tensors[Position][:, discs].permute(2, 1, 0)
+            way = now - places[batch, age % window]
+            there = self._moving(discs)
+            still = ((way * way).sum(dim=2) < (near * near)[:, None]) | ~there
+            changed = [(before[each] != tensors[each]).any(dim=0).any(dim=0) for each in (Position, Velocity)]
+            rests |= ~over & (((age >= window) & still.all(dim=1)) | ~(changed[0] | changed[1]))
+            places[batch, age % window] = torch.where(over[:, None, None], places[batch, age % window], now)
+            tensors[Velocity].copy_(torch.where(rests, 0.0, tensors[Velocity]))
+        watch.age[:], watch.places[:] = age.cpu().numpy(), places.cpu().numpy()
+        return made.cpu().numpy(), rests.cpu().numpy()
+
+    def _moving(self, discs: "Tensor") -> "Tensor":
+        """(B, n) bool: the discs that are there, alive and not done."""
+        there = self.state.present[discs].T
+        for factor, wanted in ((Alive, True), (Done, False)):
+            if factor in self.state.tensors:
+                there = there & (wanted == self.state.tensors[factor][0, discs].T)
+        return there
 
     def at_rest(self, slow: float) -> np.ndarray:
         """(B,) bool: nothing is faster than `slow`."""

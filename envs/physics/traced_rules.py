@@ -1,0 +1,348 @@
+"""Rules as compiled loops over the entities of one scene, made from the same functions that run on arrays.
+
+A rule is called once with symbols in place of arrays. NumPy asks its arguments first (`__array_ufunc__`,
+`__array_function__`), and a symbol answers with an expression; what the rule returns is then written out as source of
+scalar operations in the same order, and numba compiles it. IEEE arithmetic makes both ways agree bit for bit; powers
+and transcendental functions may differ in the last bit.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, types, void
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from gumption.data import InputError
+from gumption.data.writing import write_text
+
+from . import compiling as compiling  # tells that it compiles
+from .compiled_rules import CompiledRule, listed
+from .factors import WIDTHS, Acceleration, Drag, Factor, Parameter
+from .rules import Aggregate, Rule
+
+#: Of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), acceleration (2, N), drag (N,),
+#: and room for its sums (`ROOM`, N).
+_MATRIX, _VECTOR = types.Array(float64, 2, "C"), types.Array(float64, 1, "C")
+LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR, _MATRIX)
+ROOM = 7
+_OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+_LOGIC = {"bitwise_and": "&", "logical_and": "&", "bitwise_or": "|", "logical_or": "|"}
+_CALLS = {"sqrt", "absolute", "sign", "floor", "ceil", "exp", "log", "sin", "cos", "arctan2", "tanh", "hypot", "power"}
+#: As NumPy's: a NaN wins. Without a call, so that loops become vector instructions.
+_EXTREMES = {
+    "maximum": "{0} if ({0} >= {1}) | ({0} != {0}) else {1}",
+    "minimum": "{0} if ({0} <= {1}) | ({0} != {0}) else {1}",
+}
+_LEAVES = ("load", "parameter", "constant")
+
+
+class NotTraced(Exception):
+    """The rule does something that has no scalar form here; it runs on arrays."""
+
+
+class Law:
+    """What the rules of a scene say of accelerations and drags, as one compiled function.
+
+    :ivar factors, parameters: what the rows of the matrix and the parameters of the compiled function are; a vector has
+        two rows.
+    :ivar function: of the type `LAW`. It writes the acceleration and drag of the entities that a rule concerns.
+    """
+
+    def __init__(self, rules: Sequence[CompiledRule], first: Iterable[type[Factor]]) -> None:
+        """:param first: factors that have the first rows.
+        :raises NotTraced: a rule that has no such form.
+        """
+        self.factors: list[type[Factor]] = []
+        self.parameters: list[type[Parameter]] = []
+        self._rows: dict[type[Factor], int] = {}
+        for factor in first:
+            self.row(factor)
+        body = [line for rule in rules for line in self._rule(rule.rule)]
+        self.source = "\n".join([*_HEAD, *body, *_TAIL]) + "\n"
+        self.function = compiled(self.source)
+
+    def row(self, factor: type[Factor]) -> int:
+        """The first row of a factor, which gets one if it has none."""
+        root = factor.root
+        if root not in self._rows:
+            self._rows[root] = sum(WIDTHS[each.base] for each in self.factors)
+            self.factors.append(root)
+        return self._rows[root]
+
+    def _rule(self, rule: Rule) -> list[str]:
+        """The loops of one rule."""
+        if not all(kind is Aggregate and factor.root in (Acceleration, Drag) for kind, factor in rule.returns):
+            raise NotTraced(f"{rule.name} changes more than accelerations and drags")
+        if rule.relation or rule.entity_type or rule.factor_type or len(rule.patterns) > 2:
+            raise NotTraced(f"{rule.name} has conditions, or concerns more than two entities")
+        code = _Code()
+        arguments, targets = self._arguments(rule, code)
+        try:
+            outputs = listed(rule.function(*arguments), rule)
+        except (TypeError, ValueError, AttributeError, InputError) as error:
+            raise NotTraced(f"{rule.name}: {error}") from None
+        lines: list[str] = []
+        for output in outputs:
+            if id(output.target) not in targets or not isinstance(output, Aggregate):
+                raise NotTraced(f"{rule.name} returns what its hint does not say")
+            place, factor = targets[id(output.target)]
+            lines += _loops(code, len(rule.patterns), place, factor, output)
+        return lines
+
+    def _arguments(self, rule: Rule, code: "_Code") -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
+        targets: dict[int, tuple[int, type[Factor]]] = {}
+
+        def symbol(place: int, factor: type[Factor]) -> Any:
+            if factor.root.base not in WIDTHS:
+                return True
+            row = self.row(factor)
+            parts = [code.node("load", (row + k, place)) for k in range(WIDTHS[factor.root.base])]
+            if factor.root.base == "bool":
+                parts = [code.node("!=", (parts[0], code.node("constant", (0.0,))))]
+            made = Symbol(code, tuple(parts))
+            targets[id(made)] = place, factor.root
+            return made
+
+        arguments: list[Any] = []
+        bare = iter(rule.patterns[0].factors)
+        for argument in rule.arguments:
+            if not isinstance(argument, int):
+                if argument not in self.parameters:
+                    self.parameters.append(argument)
+                arguments.append(Symbol(code, (code.node("parameter", (self.parameters.index(argument),)),)))
+            elif rule.bare:
+                arguments.append(symbol(0, next(bare)))
+            elif rule.patterns[argument].entity_type is not None:
+                raise NotTraced(f"{rule.name} names an entity type")
+            else:
+                arguments.append(tuple(symbol(argument, each) for each in rule.patterns[argument].factors))
+        return arguments, targets
+
+
+class _Code:
+    """Expressions of scalars, each of which is kept once, and written out when it is needed."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[str, tuple[Any, ...]]] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def node(self, kind: str, parts: tuple[Any, ...]) -> int:
+        """The number of an expression."""
+        key = kind, repr(parts)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.nodes)
+            self.nodes.append((kind, parts))
+        return self._numbers[key]
+
+    def places(self, wanted: int) -> set[int]:
+        """The patterns of the rule whose entities an expression depends on."""
+        kind, parts = self.nodes[wanted]
+        if kind == "load":
+            return {parts[1]}
+        return set() if kind in _LEAVES else set().union(*(self.places(part) for part in parts))
+
+    def within(self, places: set[int], wanted: Sequence[int]) -> list[int]:
+        """The largest parts of expressions that depend on no other patterns."""
+        found: dict[int, None] = {}
+        for each in wanted:
+            kind, parts = self.nodes[each]
+            inner = (each,) if self.places(each) <= places else () if kind in _LEAVES else self.within(places, parts)
+            found.update(dict.fromkeys(inner))
+        return list(found)
+
+    def conditions(self, wanted: int) -> list[int]:
+        """The expressions that are true together where this one is."""
+        kind, parts = self.nodes[wanted]
+        return [each for part in parts for each in self.conditions(part)] if kind == "&" else [wanted]
+
+    @staticmethod
+    def conditional(first: list[str], wanted: Sequence[int]) -> str:
+        """What is true where the first ones and these expressions are."""
+        return " & ".join([*first, *(f"t{each}" for each in wanted)])
+
+    def write(self, wanted: int, done: set[int], indent: str) -> list[str]:
+        """Lines that compute an expression, those left out that are done already."""
+        if wanted in done:
+            return []
+        done.add(wanted)
+        kind, parts = self.nodes[wanted]
+        inner = [] if kind in _LEAVES else list(parts)
+        lines = [line for part in inner for line in self.write(part, done, indent)]
+        t = [f"t{part}" for part in inner]
+        match kind:
+            case "load":
+                text = f"f[{parts[0]}, i{parts[1]}]"
+            case "parameter":
+                text = f"p[{parts[0]}]"
+            case "constant":
+                text = repr(parts[0])
+            case "where":
+                text = f"{t[1]} if {t[0]} else {t[2]}"
+            case "not" | "neg":
+                text = f"not {t[0]}" if kind == "not" else f"-{t[0]}"
+            case "maximum" | "minimum":
+                text = _EXTREMES[kind].format(*t)
+            case _:
+                text = f"np.{kind}({', '.join(t)})" if kind in _CALLS else f"{t[0]} {kind} {t[1]}"
+        return [*lines, f"{indent}t{wanted} = {text}"]
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """An expression in the place of an array (..., 1) or (..., 2).
+
+    :ivar parts: the numbers of its expressions.
+    """
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, code: _Code, parts: tuple[int, ...]) -> None:
+        self._code, self.parts = code, parts
+
+    def __bool__(self) -> bool:
+        raise NotTraced("a value is asked for, which only arrays have")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotTraced("an array is asked for")
+
+    def __getitem__(self, key: Any) -> "Symbol":
+        if isinstance(key, tuple) and len(key) == 2 and key[0] is Ellipsis and isinstance(key[1], slice):
+            return Symbol(self._code, self.parts[key[1]])
+        raise NotTraced(f"the index {key!r}")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> "Symbol":
+        if method != "__call__" or options:
+            raise NotTraced(f"{ufunc.__name__} with options")
+        name = ufunc.__name__
+        operands = [_symbol(self._code, each) for each in inputs]
+        width = max(len(each.parts) for each in operands)
+        parts = []
+        for k in range(width):
+            each = tuple(one.parts[k if len(one.parts) > 1 else 0] for one in operands)
+            parts.append(self._ufunc(name, each))
+        return Symbol(self._code, tuple(parts))
+
+    def _ufunc(self, name: str, operands: tuple[int, ...]) -> int:
+        if name in _OPERATORS:
+            return self._code.node(_OPERATORS[name], operands)
+        if name in _LOGIC:
+            return self._code.node(_LOGIC[name], operands)
+        if name == "square" or (name == "power" and self._code.nodes[operands[1]] == ("constant", (2.0,))):
+            return self._code.node("*", (operands[0], operands[0]))
+        if name in ("negative", "invert", "logical_not"):
+            return self._code.node("neg" if name == "negative" else "not", operands)
+        if name in _CALLS or name in _EXTREMES:
+            return self._code.node(name, operands)
+        raise NotTraced(f"the function {name}")
+
+    def __array_function__(self, function: Any, _types: Any, given: tuple[Any, ...], options: Any) -> "Symbol":
+        if function is np.where and len(given) == 3 and not options:
+            where, one, other = (_symbol(self._code, each) for each in given)
+            width = max(len(where.parts), len(one.parts), len(other.parts))
+            chosen = [
+                [each.parts[k if len(each.parts) > 1 else 0] for each in (where, one, other)] for k in range(width)
+            ]
+            return Symbol(self._code, tuple(self._code.node("where", tuple(each)) for each in chosen))
+        if function is np.concatenate and options == {"axis": -1}:
+            joined = [part for each in given[0] for part in _symbol(self._code, each).parts]
+            return Symbol(self._code, tuple(joined))
+        raise NotTraced(f"the function {function.__name__}")
+
+
+def _symbol(code: _Code, value: Any) -> Symbol:
+    if isinstance(value, Symbol):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "bif" or array.ndim > 1 or array.size not in (1, 2):
+        raise NotTraced(f"the constant {value!r}")
+    plain = [bool(each) if array.dtype.kind == "b" else float(each) for each in array.ravel()]
+    return Symbol(code, tuple(code.node("constant", (each,)) for each in plain))
+
+
+def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
+    """The loops that add up an output of a rule: for each entity whose factor it is, over the others in their order.
+
+    Values are computed before they are added, in a loop without branches, which becomes vector instructions.
+    """
+    first, said = (2, 6) if factor is Drag else (0, 5)
+    value = _symbol(code, output.value).parts
+    width = 1 if factor is Drag else 2
+    if len(value) == 1:
+        value = value * width
+    conditions = [] if output.where is None else code.conditions(*_symbol(code, output.where).parts)
+    alone = [each for each in conditions if code.places(each) <= {place}]
+    paired = [each for each in conditions if each not in alone]
+    i, j = f"i{place}", f"i{1 - place}"
+    done: set[int] = set()
+    if patterns == 1:
+        lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
+        lines += [f"        room[{said}, {i}] = 1.0"]
+        lines += [line for each in alone for line in code.write(each, done, "        ")]
+        lines += [f"        if {code.conditional([], alone)}:"] if alone else []
+        indent = "            " if alone else "        "
+        lines += [line for part in value for line in code.write(part, done, indent)]
+        return [*lines, *(f"{indent}room[{first + k}, {i}] += t{part}" for k, part in enumerate(value))]
+    sources = [each for each in paired if code.places(each) == {1 - place}]
+    within = code.conditional
+    lines = [f"    room[{said}] += present * (among > 1)", "    acting = False", f"    for {j} in range(n):"]
+    lines += [line for each in sources for line in code.write(each, set(), "        ")]
+    lines += [f"        acting |= {within([f'present[{j}]'], sources)}"]
+    lines += [f"    for {i} in range(n if acting else 0):"]
+    lines += [line for each in alone for line in code.write(each, done, "        ")]
+    lines += [f"        if not ({within([f'present[{i}]'], alone)}):", "            continue"]
+    fixed = code.within({place}, (*paired, *value))
+    lines += [line for each in fixed for line in code.write(each, done, "        ")]
+    indent = "            "
+    lines += [f"        for {j} in range(n):"]
+    lines += [line for part in (*paired, *value) for line in code.write(part, done, indent)]
+    acts = within([f"present[{j}]"], paired)
+    lines += [f"{indent}room[{3 + k}, {j}] = t{part} if {acts} else 0.0" for k, part in enumerate(value)]
+    lines += [f"        sum{k} = 0.0" for k in range(width)]
+    lines += [f"        for {j} in range(n):", f"            if {j} != {i}:"]
+    lines += [f"                sum{k} += room[{3 + k}, {j}]" for k in range(width)]
+    return [*lines, *(f"        room[{first + k}, {i}] += sum{k}" for k in range(width))]
+
+
+#: Rows of the room: sums of accelerations and drags, values of the pairs of one entity, and who was spoken of.
+_HEAD = [
+    "import numpy as np",
+    "",
+    "",
+    "def law(n, present, f, p, acceleration, drag, room):",
+    "    room[:] = 0.0",
+    "    among = 0",
+    "    for i in range(n):",
+    "        among += present[i]",
+]
+_TAIL = [
+    "    for i in range(n):",
+    "        if room[5, i] != 0.0:",
+    "            acceleration[0, i], acceleration[1, i] = room[0, i], room[1, i]",
+    "        if room[6, i] != 0.0:",
+    "            drag[i] = room[2, i]",
+]
+
+
+@lru_cache(maxsize=64)
+def compiled(source: str) -> Callable[..., None]:
+    """The compiled function of a source; numba keeps it for later processes where the folder can be written."""
+    name = f"law_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = Path(__file__).parent / "__pycache__" / f"{name}.py"
+    kept = True
+    try:
+        if not path.is_file():
+            write_text(path, source)
+    except (InputError, OSError):
+        kept = False
+    # numba's kept code names its module, which therefore has to be one.
+    module = sys.modules[f"{__package__}.{name}"] = ModuleType(f"{__package__}.{name}")
+    exec(compile(source, str(path) if kept else f"<{name}>", "exec"), module.__dict__)
+    return njit(LAW, cache=kept, nogil=True, error_model="numpy")(module.law)

@@ -1,0 +1,11 @@
+"""ProbSol Worlds: magnets on a table, six families of tasks, and what is found out by trying (Shi et al.).
+
+import gymnasium as gym
+import gumption.envs
+
+env = gym.make("gumption/ProbSol-v0", task="fishing/0")
+"""
+
+from .tasks import Task, read_task
+
+__all__ = ["Task", "read_task"]

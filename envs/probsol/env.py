@@ -1,0 +1,83 @@
+"""ProbSol's Gymnasium environment: one table is a batch of one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from gumption.envs.native import NativeEnv
+
+from .vector_env import ProbSolVectorEnv
+
+
+class ProbSolEnv(NativeEnv):
+    """Magnets on a table, whose mass, magnetism and polarity nobody tells (Shi et al., ProbSol Worlds).
+
+    Description: discs lie on a table of 480 x 480 px or in a side bar. The player grabs, places, stores, holds and
+    turns them; opposite poles attract, equal ones repel, the table brakes. Six families of tasks: Fishing, Curling
+    (tool use), FindTheDiff, FindTheSame (discovery), Building, Modifying (crafting), and Sandbox without a goal.
+
+    Observation: "full" (default) a Dict: "discs" (M, 11), in order stored, grabbed, held, placed, x / 480, y / 480 (0
+    unless placed), boundary / 360 (0 unless held), golden, first stored, dx / 480, dy / 480 since the last action;
+    "map" (5, 40, 40) uint8: dark, target, block, building, wall; "family" (6,); "constraints" (5, 2): limit / 1000, and
+    the present value over the limit, -1 without a limit. "paper": the first seven of each disc, (7 M,); ones when won.
+
+    Actions: "paper" (default) Discrete(3 M + G + 3208), see `gumption.envs.probsol.engine`; "objects"
+    MultiDiscrete([7, M, 361]): what to do (place, hold, store, turn, put down, none, check), with which disc, where.
+    After each the world runs until it rests, 20 s at the most; after NONE 0.5 s. Actions that the mask closes are
+    refused: nothing happens, and they are counted.
+
+    Reward: 1 at the CHECK that finds the goal reached (with a quiz, at its right answer) within all limits, else 0.
+
+    Termination: solved, out of trials, a broken limit, or a wrong answer. Truncation: `max_actions` in a trial.
+
+    Info: `task`, `family`, `goal` (text), `goal_data`, `success`, `solution_rate` (1 - d, as the table is now),
+    `trial_rate` (of the last trial that ended), `constraints` (limit, value, excess of each), `refused`, `trial`,
+    `step` (of the physics, 60 a second), `quiz` (open questions), `end` (why), `action_mask`.
+
+    Reset options: `task` (a name, a file or its content) and `seed` (which draws the law of laws="shuffled").
+    """
+
+    batch: ProbSolVectorEnv
+
+    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        """:raises InputError: bad settings; see `ProbSolSettings`."""
+        super().__init__(
+            ProbSolVectorEnv(1, render_mode=render_mode, autoreset_mode=AutoresetMode.DISABLED, **settings)
+        )
+
+    def action_masks(self) -> np.ndarray:
+        """(N,) bool: open actions; of the form "objects" those of its three parts, one after the other."""
+        return self.batch.action_mask()[0]
+
+    def table(self) -> list[dict[str, Any]]:
+        """See `ProbSolVectorEnv.table`: the hidden truth, never in an observation."""
+        return self.batch.table(0)
+
+    def quiz(self) -> list[dict[str, Any]]:
+        """The questions of the task."""
+        return self.batch.quiz(0)
+
+    def answer(self, answers: Sequence[Sequence[str]]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Answer the open quiz, a list of ids for each question; returns what `step` returns."""
+        told = self.batch.answer(0, answers)
+        self._over = True
+        return told
+
+    def save(self) -> dict[str, Any]:
+        """The state as data for JSON."""
+        return self.batch.save(0)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same task, bit for bit; InputError for another one."""
+        self.batch.restore(state, 0)
+        self._over = False
+
+    def label(self, action: int) -> tuple[Any, ...]:
+        """The name of an action, with its arguments: ("place", 10, 12)."""
+        return self.batch.label(action, 0)
+
+    def action_index(self, verb: str, *arguments: Any) -> int:
+        """The number of an action by its name: action_index("place", 10, 12)."""
+        return self.batch.action_index(verb, *arguments, i=0)

@@ -1,0 +1,81 @@
+"""What can be chosen of ProbSol's environments."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Size, settings
+
+from .tasks import Laws, Task
+
+ObservationForm = Literal["paper", "full"]
+ActionForm = Literal["paper", "objects"]
+Names = Literal["real", "anonymous", "shuffled"]
+Partition = Literal["train", "validation", "test", "all"]
+
+
+@settings
+class ProbSolSettings:
+    """Settings of a batch.
+
+    :ivar task: what is played: a name of a designed task ("fishing/0"), a family's designed tasks ("fishing"), its
+        certified generated ones ("fishing/generated"), "designed" or "generated" for all families, the path of a task
+        file or of a folder of them, a `Task`, a mapping as a file has it, or a list of such.
+    :ivar partition: of generated tasks, the part of the split within families; `fold` is which of its ten.
+    :ivar order: how tasks follow one another: drawn at random, or one after the other.
+    :ivar observation: "paper" (7 numbers a disc, nothing of the goal) or "full".
+    :ivar actions: "paper" (Discrete) or "objects" (what to do, with which disc, where).
+    :ivar laws: overrides that of the tasks: "real", "counterfactual" (opposite poles repel), "inert" (no forces) or
+        "shuffled" (one of the three, drawn for each episode).
+    :ivar names: "real" colours and names, "anonymous" ones, or "shuffled" among the discs of a task.
+    :ivar quiz: whether quizzes are asked.
+    :ivar reward: "solved" (1 at the end of a solved task) or "solution_rate" (1 - d at the end of each trial).
+    :ivar on_violation: "end": a broken constraint ends the episode; "go_on": the excess is measured.
+    :ivar max_actions: of a trial; what is refused counts too.
+    :ivar action_seconds: what an action takes, beside the time that the world runs.
+    :ivar max_obj_num, max_grid_num: M and G; None for the most that the tasks need.
+    """
+
+    task: Any = "fishing/0"
+    partition: Partition = "all"
+    fold: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] = 0
+    order: Literal["random", "sequential"] = "random"
+    observation: ObservationForm = "full"
+    actions: ActionForm = "paper"
+    laws: Laws | None = None
+    names: Names = "real"
+    quiz: bool = True
+    reward: Literal["solved", "solution_rate"] = "solved"
+    on_violation: Literal["end", "go_on"] = "end"
+    max_actions: Count = 200
+    action_seconds: NonNegative = 1.0
+    max_obj_num: Size | None = None
+    max_grid_num: Size | None = None
+
+    def load_tasks(self) -> tuple[Task, ...]:
+        """The tasks that `task` names, with the names that `names` gives.
+
+        :raises InputError: no such task, or one that cannot be read.
+        """
+        from .library import find_tasks, renamed
+
+        given = self.task
+        many = given if isinstance(given, Sequence) and not isinstance(given, str | os.PathLike) else [given]
+        found = [task for each in many for task in find_tasks(each, self.partition, self.fold)]
+        if not found:
+            raise InputError("task is an empty list; it names one task at least")
+        return tuple(renamed(self.checked_task(task), self.names) for task in found)
+
+    def checked_task(self, task: Task) -> Task:
+        """The task, unless it cannot be played with these settings.
+
+        :raises InputError: a limit of the time before an action that is below what an action takes.
+        """
+        limit = task.constraints.get("action_time")
+        if limit is not None and limit < self.action_seconds:
+            raise InputError(
+                f"the task {task.name!r}: constraints.action_time is {limit:g}, and every action takes "
+                f"{self.action_seconds:g} s here: no action could keep it; lower action_seconds"
+            )
+        return task

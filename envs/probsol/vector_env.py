@@ -1,0 +1,425 @@
+"""A batch of ProbSol's tables as episodes: trials, constraints, quizzes, rewards, observations."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gumption.data import InputError
+from gumption.data.settings import unknown
+from gumption.data.wording import shown
+from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
+
+from .actions import Labels
+from .engine import FRAMERATE, LAW_NAMES, Tables, law_of
+from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
+from .magnets import TABLE
+from .quiz import is_right, questions
+from .settings import ProbSolSettings
+from .tasks import CONSTRAINTS, FAMILIES, Task
+
+#: Why an episode ended, as numbers of info["end"] of a batch.
+ENDS = ("", "solved", *CONSTRAINTS, "trials", "quiz", "max_actions")
+_OPTIONS = ("task", "seed")
+_STATES = {STORED: "stored", GRABBED: "grabbed", HELD: "held", PLACED: "placed"}
+STATE_SCHEMA = 1
+
+
+class ProbSolVectorEnv(NativeVectorEnv):
+    """A batch of environments; see `ProbSolEnv`."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ) -> None:
+        """:raises InputError: bad settings; see `ProbSolSettings`."""
+        check_batch(num_envs, render_mode)
+        self.settings = ProbSolSettings(**settings)
+        self.tasks = list(self.settings.load_tasks())
+        discs = self.settings.max_obj_num or max(task.max_obj_num for task in self.tasks)
+        cells = self.settings.max_grid_num or max(task.max_grid_num for task in self.tasks)
+        self.tables = Tables(self.tasks, num_envs, discs, cells)
+        self.labels = Labels(discs, cells)
+        full = {
+            "discs": spaces.Box(-1.0, 1.0, (discs, 11), np.float32),
+            "map": spaces.Box(0, 1, (5, 40, 40), np.uint8),
+            "family": spaces.Box(0.0, 1.0, (len(FAMILIES),), np.float32),
+            "constraints": spaces.Box(-1.0, 2.0, (len(CONSTRAINTS), 2), np.float32),
+        }
+        paper = spaces.Box(0.0, 1.0, (7 * discs,), np.float32)
+        whole = self.settings.actions == "paper"
+        super().__init__(
+            num_envs,
+            render_mode,
+            autoreset_mode,
+            spaces.Dict(full) if self.settings.observation == "full" else paper,
+            spaces.Discrete(self.labels.num_actions) if whole else spaces.MultiDiscrete(self.labels.parts()),
+        )
+        self._next = 0
+        #: (B,) bool: the goal is reached and the quiz is not answered yet.
+        self.waits = np.zeros(num_envs, dtype=bool)
+        self._idle = np.zeros(num_envs, dtype=bool)
+        self._reward = np.zeros(num_envs, dtype=np.float32)
+        self._terminated, self._truncated = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)
+        self._end = np.zeros(num_envs, dtype=np.int64)
+        self._rate = np.zeros(num_envs)  # solution rate of the last trial that ended
+        self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
+        self._asks = np.zeros(num_envs, dtype=bool)
+        self._families = np.concatenate([np.eye(len(FAMILIES)), np.zeros((1, len(FAMILIES)))]).astype(np.float32)
+
+    # ---- episodes
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        self._idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle.copy()
+        self._reward[:], self._terminated[:], self._truncated[:] = 0.0, False, False
+        if self.settings.actions == "paper":
+            self._act(actions, self._idle)
+            return
+        plans = [[] if self._idle[i] else self.labels.decoded(self.tables, i, actions[i]) for i in range(self.num_envs)]
+        refused = np.array([not plan for plan in plans]) & ~self._idle
+        for k in range(max(map(len, plans), default=0)):
+            goes = np.array([len(plan) > k for plan in plans]) & ~self._terminated & ~self._truncated
+            self._act(np.array([plan[k] if len(plan) > k else 0 for plan in plans]), ~goes)
+        self.tables.refused += refused
+        self._check_length(refused)
+
+    def _act(self, actions: np.ndarray, idle: np.ndarray) -> None:
+        """One action of the paper's on each table that is not idle, and the world's answer to it."""
+        tables = self.tables
+        check, most = tables.act(actions, self.waits, idle)
+        none = (actions == self.labels.num_actions - 2) & ~idle
+        tables.run(most, none)
+        self._check_constraints(~idle)
+        if check.any():
+            self._end_trials(check & ~self._terminated)
+        self._check_length(~idle)
+
+    def _end_trials(self, check: np.ndarray) -> None:
+        distance = self.tables.distance()
+        self._rate[check] = 1.0 - distance[check]
+        solved = check & (distance == 0.0)
+        self.waits |= solved & self._asks
+        self._finish(solved & ~self._asks, "solved", True)
+        if self.settings.reward == "solution_rate":
+            self._reward[check] = self._rate[check]
+        failed = check & (distance > 0.0)
+        limit = self.tables.data.limits[self.tables.rows, CONSTRAINTS.index("trial_number")]
+        out = failed & (self.tables.trials >= limit)
+        self._finish(out, "trials", False)
+        again = np.flatnonzero(failed & ~out)
+        if len(again):
+            self.tables.next_trial(again)
+
+    def _finish(self, which: np.ndarray, end: str, solved: bool) -> None:
+        self._terminated |= which
+        self._end[which] = ENDS.index(end)
+        if solved and self.settings.reward == "solved":
+            self._reward[which] = ~self._violated()[which]
+
+    def _violated(self) -> np.ndarray:
+        return (self._excess > 0).any(axis=1)
+
+    def _check_constraints(self, acted: np.ndarray) -> None:
+        limits = self.tables.data.limits[self.tables.rows]
+        excess = np.where(acted[:, None] & np.isfinite(limits), self.constraint_values() - limits, 0.0)
+        excess[:, CONSTRAINTS.index("trial_number")] = 0.0  # the last trial ends the episode
+        broken = excess > 1e-9
+        self._excess = np.maximum(self._excess, np.where(broken, excess, 0.0))
+        if self.settings.on_violation == "end" and broken.any():
+            for k, name in enumerate(CONSTRAINTS):
+                self._finish(broken[:, k] & ~self._terminated, name, False)
+
+    def _check_length(self, acted: np.ndarray) -> None:
+        used = self.tables.actions + self.tables.refused
+        over = acted & (used >= self.settings.max_actions) & ~self._terminated
+        self._truncated |= over
+        self._end[over] = ENDS.index("max_actions")
+
+    def constraint_values(self) -> np.ndarray:
+        """(B, 5): the present value of each constraint, in the order of `CONSTRAINTS`; times in seconds."""
+        tables, action = self.tables, self.settings.action_seconds
+        trial = tables.steps / FRAMERATE + action * tables.actions
+        before = tables.steps_before / FRAMERATE + action * tables.actions_before
+        first = np.full(self.num_envs, action)
+        return np.stack([first, tables.actions, trial, tables.trials, before + trial], axis=1)
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._reward, self._terminated, self._truncated
+
+    @property
+    def success(self) -> np.ndarray:
+        return self._terminated & (self._end == ENDS.index("solved")) & ~self._violated()
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        many = len(self.tasks)
+        if self.settings.order == "sequential":
+            rows = (self._next + np.arange(len(columns))) % many
+            self._next = int(self._next + len(columns)) % many
+        else:
+            rows = rng.integers(many, size=len(columns))
+        self._begin(columns, rows, rng.integers(2**31, size=len(columns)))
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        """Options: "task", as the setting of that name but one task, and "seed", which draws a shuffled law."""
+        for name in options:
+            if name not in _OPTIONS:
+                raise InputError(unknown("reset", name, _OPTIONS))
+        seeds = rng.integers(2**31, size=len(columns))
+        if "seed" in options:
+            seeds[:] = self._whole("seed", options["seed"])
+        rows = rng.integers(len(self.tasks), size=len(columns))
+        if "task" in options:
+            rows[:] = self._row(options["task"])
+        self._begin(columns, rows, seeds)
+
+    def _whole(self, name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+            raise InputError(f"{name} is {shown(value)}; it is a whole number")
+        return int(value)
+
+    def _row(self, given: Any) -> int:
+        """The number of a task, which is added to those of this batch if it is none of them."""
+        found = ProbSolSettings(task=given, names=self.settings.names, partition=self.settings.partition)
+        task, *others = found.load_tasks()
+        if others:
+            raise InputError(f"the reset option 'task' is {shown(given)}, which is {len(others) + 1} tasks; give one")
+        self.settings.checked_task(task)
+        for row, mine in enumerate(self.tasks):
+            if mine == task:
+                return row
+        self.tables.use([*self.tasks, task])
+        self.tasks.append(task)
+        return len(self.tasks) - 1
+
+    def _begin(self, columns: np.ndarray, rows: np.ndarray, seeds: np.ndarray) -> None:
+        told = zip(rows.tolist(), seeds.tolist(), strict=True)
+        laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in told]
+        self.tables.begin(columns, rows, laws)
+        self._excess[columns], self._rate[columns], self._end[columns] = 0.0, 0.0, 0
+        self.waits[columns] = False
+        self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
+        self._reward[columns], self._terminated[columns], self._truncated[columns] = 0.0, False, False
+
+    # ---- quizzes
+
+    def quiz(self, i: int = 0) -> list[dict[str, Any]]:
+        """The questions of table i, open once its goal is reached; [] without any."""
+        self._check_place(i)
+        return questions(self.task(i)) if self._asks[i] else []
+
+    def answer(self, i: int, answers: Sequence[Sequence[str]]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Answer the quiz of table i: a list of ids for each question, exactly two for a pair.
+
+        :returns: what a step of the single environment returns.
+        :raises InputError: no quiz is open, or not one list of ids for each question.
+        """
+        self._check_place(i)
+        if not self.waits[i]:
+            raise InputError("no quiz is open: it opens when CHECK finds the goal reached")
+        right = is_right(self.task(i), answers, (self.tables.theta[i] * 45).tolist())
+        one = np.arange(self.num_envs) == i
+        self.waits[i] = False
+        self.tables._changed()
+        self._reward[i] = 0.0
+        self._finish(one, "solved" if right else "quiz", right)
+        self._over[i] = True
+        told = self.observe()
+        row = {name: part[i] for name, part in told.items()} if isinstance(told, dict) else told[i]
+        return row, float(self._reward[i]), True, False, self.describe(i)
+
+    # ---- what is seen
+
+    def task(self, i: int = 0) -> Task:
+        """The task of table i."""
+        return self.tasks[int(self.tables.rows[i])]
+
+    def observe(self) -> Observation:
+        tables, data = self.tables, self.tables.data
+        where = tables.where
+        there = where != ABSENT
+        seen = np.zeros((self.num_envs, tables.discs, 11), dtype=np.float32)
+        for k, state in enumerate((STORED, GRABBED, HELD, PLACED)):
+            seen[:, :, k] = where == state
+        placed = (where == PLACED)[..., None]
+        seen[:, :, 4:6] = np.clip(np.where(placed, tables.place / TABLE, 0.0), 0.0, 1.0)
+        seen[:, :, 6] = np.where(where == HELD, tables.theta / 8, 0.0)
+        if self.settings.observation == "paper":
+            flat = np.ascontiguousarray(seen[:, :, :7]).reshape(self.num_envs, -1)
+            flat[self.success] = 1.0
+            return flat
+        rows = tables.rows
+        seen[:, :, 7] = data.golden[rows]
+        seen[:, :, 8] = data.concerned[rows] & there
+        seen[:, :, 9:] = np.clip(np.where(placed, tables.moved / TABLE, 0.0), -1.0, 1.0)
+        limits = data.limits[rows]
+        finite = np.isfinite(limits)
+        share = np.where(finite, self.constraint_values() / np.where(finite, limits, 1.0), -1.0)
+        told = np.stack([np.where(finite, limits / 1000.0, -1.0), share], axis=2)
+        return {
+            "discs": seen,
+            "map": data.maps[rows],
+            "family": self._families[data.family[rows]],
+            "constraints": np.clip(told, -1.0, 2.0).astype(np.float32),
+        }
+
+    def action_mask(self) -> np.ndarray:
+        """(B, N) bool, or of the form "objects" (B, the sum of its parts)."""
+        if self.settings.actions == "paper":
+            return self.tables.mask(self.waits)
+        return self.labels.part_masks(self.tables, self.waits)
+
+    def info_arrays(self) -> Arrays:
+        values = self.constraint_values()
+        limits = self.tables.data.limits[self.tables.rows]
+        return {
+            "success": self.success,
+            "action_mask": self.action_mask().astype(np.int8),
+            "solution_rate": 1.0 - self.tables.distance(),
+            "trial_rate": self._rate.copy(),
+            "constraints": values,
+            "limits": limits,
+            "excess": self._excess.copy(),
+            "refused": self.tables.refused.copy(),
+            "trial": self.tables.trials.copy(),
+            "step": self.tables.steps.copy(),
+            "quiz": self.waits.copy(),
+            "end": self._end.copy(),
+        }
+
+    def describe(self, i: int) -> dict[str, Any]:
+        told = {name: values[i] for name, values in self.info_arrays().items()}
+        task = self.task(i)
+        names = dict(zip(CONSTRAINTS, told.pop("constraints").tolist(), strict=True))
+        limits = dict(zip(CONSTRAINTS, told.pop("limits").tolist(), strict=True))
+        excess = dict(zip(CONSTRAINTS, told.pop("excess").tolist(), strict=True))
+        return {
+            "task": task.name,
+            "family": task.family,
+            "goal": goal_text(task),
+            "goal_data": {name: part for name, part in task.to_json().items() if name in _GOAL},
+            "success": bool(told["success"]),
+            "action_mask": told["action_mask"],
+            "solution_rate": float(told["solution_rate"]),
+            "trial_rate": float(told["trial_rate"]),
+            "constraints": {
+                name: {"limit": limits[name] if np.isfinite(limits[name]) else None, "value": names[name],
+                       "excess": excess[name]}
+                for name in CONSTRAINTS
+            },
+            "refused": int(told["refused"]),
+            "trial": int(told["trial"]),
+            "step": int(told["step"]),
+            "quiz": self.quiz(i) if self.waits[i] else [],
+            "end": ENDS[int(told["end"])],
+        }  # fmt: skip
+
+    def table(self, i: int = 0) -> list[dict[str, Any]]:
+        """The hidden truth of table i, disc by disc: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
+        self._check_place(i)
+        tables, place = self.tables, self.tables.place[i].tolist()
+        from gumption.envs.physics.factors import Velocity
+
+        velocity = tables.state.columns[Velocity][:, : tables.discs, i].T.tolist()
+        return [
+            {"id": disc.id, "x": place[k][0], "y": place[k][1], "vx": velocity[k][0], "vy": velocity[k][1],
+             "state": _STATES[int(tables.where[i, k])], "boundary": int(tables.theta[i, k]) * 45}
+            for k, disc in enumerate(self.task(i).objects)
+        ]  # fmt: skip
+
+    def label(self, action: int, i: int = 0) -> tuple[Any, ...]:
+        """The name of a number of the paper's actions, with its arguments."""
+        return self.labels.label(self.task(i), int(action))
+
+    def action_index(self, verb: str, *arguments: Any, i: int = 0) -> int:
+        """The number of an action: "grab" is that of the disc where it is, in the side bar or on the table."""
+        task = self.task(i)
+        if verb == "grab" and arguments and arguments[0] in task.ids:
+            disc = task.ids.index(arguments[0])
+            verb = "grab_placed" if self.tables.where[i, disc] == PLACED else "grab"
+        return self.labels.action_index(task, verb, *arguments)
+
+    # ---- saving
+
+    _EPISODE = ("waits", "_rate", "_end", "_excess", "_asks")
+
+    def save(self, i: int = 0) -> dict[str, Any]:
+        """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
+        self._check_place(i)
+        task = self.task(i)
+        episode = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
+        return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **episode, "table": self.tables.save(i)}
+
+    def restore(self, state: Mapping[str, Any], i: int = 0) -> None:
+        """Have table i as `save` found it.
+
+        :raises InputError: no such state, one of another schema, or of another task than the table has.
+        """
+        self._check_place(i)
+        if not isinstance(state, Mapping) or state.get("schema") != STATE_SCHEMA:
+            raise InputError(f"{shown(state)} is no state of schema {STATE_SCHEMA}, as save gives")
+        task = self.task(i)
+        if state.get("hash") != task.hash:
+            raise InputError(
+                f"the state is of the task {shown(state.get('task'))}, and the table has {task.name!r}: "
+                "reset it with that task first"
+            )
+        try:
+            self.tables.restore(i, state["table"])
+            for name in self._EPISODE:
+                getattr(self, name)[i] = state[name.strip("_")]
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"the state is damaged: {error!r}") from None
+        self._reward[i], self._terminated[i], self._truncated[i] = 0.0, False, False
+        self._over[i], self._started = False, True
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume: the tables, and the strings "rng" (JSON) and "tasks" (names and hashes)."""
+        return {
+            "tables": json.dumps([self.save(i) for i in range(self.num_envs)]),
+            "rows": self.tables.rows.copy(),
+            "over": self._over.copy(),
+            "next": np.array(self._next),
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "tasks": json.dumps([[task.name, task.hash] for task in self.tasks]),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of other tasks or another number of environments."""
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        if state["tasks"] != mine["tasks"]:
+            raise InputError("the saved environment has other tasks")
+        if len(state["rows"]) != self.num_envs:
+            raise InputError(f"the saved environment is a batch of {len(state['rows'])}, here {self.num_envs}")
+        self._begin(np.arange(self.num_envs), np.asarray(state["rows"]), np.zeros(self.num_envs, dtype=np.int64))
+        for i, kept in enumerate(json.loads(state["tables"])):
+            self.restore(kept, i)
+        self._over[:], self._next = state["over"], int(state["next"])
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+
+
+#: What a goal is made of, in info["goal_data"].
+_GOAL = ("family", "goal", "targets", "blocks", "building", "constraints")
+
+
+def goal_text(task: Task) -> str:
+    """What is to be done, in a sentence or two."""
+    color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
+    golden = ", ".join(color[each] for each in task.goal)
+    goal = {
+        "Fishing": f"Bring the golden-boxed disc ({golden}) out of the dark to rest in a red target area.",
+        "Curling": "Send discs into the dark until each red target area holds one at rest.",
+        "FindTheDiff": "Of the discs first stored, leave on the table those that differ from the rest, no others.",
+        "FindTheSame": "Of the discs first stored, leave on the table those that are all alike, no others.",
+        "Building": f"Set up discs so that one rests in each of the {len(task.blocks)} red blocks, and stays there.",
+        "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
+    }.get(task.family, "A table to try things out on.")
+    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
+    return " ".join([goal, *([f"Limits: {', '.join(limits)}."] if limits else []),
+                     *([f"Then answer {len(task.quiz)} questions."] if task.quiz else [])])  # fmt: skip
