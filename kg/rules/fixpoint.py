@@ -157,6 +157,9 @@ class Fixpoint:
         return dict(zip(kept, np.divmod(distinct(columns[0] * self._size + columns[1]), self._size), strict=True))
 
     def _heads(self, index: int, rule: Rule, table: _Table) -> _Found:
+        if rule.distinct:
+            kept = table[rule.head.subject] != table[rule.head.object]
+            table = {name: ids[kept] for name, ids in table.items()}
         keys = table[rule.head.subject] * self._size + table[rule.head.object]
         if not self._traced:
             return _Found(distinct(keys), index, None)
@@ -238,8 +241,11 @@ class Fixpoint:
 
 
 def _is_transitive(rule: Rule) -> bool:
-    """Whether the rule is r(x, z) <= r(x, y) & r(y, z), whatever its variables and the order of its atoms."""
-    if len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
+    """Whether the rule is r(x, z) <= r(x, y) & r(y, z), whatever its variables and the order of its atoms.
+
+    With x != z it is not: `_close` goes through pairs (x, x), and such a rule must not derive them.
+    """
+    if rule.distinct or len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
         return False
     start, end = rule.head.variables
     return any(

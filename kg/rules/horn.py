@@ -11,7 +11,8 @@ and two variables. The file that a person writes is JSON:
       {"name": "heirs share", "head": "sibling(x, y)", "body": ["parent(x, z)", "parent(y, z)"]}
     ]}
 
-An atom is text, or a list ["relation", "x", "y"] where the relation's name would be read wrongly as text. Any rule may
+An atom is text, or a list ["relation", "x", "y"] where the relation's name would be read wrongly as text. A body may
+also have the condition "x != y" on the two variables of the head: the rule then says nothing of x = y. Any rule may
 have a "name", a "comment" and, where it was mined, "figures": the last two are for people.
 """
 
@@ -33,6 +34,7 @@ LONGEST = 3  # atoms of a body
 _ATOM = re.compile(
     r"\s*(?P<relation>.*\S)\s*\(\s*(?P<subject>[^\s(),]+)\s*,\s*(?P<object>[^\s(),]+)\s*\)\s*", re.DOTALL
 )
+_CONDITION = re.compile(r"\s*([^\s(),]+)\s*!=\s*([^\s(),]+)\s*")
 _VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _FOR_PEOPLE = ("comment", "figures")
 
@@ -68,18 +70,23 @@ class Rule:
     """`head` holds whenever all atoms of `body` do; `name` is the text of the rule where none is given.
 
     Raises InputError for a body without atoms or with more than three, a head with a variable that the body does not
-    have, and a body that falls apart into atoms without a common variable (it would join everything with everything).
+    have, a body that falls apart into atoms without a common variable (it would join everything with everything), and
+    a head r(x, x) whose variables have to be distinct.
+
+    :ivar distinct: the rule holds only where the two variables of the head are different entities, as in
+        sibling(x, y) <= parent(x, z) & parent(y, z) & x != y.
     """
 
     head: Atom
     body: tuple[Atom, ...]
     name: str = ""
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "body", tuple(self.body))
         if not 1 <= len(self.body) <= LONGEST:
             raise InputError(f"the body of a rule has one to {LONGEST} atoms, not {len(self.body)}")
-        text = f"{self.head} <= {' & '.join(map(str, self.body))}"
+        text = str(self)
         bound = {variable for atom in self.body for variable in atom.variables}
         if free := [variable for variable in self.head.variables if variable not in bound]:
             raise InputError(f"{text}: the variable {free[0]} of the head is not in the body")
@@ -88,10 +95,17 @@ class Rule:
             reached.update(*(atom.variables for atom in self.body if reached.intersection(atom.variables)))
         if reached != bound:
             raise InputError(f"{text}: the atoms of the body have to hang together by common variables")
+        if self.distinct and self.head.subject == self.head.object:
+            raise InputError(f"{text}: the rule never holds")
         object.__setattr__(self, "name", self.name or text)
 
     def __str__(self) -> str:
-        return f"{self.head} <= {' & '.join(map(str, self.body))}"
+        return f"{self.head} <= {' & '.join([*map(str, self.body), *self.conditions])}"
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What a body says beside its atoms: nothing, or that the variables of the head are distinct."""
+        return (f"{self.head.subject} != {self.head.object}",) if self.distinct else ()
 
     def construct(self, graph: str | None = None) -> str:
         """The SPARQL query of one application, on the union of all graphs or on a named one.
@@ -104,6 +118,8 @@ class Rule:
             for atom in (self.head, *self.body)
         )
         where = " . ".join(body)
+        if self.distinct:
+            where += f" FILTER(?{self.head.subject} != ?{self.head.object})"
         if graph is not None:
             where = f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {where} }}"
         return f"CONSTRUCT {{ {head} }} WHERE {{ {where} }}"
@@ -197,7 +213,8 @@ def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
     """One rule as an entry of the file, with head and body in full."""
-    entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": [_atom_to_json(atom) for atom in rule.body]}
+    body = [*map(_atom_to_json, rule.body), *rule.conditions]
+    entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": body}
     return entry if rule.name == str(rule) else {"name": rule.name, **entry}
 
 
@@ -231,13 +248,28 @@ def _rules_of_entry(entry: Any) -> tuple[Rule, ...]:
     elif keys - {"name"} == {"head", "body"}:
         if not isinstance(entry["body"], list):
             raise InputError(f"the body is a list of atoms, not {entry['body']!r}")
-        rules = (Rule(_atom_from_json(entry["head"]), tuple(map(_atom_from_json, entry["body"]))),)
+        rules = (_rule_from_json(entry["head"], entry["body"]),)
     else:
         raise InputError(
             f"expected one of {', '.join(_FORMS)}, or head and body (and perhaps name, {', '.join(_FOR_PEOPLE)}); "
             f"found {', '.join(map(repr, entry)) or 'nothing'}"
         )
-    return tuple(Rule(rule.head, rule.body, name or rule.name) for rule in rules)
+    return tuple(Rule(rule.head, rule.body, name or rule.name, rule.distinct) for rule in rules)
+
+
+def _rule_from_json(head: Any, body: list[Any]) -> Rule:
+    atoms, conditions = [], []
+    for each in body:
+        condition = _CONDITION.fullmatch(each) if isinstance(each, str) else None
+        if condition is None:
+            atoms.append(_atom_from_json(each))
+        else:
+            conditions.append(condition)
+    rule = Rule(_atom_from_json(head), tuple(atoms), distinct=bool(conditions))
+    for condition in conditions:
+        if set(condition.groups()) != set(rule.head.variables):
+            raise InputError(f"{condition[0]!r}: only the variables of the head can be compared, {rule.conditions[0]}")
+    return rule
 
 
 def _short(rule: Rule) -> dict[str, Any] | None:

@@ -28,7 +28,8 @@ def rules(draw: st.DrawFn, relations: st.SearchStrategy[str] = RELATIONS) -> Rul
         body.append(Atom(draw(relations), *pair))
         bound = sorted({*bound, *pair})
     head = Atom(draw(relations), draw(st.sampled_from(bound)), draw(st.sampled_from(bound)))
-    return Rule(head, tuple(body), draw(st.sampled_from(["", "", "named"])))
+    distinct = head.subject != head.object and draw(st.booleans())
+    return Rule(head, tuple(body), draw(st.sampled_from(["", "", "named"])), distinct)
 
 
 SHORT = st.one_of(
@@ -56,7 +57,9 @@ def applied(rule: Rule, known: Triples) -> Triples:
             for pair in ((atom.subject, s), (atom.object, o))
         ]
         if all(binding.setdefault(variable, value) == value for variable, value in pairs):
-            found.add((binding[rule.head.subject], rule.head.relation, binding[rule.head.object]))
+            subject, object_ = binding[rule.head.subject], binding[rule.head.object]
+            if subject != object_ or not rule.distinct:
+                found.add((subject, rule.head.relation, object_))
     return found
 
 

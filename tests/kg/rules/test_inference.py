@@ -38,6 +38,8 @@ def test_a_rule_reads_as_text():
     assert Rule(rule.head, rule.body).name == str(rule)
     assert [str(each) for each in inverse("up", "down")] == ["down(y, x) <= up(x, y)", "up(y, x) <= down(x, y)"]
     assert str(transitive("up")) == "up(x, z) <= up(x, y) & up(y, z)"
+    apart = Rule(rule.head, rule.body, distinct=True)
+    assert apart.name == str(apart) == "partOf(x, z) <= hypernym(x, y) & partOf(y, z) & x != z"
 
 
 ODD = st.one_of(RELATIONS, st.text(min_size=1), st.sampled_from([" r", "r ", "f(x, y)", "a & b", "r(", "\t"]))
@@ -54,14 +56,15 @@ def test_any_rules_survive_a_file(tmp_path_factory, parts):
 
 def test_the_file_form_is_short_where_it_can_be():
     rule_set = [symmetric("a"), transitive("b"), *inverse("c", "d"), composition("a", "b", "c")]
-    rule_set.append(Rule(Atom("e", "x", "y"), (Atom("a", "x", "z"), Atom("a", "y", "z")), "siblings"))
+    siblings = Rule(Atom("e", "x", "y"), (Atom("a", "x", "z"), Atom("a", "y", "z")), "siblings", distinct=True)
+    rule_set.append(siblings)
     assert rules_to_json(rule_set) == {
         "rules": [
             {"symmetric": "a"},
             {"transitive": "b"},
             {"inverse": ["c", "d"]},
             {"composition": ["a", "b", "c"]},
-            {"name": "siblings", "head": "e(x, y)", "body": ["a(x, z)", "a(y, z)"]},
+            {"name": "siblings", "head": "e(x, y)", "body": ["a(x, z)", "a(y, z)", "x != y"]},
         ]
     }
 
@@ -91,6 +94,14 @@ def test_a_file_may_speak_to_people():
         ('{"rules": [{"head": "a(x, 1)", "body": ["b(x, y)"]}]}', "'1' in an atom of 'a' is no variable"),
         ('{"rules": [{"head": "a(x, z)", "body": ["b(x, y)"]}]}', "the variable z of the head is not in the body"),
         ('{"rules": [{"head": "a(x, y)", "body": []}]}', "the body of a rule has one to 3 atoms, not 0"),
+        (
+            '{"rules": [{"head": "a(x, y)", "body": ["b(x, z)", "b(z, y)", "x != z"]}]}',
+            "'x != z': only the variables of the head can be compared, x != y",
+        ),
+        (
+            '{"rules": [{"head": "a(x, x)", "body": ["b(x, x)", "x != x"]}]}',
+            "a(x, x) <= b(x, x) & x != x: the rule never holds",
+        ),
         (
             '{"rules": [{"head": "a(x, y)", "body": ["b(x, x)", "b(y, y)"]}]}',
             "a(x, y) <= b(x, x) & b(y, y): the atoms of the body have to hang together",
