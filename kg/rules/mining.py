@@ -7,8 +7,14 @@ knowledge bases", WWW 2013. Found are all closed rules with one or two atoms in 
 
 with each body atom in either direction. AMIE refines rules one by one. Here `supports` counts all bodies of a head at
 once; then the pairs of each body with enough support are counted, for all its heads, as a product of sparse matrices.
+
+Two things are not AMIE's. A rule whose head is irreflexive in the facts (no fact r(x, x)) and whose body holds for some
+x = y gets the condition x != y, and its figures leave those pairs out; rule miners know this as object identity. And
+beside AMIE's figures there is a confidence that counts contradictions, for graphs of which facts are missing at random
+("contradiction confidence" below, `disjoint`).
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -25,6 +31,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.links.fact_ids import to_ids
 from gumption.kg.vocabulary import Vocabulary
 
+from .disjoint import Contradictions, disjoint_relations
 from .horn import Atom, Rule, rule_to_json
 from .joins import pieces
 from .supports import Bodies, StatedPairs
@@ -36,12 +43,23 @@ PATHS = 1 << 24  # of one piece of a product: bounds its memory to some hundred 
 class MinedRule:
     """A rule with its figures (section 3.3 and 4 of the paper). A pair (x, y) counts once, whatever z is.
 
+    The contradiction confidence is the precision p / (p + n) of rule learning (Fuernkranz and Flach, "ROC 'n' rule
+    learning", Machine Learning 2005), whose negative examples n are stated here by disjoint relations. A pair of which
+    neither the head's relation nor a disjoint one is stated is unknown and counts neither way. So facts missing at
+    random, of disjoint relations as often as of the head's, do not lower the figure. Where no relation is disjoint with
+    the head's, no pair can contradict it, and the figure is the PCA confidence, which also counts only pairs of which
+    something is known.
+
     :ivar support: pairs for which the body and the head hold.
     :ivar body_size: pairs for which the body holds.
     :ivar head_coverage: support / facts of the head's relation.
     :ivar confidence: support / body_size: what is not stated counts as false.
     :ivar pca_confidence: support / pairs of the body of which the head's relation states anything (the partial
         completeness assumption): of x, or of y where the relation has more distinct y than x for its facts.
+    :ivar contradiction_confidence: support / (support + contradictions); pca_confidence where `contradicted_by` is
+        empty.
+    :ivar contradictions: pairs of the body that have a relation of `contradicted_by`.
+    :ivar contradicted_by: the relations that are disjoint with the head's, as atoms of the head's x and y.
     """
 
     rule: Rule
@@ -50,21 +68,28 @@ class MinedRule:
     head_coverage: float
     confidence: float
     pca_confidence: float
+    contradiction_confidence: float
+    contradictions: int
+    contradicted_by: tuple[Atom, ...]
 
     def __str__(self) -> str:
         return (
             f"{self.rule}  support {self.support}  head coverage {self.head_coverage:.2f}  "
-            f"confidence {self.confidence:.2f}  PCA confidence {self.pca_confidence:.2f}"
+            f"confidence {self.confidence:.2f}  PCA confidence {self.pca_confidence:.2f}  "
+            f"contradiction confidence {self.contradiction_confidence:.2f}"
         )
 
-    def figures(self) -> dict[str, float]:
-        """The figures by name."""
+    def figures(self) -> dict[str, Any]:
+        """The figures by name, as JSON values: numbers, and the atoms that contradict the head as texts."""
         return {
             "support": self.support,
             "body_size": self.body_size,
             "head_coverage": self.head_coverage,
             "confidence": self.confidence,
             "pca_confidence": self.pca_confidence,
+            "contradiction_confidence": self.contradiction_confidence,
+            "contradictions": self.contradictions,
+            "contradicted_by": [str(atom) for atom in self.contradicted_by],
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -87,9 +112,13 @@ def mine_rules(
     min_head_coverage: Share = 0.01,
     min_confidence: Share = 0.1,
     min_pca_confidence: Share = 0.0,
+    min_contradiction_confidence: Share = 0.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MinedRule]:
-    """The rules that reach all four thresholds, by falling confidence, then support, then text.
+    """The rules that reach all thresholds, by falling confidence, then support, then text.
+
+    In a graph of which many facts are missing true rules have a low `confidence`. To select by contradictions alone,
+    set `min_confidence` to 0 and `min_contradiction_confidence` to what a rule has to reach.
 
     A body of two atoms between x and y is left out unless its confidence is above that of either atom alone (section
     4.1: a longer rule has to say more than a shorter one).
@@ -101,7 +130,9 @@ def mine_rules(
     vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else (facts[0], to_ids(facts[0], facts))
     if not len(ids):
         raise InputError("there are no facts to mine rules from")
-    thresholds = _Thresholds(min_support, min_head_coverage, min_confidence, min_pca_confidence)
+    thresholds = _Thresholds(
+        min_support, min_head_coverage, min_confidence, min_pca_confidence, min_contradiction_confidence
+    )
     rules = _Mining(vocabulary, ids, thresholds).rules(progress or (lambda _done, _of: None))
     return sorted(rules, key=lambda each: (-each.confidence, -each.support, str(each.rule)))
 
@@ -112,11 +143,14 @@ class _Thresholds:
     head_coverage: float
     confidence: float
     pca_confidence: float
+    contradiction_confidence: float
 
 
 # A body with enough support for a head, in which x and y change places where `turned`. The code of the body is
 # (first * 2 + chain) * 2R + second; the other names are those of Bodies.
-_CANDIDATE = np.dtype([("code", "i8"), ("turned", "?"), ("head", "i8"), ("support", "i8"), ("alone", "f8")])
+_CANDIDATE = np.dtype(
+    [("code", "i8"), ("turned", "?"), ("head", "i8"), ("support", "i8"), ("alone", "f8"), ("contradictions", "i8")]
+)
 
 
 class _Mining:
@@ -129,6 +163,12 @@ class _Mining:
         self._matrices = [self._matrix(oriented) for oriented in range(2 * self.relations)]
         self._atoms: dict[tuple[int, str, str], Atom] = {}
         self._anchors = [self._anchor(head) for head in range(self.relations)]
+        disjoint = disjoint_relations(self.stated, self._matrices)
+        self._contradictions = Contradictions(self.stated, disjoint)
+        self._contradicted_by = [
+            tuple(self._atom(each, "x", "y") for each in sorted(disjoint.indices[start:end].tolist()))
+            for start, end in itertools.pairwise(disjoint.indptr.tolist())
+        ]
 
     def _matrix(self, oriented: int) -> Any:
         """(N, N) bool: the pairs of an oriented relation."""
@@ -163,8 +203,10 @@ class _Mining:
         of_first = np.searchsorted(codes[starts], np.arange(many + 1) * 2 * many).tolist()
         bounds = [*starts.tolist(), len(codes)]
         for first in range(many):
-            for body in range(of_first[first], of_first[first + 1]):
-                yield from self._of_body(candidates[bounds[body] : bounds[body + 1]])
+            bodies = range(of_first[first], of_first[first + 1])
+            closed = self.stated.closed(first) if bodies else None
+            for body in bodies:
+                yield from self._of_body(candidates[bounds[body] : bounds[body + 1]], closed)
             progress(self.relations + first + 1, steps)
 
     def _candidates(self, head: int, bodies: Bodies) -> np.ndarray:
@@ -179,38 +221,68 @@ class _Mining:
         candidates["code"] = np.where(turned, reverse, code)
         candidates["head"] = head
         candidates["support"], candidates["alone"] = bodies.support[enough], bodies.alone[enough]
-        return candidates
+        candidates["contradictions"] = 0
+        if not self._contradicted_by[head]:
+            return candidates
+        candidates["contradictions"] = self._contradictions.counts(head, bodies.chain, first, second)
+        confidence = candidates["support"] / (candidates["support"] + candidates["contradictions"])
+        return candidates[confidence >= self.thresholds.contradiction_confidence]
 
-    def _of_body(self, candidates: np.ndarray) -> Iterator[MinedRule]:
-        """The rules among the candidates of one body."""
+    def _of_body(self, candidates: np.ndarray, closed: Any) -> Iterator[MinedRule]:
+        """The rules among the candidates of one body.
+
+        :param closed: of the body's first relation, as `StatedPairs.closed` gives it.
+        """
         rest, second = divmod(int(candidates["code"][0]), 2 * self.relations)
         first, chain = divmod(rest, 2)
-        counts = self._counts(bool(chain), first, second, int(candidates["support"].max()))
+        if chain:
+            loops = closed.indices[slice(*closed.indptr[self._reverse(second) :][:2])]
+        else:
+            loops = self.stated.reflexive(first, second)
+        counts = self._counts(bool(chain), first, second, int(candidates["support"].max()), len(loops))
         if counts is None:
             return
         starts, ends = counts
-        size = int(starts.sum())
-        for _, turned, head, support, alone in candidates.tolist():
+        pairs = int(starts.sum())
+        for _, turned, head, support, alone, contradictions in candidates.tolist():
+            left_out = loops if self.stated.irreflexive[head] else loops[:0]
+            size = pairs - len(left_out)
             confidence = support / size
             # By 1e-12 rounding cannot keep a longer body with no more confidence than a shorter one.
             if confidence < self.thresholds.confidence or support <= alone * size * (1 + 1e-12):
                 continue
             by_object, anchor = self._anchors[head]
-            pca_confidence = support / int((ends if by_object != turned else starts)[anchor].sum())
-            if pca_confidence >= self.thresholds.pca_confidence:
-                rule = self._rule(head, bool(chain), *self._turned(first, second, turned))
-                coverage = support / int(self.stated.sizes[head])
-                yield MinedRule(rule, support, size, coverage, confidence, pca_confidence)
+            known = int((ends if by_object != turned else starts)[anchor].sum())
+            if len(left_out):
+                known -= len(np.intersect1d(left_out, anchor, assume_unique=True))
+            pca_confidence = support / known
+            by = self._contradicted_by[head]
+            contradiction_confidence = support / (support + contradictions) if by else pca_confidence
+            if (
+                pca_confidence >= self.thresholds.pca_confidence
+                and contradiction_confidence >= self.thresholds.contradiction_confidence
+            ):
+                yield MinedRule(
+                    rule=self._rule(head, bool(chain), *self._turned(first, second, turned), len(left_out) > 0),
+                    support=support,
+                    body_size=size,
+                    head_coverage=support / int(self.stated.sizes[head]),
+                    confidence=confidence,
+                    pca_confidence=pca_confidence,
+                    contradiction_confidence=contradiction_confidence,
+                    contradictions=contradictions,
+                    contradicted_by=by,
+                )
 
     def _turned(self, first: int, second: int, turned: bool) -> tuple[int, int]:
         return (self._reverse(second), self._reverse(first)) if turned else (first, second)
 
-    def _rule(self, head: int, chain: bool, first: int, second: int) -> Rule:
+    def _rule(self, head: int, chain: bool, first: int, second: int, distinct: bool) -> Rule:
         if chain:
             body = (self._atom(first, "x", "z"), self._atom(second, "z", "y"))
         else:
             body = tuple(self._atom(each, "x", "y") for each in dict.fromkeys((first, second)))
-        return Rule(self._atom(head, "x", "y"), body)
+        return Rule(self._atom(head, "x", "y"), body, distinct=distinct)
 
     def _atom(self, oriented: int, a: str, b: str) -> Atom:
         """An oriented relation with its variables: one object for all rules, of which there may be very many."""
@@ -219,21 +291,29 @@ class _Mining:
             self._atoms[oriented, a, b] = Atom(self.labels[relation], *((b, a) if turned else (a, b)))
         return self._atoms[oriented, a, b]
 
-    def _counts(self, chain: bool, first: int, second: int, support: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The pairs of a body with each entity as x, and as y. None if they are too many for rules of that support."""
+    def _counts(
+        self, chain: bool, first: int, second: int, support: int, loops: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The pairs of a body with each entity as x, and as y. None if they are too many for rules of that support,
+        also without the x = y.
+
+        :param loops: for how many x = y the body holds.
+        """
         left, right = self._matrices[first], self._matrices[second]
         if not chain:
             both = left if first == second else left.multiply(right)
             return np.diff(both.indptr), np.bincount(both.indices, minlength=self.entities)
         leaving = np.diff(right.indptr)
-        through = np.diff(self._matrices[self._reverse(first)].indptr).astype(np.int64) * leaving
-        if support / through.max() < self.thresholds.confidence:  # the paths through one z join different pairs
+        arriving = np.diff(self._matrices[self._reverse(first)].indptr).astype(np.int64)
+        through = arriving * leaving
+        z = int(through.argmax())  # the paths through one z join different pairs
+        if support / max(through[z] - min(arriving[z], leaving[z]), 1) < self.thresholds.confidence:  # without x = y
             return None
         starts, ends = np.zeros(self.entities, dtype=np.int64), np.zeros(self.entities, dtype=np.int64)
         for rows in pieces(left @ leaving, PATHS):
             product = left[rows] @ right
             starts[rows] = np.diff(product.indptr)
             ends += np.bincount(product.indices, minlength=self.entities)
-            if support / ends.sum() < self.thresholds.confidence:
+            if support / max(ends.sum() - loops, 1) < self.thresholds.confidence:
                 return None
         return starts, ends

@@ -4,7 +4,9 @@ A body is counted only at the pairs that the head states. So a chain through a h
 no more than the paths between those that are stated.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -33,9 +35,12 @@ class Bodies:
 class StatedPairs:
     """The facts of N entities and R relations as pairs (x, y), keys x * N + y, with the relations of each.
 
-    A pair is kept in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x).
+    A pair is kept in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x). P is the number
+    of distinct pairs.
 
     :ivar sizes: (2R,) int64: the facts of each oriented relation.
+    :ivar irreflexive: (2R,) bool: the oriented relations without a fact r(x, x). A pair x = y counts neither for nor
+        against a rule with such a head: an entity and itself are not among the pairs that the relation is about.
     """
 
     def __init__(self, entities: int, relations: int, ids: np.ndarray) -> None:
@@ -49,6 +54,10 @@ class StatedPairs:
         self._oriented.data[:] = 1
         self._by_relation = self._oriented.tocsc()
         self.sizes = np.diff(self._by_relation.indptr).astype(np.int64)
+        self._equal = self._keys // entities == self._keys % entities  # (P,)
+        self._reflexive = self._oriented[self._equal]
+        self._loops = np.bincount(self._reflexive.indices, minlength=2 * relations)
+        self.irreflexive = self._loops == 0
         self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # of the pairs of each x
         turned = (self._oriented.indices + relations) % (2 * relations)
         # What a step x -> z of a path and a step y -> z add to first * 2R + second, where the path goes x -> z -> y;
@@ -63,27 +72,85 @@ class StatedPairs:
     def _places(self, oriented: int) -> np.ndarray:
         return self._by_relation.indices[slice(*self._by_relation.indptr[oriented : oriented + 2])]
 
+    def shared(self, oriented: int) -> np.ndarray:
+        """(2R,) int64: how many pairs of a relation each oriented relation has, too."""
+        return self._oriented[self._places(oriented)].sum(axis=0)
+
+    def contradicted(self, disjoint: Any) -> Any:
+        """(P, R) sparse int64: 1 where a pair has a relation that is disjoint with r.
+
+        :param disjoint: (R, 2R) sparse int64, 0/1: the oriented relations that no pair of r has.
+        """
+        found = sparse.coo_array(self._oriented @ disjoint.T)
+        pairs, relations = found.coords
+        kept = ~(self._equal[pairs] & self.irreflexive[relations])
+        ones = np.ones(int(kept.sum()), dtype=np.int64)
+        return sparse.csr_array((ones, (pairs[kept], relations[kept])), shape=found.shape)
+
+    def closed(self, first: int) -> Any:
+        """(N, 2R) sparse: which x have, for some z, first(x, z) and each oriented relation (x, z).
+
+        So column c tells where the chain of `first` and the reverse of c holds for x = y.
+        """
+        places = self._places(first)  # sorted by x, so that the relations of each x lie together
+        of_pair = self._oriented[places]
+        starts = of_pair.indptr[np.searchsorted(places, self._starts)]
+        shape = (self.entities, 2 * self.relations)
+        of_x = sparse.csr_array((of_pair.data, of_pair.indices, starts), shape=shape)
+        of_x.sum_duplicates()
+        return of_x.tocsc()
+
+    def reflexive(self, first: int, second: int) -> np.ndarray:
+        """The x for which both relations state (x, x), sorted."""
+        if not self._loops[first] or not self._loops[second]:  # saves the look-up for nearly all relations
+            return np.empty(0, dtype=np.int64)
+        found = (self._reflexive[:, [first, second]].toarray() == 1).all(axis=1)
+        return self._keys[self._equal][found] % self.entities
+
     def between(self, head: int) -> Bodies:
         """The bodies of one and two atoms between x and y, without the head itself."""
-        of_head = self._oriented[self._places(head)]
-        both = sparse.coo_array(of_head.T @ of_head)
+        both = sparse.coo_array(self.together(self._places(head)))
         first, second = both.coords
-        alone = both.tocsr().diagonal() / np.maximum(self.sizes, 1)
+        # The confidence of an atom is taken over the pairs that count for this head.
+        sizes = self.sizes - self._loops if self.irreflexive[head] else self.sizes
+        alone = both.tocsr().diagonal() / np.maximum(sizes, 1)
         kept = (first <= second) & (first != head) & (second != head)
         first, second = first[kept], second[kept]
         best = np.where(first == second, 0.0, np.maximum(alone[first], alone[second]))
         return Bodies(False, first, second, both.data[kept], best)
 
+    def together(self, places: np.ndarray) -> Any:
+        """(2R, 2R) sparse int64: how many of these pairs have both relations."""
+        of_pair = self._oriented[places]
+        return of_pair.T @ of_pair
+
     def chains(self, head: int) -> Bodies:
-        """The bodies b(x, z) & c(z, y). Each z is found among the neighbours of the end that has fewer of them."""
+        """The bodies b(x, z) & c(z, y)."""
+        many = 2 * self.relations
+        found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+        for _, codes in self.chains_at(self._places(head)):
+            bodies = np.sort(codes % many**2)
+            first_of = np.flatnonzero(np.diff(bodies, prepend=-1))
+            found.append((bodies[first_of], np.diff(first_of, append=len(bodies))))
+        bodies, support = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        total = sparse.coo_array((support, np.divmod(bodies, many)), shape=(many, many))
+        total.sum_duplicates()
+        first, second = total.coords
+        return Bodies(True, first, second, total.data, np.zeros(total.nnz))
+
+    def chains_at(self, places: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Which chains hold at some pairs, in pieces: the places of n pairs, and codes i * (2R)^2 + first * 2R + second
+        of a chain at the i-th of them, sorted and distinct.
+
+        Each z is found among the neighbours of the end that has fewer of them.
+        """
         many, starts, half = 2 * self.relations, self._starts, self._oriented.nnz
         neighbours, relations = np.diff(starts), np.diff(self._oriented.indptr)
-        x, y = self.pairs(head)
+        x, y = np.divmod(self._keys[places], self.entities)
         turned = neighbours[x] > neighbours[y]
         near, far = np.where(turned, y, x), np.where(turned, x, y)
         order = np.argsort(far, kind="stable")  # then what is looked for next to each other lies next to each other
         near, far, turned = near[order], far[order], turned[order]
-        found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
         for part in pieces(neighbours[near], STEPS):
             rows, steps = ranges(starts[near[part]], neighbours[near[part]])
             asked = far[part][rows] * self.entities + self._keys[steps] % self.entities
@@ -100,11 +167,4 @@ class StatedPairs:
                 to = self._oriented.indptr[others[of]] + other_way[of]
                 path, entry = ranges(to[path], relations[others[of]][path])
                 codes = np.sort(codes[path] + self._far[entry])  # (x, y) and the body, once for each z
-                bodies = np.sort(codes[np.diff(codes, prepend=-1) > 0] % many**2)
-                first_of = np.flatnonzero(np.diff(bodies, prepend=-1))
-                found.append((bodies[first_of], np.diff(first_of, append=len(bodies))))
-        bodies, support = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        total = sparse.coo_array((support, np.divmod(bodies, many)), shape=(many, many))
-        total.sum_duplicates()
-        first, second = total.coords
-        return Bodies(True, first, second, total.data, np.zeros(total.nnz))
+                yield places[order[part]], codes[np.diff(codes, prepend=-1) > 0]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -14,6 +14,8 @@ from gumption.scripts.apps import App
 
 from .output import Json, print_json, print_table, working
 from .sources import Source, Update, check_place, only_graph, open_graph
+
+Order = Literal["confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"]
 
 app = App()
 
@@ -84,6 +86,16 @@ def mine(
     min_pca_confidence: Annotated[
         Share, typer.Option(help="The same, counting only predictions about what the relation says anything of.")
     ] = 0.0,
+    min_contradiction_confidence: Annotated[
+        Share,
+        typer.Option(
+            help="The same, counting only predictions that are stated or contradicted: for graphs of which facts are "
+            "missing, with --min-confidence 0. A relation that no other excludes has its PCA confidence here."
+        ),
+    ] = 0.0,
+    sort_by: Annotated[Order, typer.Option(help=f"The figure that orders the rules: {', '.join(get_args(Order))}.")] = (
+        "confidence"
+    ),
     out: Annotated[Path | None, typer.Option(help="A JSON file of the rules, which `infer` understands.")] = None,
     top: Annotated[Count, typer.Option(help="How many rules the table shows.")] = 25,
     as_json: Json = False,
@@ -104,19 +116,26 @@ def mine(
             min_head_coverage=min_head_coverage,
             min_confidence=min_confidence,
             min_pca_confidence=min_pca_confidence,
+            min_contradiction_confidence=min_contradiction_confidence,
             progress=progress,
         )
+    mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
         write_mined(out, mined)
     if as_json:
         print_json([{"rule": str(each.rule), **each.figures()} for each in mined])
         return
-    rows = [
-        (each.rule, each.support, *(f"{x:.3f}" for x in (each.head_coverage, each.confidence, each.pca_confidence)))
-        for each in mined[:top]
-    ]
-    caption = f"{min(top, len(mined))} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
-    print_table(["rule", "support", "head coverage", "confidence", "PCA confidence"], rows, caption)
+    shown = mined[:top]
+    columns = {"head coverage": "head_coverage", "confidence": "confidence", "PCA confidence": "pca_confidence"}
+    asked = min_contradiction_confidence > 0 or sort_by == "contradiction-confidence"
+    if asked or any(each.contradicted_by for each in shown):  # elsewhere it only repeats the PCA confidence
+        columns["contradiction confidence"] = "contradiction_confidence"
+    rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in shown]
+    caption = f"{len(shown)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
+    print_table(["rule", "support", *columns], rows, caption)
+    for head, by in sorted({each.rule.head: each.contradicted_by for each in shown}.items(), key=str):
+        if by:
+            print(f"{head} is contradicted by {', '.join(map(str, by))}")
 
 
 @contextmanager

@@ -49,7 +49,8 @@ def test_figures_by_hand():
     parent = mined["parent(x, y) <= uncle(x, z) & brother(y, z)"]
     assert (parent.support, parent.body_size, parent.pca_confidence) == (2, 2, 1.0)
     assert uncle.rule == Rule(Atom("uncle", "x", "y"), (Atom("parent", "x", "z"), Atom("brother", "z", "y")))
-    figures = "support 2  head coverage 0.67  confidence 0.67  PCA confidence 1.00"
+    # Nothing is disjoint with uncle, so the last figure is the PCA confidence.
+    figures = "support 2  head coverage 0.67  confidence 0.67  PCA confidence 1.00  contradiction confidence 1.00"
     assert str(uncle) == f"uncle(x, y) <= parent(x, z) & brother(z, y)  {figures}"
 
 
@@ -71,7 +72,10 @@ def test_a_longer_rule_has_to_say_more():
 
 
 def counted(stated: Triples) -> dict[str, tuple[int, int, int]]:
-    """Rule -> support, body size, PCA body size, by trying all pairs and middles."""
+    """Rule -> support, body size, PCA body size, by trying all pairs and middles.
+
+    AMIE's counts, but for x = y, which is no pair of a body for a head without a fact r(x, x).
+    """
     entities = sorted({e for s, _, o in stated for e in (s, o)})
     relations = sorted({r for _, r, _ in stated})
     pairs = {r: {(s, o) for s, q, o in stated if q == r} for r in relations}
@@ -97,18 +101,21 @@ def counted(stated: Triples) -> dict[str, tuple[int, int, int]]:
     for relation in relations:
         head = Atom(relation, "x", "y")
         subjects, objects = {s for s, _ in pairs[relation]}, {o for _, o in pairs[relation]}
-        for body, found in sizes.items():
+        irreflexive = all(s != o for s, o in pairs[relation])
+        counting = {body: {p for p in found if p[0] != p[1] or not irreflexive} for body, found in sizes.items()}
+        for body, found in counting.items():
             support = len(found & pairs[relation])
             if head in body or not support:
                 continue
             if body in double:
-                alone = max(len(sizes[(atom,)] & pairs[relation]) / len(sizes[(atom,)]) for atom in body)
+                alone = max(len(counting[(atom,)] & pairs[relation]) / len(counting[(atom,)]) for atom in body)
                 if support / len(found) <= alone:
                     continue
             known = {
                 pair for pair in found if (pair[1] in objects if len(objects) > len(subjects) else pair[0] in subjects)
             }
-            result[str(Rule(head, body))] = (support, len(found), len(known))
+            distinct = found != sizes[body]
+            result[str(Rule(head, body, distinct=distinct))] = (support, len(found), len(known))
     return result
 
 
@@ -167,6 +174,7 @@ def test_thresholds_and_order():
         ("min_head_coverage", "head_coverage", 0.4),
         ("min_confidence", "confidence", 0.5),
         ("min_pca_confidence", "pca_confidence", 0.5),
+        ("min_contradiction_confidence", "contradiction_confidence", 0.5),
     ):
         kept = mine_rules(arrays(stated), **{**ALL, name: value})
         assert kept == [each for each in everything if getattr(each, figure) >= value]
@@ -207,6 +215,7 @@ def test_a_graph_and_its_arrays_give_the_same():
         ({"min_head_coverage": 1.5}, "min_head_coverage is 1.5; it is a number from 0 to 1"),
         ({"min_confidence": -1}, "min_confidence is -1"),
         ({"min_pca_confidence": 2}, "min_pca_confidence is 2"),
+        ({"min_contradiction_confidence": -0.5}, "min_contradiction_confidence is -0.5; it is a number from 0 to 1"),
         ({}, "there are no facts to mine rules from"),
     ],
 )
@@ -292,7 +301,7 @@ print(len(mine_rules(draw_graph(FB15K), min_support=50, min_head_coverage=0.2, m
 
 
 def check_counts(mined: MinedRule, pairs: dict) -> None:
-    """Support and body size of a rule, counted with sets."""
+    """Support, body size and contradictions of a rule, counted with sets."""
     sides = []
     for atom in mined.rule.body:
         start = "x" if "x" in atom.variables else "z"
@@ -308,6 +317,19 @@ def check_counts(mined: MinedRule, pairs: dict) -> None:
             after.setdefault(z, set()).add(y)
         found = {(x, y) for x, z in sides[0] for y in after.get(z, ())}
     head = pairs[mined.rule.head.relation]
+    # A head without a fact r(x, x) says nothing of x = y, and the rule says so where its body holds for some x = y.
+    assert mined.rule.distinct == (any(x == y for x, y in found) and all(x != y for x, y in head))
+    if mined.rule.distinct:
+        found = {(x, y) for x, y in found if x != y}
     assert (mined.support, mined.body_size) == (len(found & head), len(found))
     assert mined.confidence == pytest.approx(len(found & head) / len(found))
     assert mined.head_coverage == pytest.approx(len(found & head) / len(head))
+    against = set()
+    for atom in mined.contradicted_by:
+        against |= {(x, y) if atom.subject == "x" else (y, x) for x, y in pairs[atom.relation]}
+    assert not head & against
+    assert mined.contradictions == len(found & against)
+    if mined.contradicted_by:
+        assert mined.contradiction_confidence == mined.support / (mined.support + mined.contradictions)
+    else:
+        assert mined.contradiction_confidence == mined.pca_confidence

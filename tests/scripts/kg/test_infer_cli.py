@@ -1,6 +1,8 @@
 """`gumption kg infer` and `mine`, as they are called."""
 
+import itertools
 import json
+import random
 
 import pytest
 
@@ -74,16 +76,49 @@ def test_mine_then_infer(gumption, tmp_path):
         {
             "rule": "within(x, y) <= partOf(x, z) & partOf(z, y)",
             "support": 3, "body_size": 4, "head_coverage": 1.0, "confidence": 0.75, "pca_confidence": 1.0,
+            "contradiction_confidence": 1.0, "contradictions": 0, "contradicted_by": [],
         }
     ]  # fmt: skip
     assert [str(rule) for rule in read_rules(tmp_path / "mined.json")] == [rows[0]["rule"]]
     table = gumption.ok("mine", "parts.nq#g", *settings, "--out", "mined.json")
     assert "within(x, y) <= partOf(x, z) & partOf(z, y)" in table
     assert "0.750" in table
+    assert "contradiction" not in table  # nothing can contradict these rules
     assert "1 of 1 rules, all written to mined.json" in table
     assert "1 of 3 rules" in gumption.ok("mine", "parts.nq", "--min-support", "3", "--top", "1")
     out = gumption.ok("infer", "parts.nq#g", "--rules", "mined.json", "--out", "parts.nq", "--json")
     assert json.loads(out)["added"] == 1
+
+
+def test_mine_a_graph_of_which_facts_are_missing(gumption, tmp_path):
+    """Two thirds of the pairs of some tables were weighed; whatever was weighed shows which rules are wrong."""
+    draw = random.Random(0)
+    heavier = [
+        (f"{table}.{a}", "heavierThan", f"{table}.{b}")
+        for table in range(20)
+        for a, b in itertools.combinations(range(6), 2)
+        if draw.random() < 0.67
+    ]
+    graph = KnowledgeGraph()
+    graph.add(heavier, graph="scales")
+    graph.save(tmp_path / "scales.nq")
+    chain = "heavierThan(x, y) <= heavierThan(x, z) & heavierThan(z, y)"
+    chosen = ("--min-confidence", "0", "--min-contradiction-confidence", "0.9")
+    (rule,) = json.loads(gumption.ok("mine", "scales.nq", *chosen, "--out", "mined.json", "--json"))
+    assert (rule["rule"], rule["contradiction_confidence"]) == (chain, 1.0)
+    assert (rule["contradictions"], rule["contradicted_by"]) == (0, ["heavierThan(y, x)"])
+    assert rule["confidence"] < 0.8
+    (entry,) = json.loads((tmp_path / "mined.json").read_text())["rules"]
+    assert entry["figures"] == {name: value for name, value in rule.items() if name != "rule"}
+    table = gumption.ok("mine", "scales.nq", *chosen)
+    assert "contradiction confidence" in table
+    assert "heavierThan(x, y) is contradicted by heavierThan(y, x)" in table
+    everything = ("mine", "scales.nq", "--min-confidence", "0", "--json", "--sort-by")
+    for figure in ("confidence", "pca-confidence", "contradiction-confidence", "support", "head-coverage"):
+        values = [row[figure.replace("-", "_")] for row in json.loads(gumption.ok(*everything, figure))]
+        assert len(set(values)) > 1
+        assert values == sorted(values, reverse=True)
+    assert json.loads(gumption.ok("infer", "scales.nq", "--rules", "mined.json", "--out", "all.nq", "--json"))["added"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +146,8 @@ def test_mine_then_infer(gumption, tmp_path):
         (("mine", "kg.nq#v"), "unknown graph 'v'"),
         (("mine", "kg.nq", "--min-support", "0"), "min_support is 0"),
         (("mine", "kg.nq", "--min-pca-confidence", "2"), "--min-pca-confidence is 2.0; it is a number from 0 to 1"),
+        (("mine", "kg.nq", "--min-contradiction-confidence", "-1"), "--min-contradiction-confidence is -1.0; it is a"),
+        (("mine", "kg.nq", "--sort-by", "lift"), "--sort-by is 'lift'"),
         (("mine", "kg.nq", "--min-confidence", "2"), "--min-confidence is 2.0; it is a number from 0 to 1"),
         (("mine", "kg.nq", "--out", "bad.json/x.json"), "cannot write bad.json/x.json: Not a directory"),
     ],
