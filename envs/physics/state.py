@@ -190,6 +190,8 @@ class State:
             raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[..., columns] = theirs.take(rows, axis=-1)
+        for each, values in self.parameters.items():  # one that was declared after the other state was made has none
+            values[columns] = other.parameters[each][rows] if each in other.parameters else each.default
         if other.type_list != self.type_list:
             self.type_list += [each for each in other.type_list if each not in self.type_list]
             numbers = np.array([self.type_list.index(each) for each in other.type_list])
@@ -271,7 +273,7 @@ class State:
         return [*self.columns.values(), self.sequence, self.rank]
 
     def _arrays(self) -> list[np.ndarray]:
-        return [*self.columns.values(), *self.parameters.values(), *(getattr(self, name) for name in _ARRAYS)]
+        return [*self.columns.values(), *(getattr(self, name) for name in _ARRAYS)]
 
     def _put(self, i: int, scene: Scene) -> None:
         free = {group.factors: iter(range(group.start, group.stop)) for group in self.layout.groups}

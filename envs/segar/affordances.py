@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.physics.entities import TYPES, GoalTile, Object, Thing, Tile
+from gumption.envs.physics.entities import TYPES, Entity, GoalTile, Object, Thing, Tile
 from gumption.envs.physics.factors import (
     Alive,
     Charge,
@@ -30,6 +30,15 @@ BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "aff
 PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
 EFFECTS = (BURNING, FALLING, SLOWING, BOUNCING, PULLING, TURNING, SPEEDING, REACHING)
 BALL = "ball"
+#: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
+_WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
+
+
+def is_ours(kind: type[Entity] | type[Factor]) -> bool:
+    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: what
+    is known must not depend on which worlds were imported.
+    """
+    return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
 
 
 def afforded(kind: type[Thing]) -> list[str]:
@@ -54,7 +63,8 @@ def afforded(kind: type[Thing]) -> list[str]:
 
 def kinds() -> list[type[Thing]]:
     """The entity types that can be met, by name."""
-    found = [kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile)]
+    met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
+    found = [kind for kind in met if is_ours(kind)]
     return sorted(found, key=lambda kind: kind.__name__)
 
 

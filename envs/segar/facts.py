@@ -12,7 +12,7 @@ from gumption.envs.physics.entities import TYPES, Entity
 from gumption.envs.physics.factors import FACTORS, PARAMETERS, Factor
 from gumption.envs.physics.rules import RULES, Rule
 
-from .affordances import BALL, afforded, kinds
+from .affordances import BALL, afforded, is_ours, kinds
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
 READS, WRITES, CAN_CHANGE, DEPENDS_ON = "reads", "writes", "canChange", "dependsOn"
@@ -65,13 +65,13 @@ def _read(rule: Rule) -> set[str]:
 
 
 def _types() -> Iterator[Triple]:
-    for kind in TYPES.values():
+    for kind in filter(is_ours, TYPES.values()):
         for parent in kind.__bases__:
             if issubclass(parent, Entity):
                 yield kind.__name__, SUBTYPE_OF, parent.__name__
         for factor in kind.all_factors:
             yield kind.__name__, HAS_FACTOR, factor.__name__
-    for factor in [*FACTORS.values(), *PARAMETERS.values()]:
+    for factor in filter(is_ours, [*FACTORS.values(), *PARAMETERS.values()]):
         for parent in factor.__bases__:
             if issubclass(parent, Factor) and parent is not Factor:
                 yield factor.__name__, SUBTYPE_OF, parent.__name__

@@ -1,5 +1,7 @@
 """SEGAR's facts: what rules change, what things afford, and which facts speak for a direction."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Tuple  # noqa: UP035  (as the paper's hints)
 
@@ -127,6 +129,29 @@ def test_a_push_moves_a_lighter_ball_further_off_its_way() -> None:
     goal, moving = thing("goal", "GoalTile", [0.4, 0.2]), {"Velocity": [0.0, 2.0]}
     assert REACHED not in said(table(goal, **moving, Mass=1.0))[1]
     assert REACHED in said(table(goal, **moving, Mass=0.5))[1]
+
+
+def test_other_worlds_on_the_same_physics_do_not_change_what_is_known() -> None:
+    """Facts, kinds of things, and a scene that an environment gets, are the same after every world was imported."""
+    program = """
+import importlib, pkgutil
+import gymnasium as gym
+import gumption.envs
+from gumption.envs.physics.factors import FACTORS, PARAMETERS
+from gumption.envs.segar import facts
+from gumption.envs.segar.affordances import kinds
+
+env = gym.make("gumption/PuttPutt-v0", observation="state", num_levels=2)
+before, known = (list(facts(split="all")), kinds()), len(FACTORS) + len(PARAMETERS)
+for module in pkgutil.walk_packages(gumption.envs.__path__, "gumption.envs."):
+    if "torch" not in module.name and module.name.count(".") > 2:
+        importlib.import_module(module.name)
+assert len(FACTORS) + len(PARAMETERS) > known
+assert (list(facts(split="all")), kinds()) == before
+env.reset(options={"scene": {"entities": [{"id": "golfball", "type": "GolfBall"}, {"id": "goal", "type": "GoalTile"}]}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_split() -> None:
