@@ -71,6 +71,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._rate = np.zeros(num_envs)  # solution rate of the last trial that ended
         self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
         self._asks = np.zeros(num_envs, dtype=bool)
+        self._waited = np.zeros(num_envs, dtype=np.int64)  # NONEs while a quiz is open
         self._families = np.concatenate([np.eye(len(FAMILIES)), np.zeros((1, len(FAMILIES)))]).astype(np.float32)
 
     # ---- episodes
@@ -92,6 +93,10 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def _act(self, actions: np.ndarray, idle: np.ndarray) -> None:
         """One action of the paper's on each table that is not idle, and the world's answer to it."""
         tables = self.tables
+        waiting = self.waits & (actions == self.labels.num_actions - 2) & ~idle
+        self._waited += waiting
+        self._check_length(waiting)
+        idle = idle | waiting  # while a quiz is open, NONE changes nothing
         check, most = tables.act(actions, self.waits, idle)
         none = (actions == self.labels.num_actions - 2) & ~idle
         tables.run(most, none)
@@ -136,7 +141,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
                 self._finish(broken[:, k] & ~self._terminated, name, False)
 
     def _check_length(self, acted: np.ndarray) -> None:
-        used = self.tables.actions + self.tables.refused
+        used = self.tables.actions + self.tables.refused + self._waited
         over = acted & (used >= self.settings.max_actions) & ~self._terminated
         self._truncated |= over
         self._end[over] = ENDS.index("max_actions")
@@ -202,7 +207,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in told]
         self.tables.begin(columns, rows, laws)
         self._excess[columns], self._rate[columns], self._end[columns] = 0.0, 0.0, 0
-        self.waits[columns] = False
+        self.waits[columns], self._waited[columns] = False, 0
         self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
         self._reward[columns], self._terminated[columns], self._truncated[columns] = 0.0, False, False
 
@@ -346,7 +351,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _EPISODE = ("waits", "_rate", "_end", "_excess", "_asks")
+    _EPISODE = ("waits", "_waited", "_rate", "_end", "_excess", "_asks")
 
     def save(self, i: int = 0) -> dict[str, Any]:
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
@@ -369,14 +374,19 @@ class ProbSolVectorEnv(NativeVectorEnv):
                 f"the state is of the task {shown(state.get('task'))}, and the table has {task.name!r}: "
                 "reset it with that task first"
             )
+        before = self.save(i)
         try:
-            self.tables.restore(i, state["table"])
-            for name in self._EPISODE:
-                getattr(self, name)[i] = state[name.strip("_")]
+            self._put_back(state, i)
         except (KeyError, TypeError, ValueError, IndexError) as error:
+            self._put_back(before, i)
             raise InputError(f"the state is damaged: {error!r}") from None
         self._reward[i], self._terminated[i], self._truncated[i] = 0.0, False, False
         self._over[i], self._started = False, True
+
+    def _put_back(self, state: Mapping[str, Any], i: int) -> None:
+        self.tables.restore(i, state["table"])
+        for name in self._EPISODE:
+            getattr(self, name)[i] = state[name.strip("_")]
 
     def state_dict(self) -> dict[str, Any]:
         """State for an exact resume: the tables, and the strings "rng" (JSON) and "tasks" (names and hashes)."""
