@@ -37,8 +37,8 @@ from .tasks import CELL, CONSTRAINTS, CRAFTING, FAMILIES, GRID, Task
 POINTS = GRID * GRID
 #: Grid points' centres, (1600, 2), row by row.
 CENTRES = np.stack([np.tile(np.arange(GRID), GRID), np.repeat(np.arange(GRID), GRID)], axis=1) * CELL + CELL / 2
-#: After an action the world runs until it rests, or so many steps; after NONE, and a window of rest.
-LONGEST, NONE_STEPS = 20 * FRAMERATE, FRAMERATE // 2
+#: After an action the world runs until it rests, or so many seconds; after NONE so many, which is the window of rest.
+LONGEST_SECONDS, NONE_SECONDS = 20.0, 0.5
 #: px/s: a disc that goes less than 0.01 px in the 30 steps of the window rests.
 SLOW = 0.02
 RESERVED, PUT_DOWN, TAKE_UP, TURN_BACK, TURN, NONE, CHECK = -8, -6, -5, -4, -3, -2, -1
@@ -200,9 +200,23 @@ class Tables:
     CHANGING = ("where", "cell", "theta", "hand", "steps", "steps_before", "actions", "actions_before", "refused",
                 "trials", "calm", "moved")  # fmt: skip
 
-    def __init__(self, tasks: Sequence[Task], batch: int, discs: int, cells: int, laws: str | None = None) -> None:
-        """:param discs, cells: M and G. :param laws: overrides those of the tasks."""
-        self.batch, self.discs, self.cells, self.laws = batch, discs, cells, laws
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        batch: int,
+        discs: int,
+        cells: int,
+        coupling: float = magnets.COUPLING,
+        framerate: int = FRAMERATE,
+        compiled: bool = True,
+    ) -> None:
+        """:param discs, cells: M and G.
+
+        :param coupling, framerate: K and physics steps a second, which certification varies.
+        :param compiled: False runs the table step by step in NumPy, which gives the same bits.
+        """
+        self.batch, self.discs, self.cells = batch, discs, cells
+        self.coupling, self.framerate, self.compiled = coupling, framerate, compiled
         self.num_actions = 3 * discs + cells + 2 * POINTS + 8
         self.rows = np.zeros(batch, dtype=np.int64)
         shape = batch, discs
@@ -232,13 +246,13 @@ class Tables:
                 )
         playing = [self.save(i) for i in range(self.batch)] if hasattr(self, "state") else []
         self.data = TaskArrays.of(tasks, self.discs)
-        scenes = [scene_of(task) for task in tasks]
+        scenes = [scene_of(task, self.coupling, self.framerate) for task in tasks]
         layout = Layout.of([*scenes, scene_of(_crowd(self.discs))])
         self._all = State(scenes, layout)
         if not playing or self.state.layout != layout:
             self.state = self._all.select(np.zeros(self.batch, dtype=np.int64))
             self.simulator = Simulator(self.state)
-            self.watch = self.simulator.watch(SLOW)
+            self.watch = self.simulator.watch(SLOW, self.framerate // 2)
             for i, kept in enumerate(playing):
                 self.restore(i, kept)
 
@@ -260,6 +274,19 @@ class Tables:
         self.steps_before[columns] += self.steps[columns]
         self.actions_before[columns] += self.actions[columns]
         self._start(columns)
+
+    def take(self, columns: np.ndarray, other: "Tables", rows: np.ndarray) -> None:
+        """Have these tables as others are now, of the same tasks, bit for bit.
+
+        :param columns: (n,) tables of these. :param rows: (n,) tables of the others.
+        """
+        self.rows[columns], self.law[columns] = other.rows[rows], other.law[rows]
+        for name in self.CHANGING:
+            getattr(self, name)[columns] = getattr(other, name)[rows]
+        self.state.take(columns, other.state, rows)
+        self.simulator.time[columns] = other.simulator.time[rows]
+        self.watch.age[columns], self.watch.places[columns] = other.watch.age[rows], other.watch.places[rows]
+        self._changed()
 
     def _start(self, columns: np.ndarray) -> None:
         rows, data = self.rows[columns], self.data
@@ -361,7 +388,8 @@ class Tables:
         none[active], check[active] = a == last + NONE, a == last + CHECK
         self.moved[done] = 0.0
         self._changed()
-        return check, np.where(none, NONE_STEPS, np.where(done & ~check, LONGEST, 0))
+        longest = np.where(none, NONE_SECONDS, np.where(done & ~check, LONGEST_SECONDS, 0.0))
+        return check, (longest * self.framerate).astype(np.int64)
 
     def run(self, most: np.ndarray, whole: np.ndarray | None = None) -> None:
         """Let the world run, at most so many steps (B,) int64, until it rests.
@@ -371,7 +399,7 @@ class Tables:
         runs = np.where(self.calm, 0, most)
         if runs.any():
             before = self.place.copy()
-            made, rests = self.simulator.run(runs, self.watch)
+            made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
             self.moved += self.place - before
             self._changed()
