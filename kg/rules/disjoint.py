@@ -12,7 +12,7 @@ of r or s, in any direction, connect. They have to be connected because facts co
 two entities of different patches have neither relation, and if such pairs counted, n would be so large that hardly any
 pair is expected in both. One fact would not do as a connection, since it is itself a fact of r or s.
 
-One pair in both is enough for two relations not to be disjoint, so a wrong fact can hide it, but never invent it.
+One pair in both is enough for two relations not to be disjoint, so a single wrong fact can hide that they are.
 """
 
 from collections.abc import Sequence
