@@ -335,7 +335,7 @@ _TAIL = [
 def compiled(source: str) -> Callable[..., None]:
     """The compiled function of a source; numba keeps it for later processes where the folder can be written."""
     name = f"law_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    path = Path(__file__).parent / "__pycache__" / f"{name}.py"
+    path = Path(__file__).parent / "__pycache__" / f"{name}.law"
     kept = True
     try:
         if not path.is_file():

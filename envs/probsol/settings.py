@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Size, settings
@@ -39,7 +41,7 @@ class ProbSolSettings:
 
     task: Any = "fishing/0"
     partition: Partition = "all"
-    fold: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] = 0
+    fold: Annotated[int, Ge(0), Le(9)] = 0
     order: Literal["random", "sequential"] = "random"
     observation: ObservationForm = "full"
     actions: ActionForm = "paper"
