@@ -68,6 +68,8 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self._over = np.zeros(num_envs, dtype=bool)  # ended and not reset yet
         self._started = False
         self.recorder: Recorder | None = None
+        #: Records of episodes that have ended, which a world appends whose episodes can be replayed; None to keep none.
+        self.episodes: list[dict[str, Any]] | None = None
         #: With autoreset in the same step called with (B,) bool of the episodes that ended, before they are replaced.
         self.before_renewal: Callable[[np.ndarray], None] | None = None
 

@@ -17,6 +17,7 @@ from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
 from .native import NativeEnv, NativeVectorEnv
+from .records import EPISODES, EpisodeFile
 
 WAIT_S = 1.0  # a crash costs what happened since: records are handed to the system at the first step after that
 
@@ -25,6 +26,7 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
     """An environment whose transitions are kept in a folder, whoever acts in it.
 
     Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are none.
+    Episodes of a world that can be replayed stand in episodes.jsonl beside the records, once they have ended.
     Other wrappers may stand inside and outside. A folder that holds a memory already is gone on with. A program that
     is killed costs the last second at most; `close`, and the end of the program, write what is left.
 
@@ -95,7 +97,8 @@ class Recording:
         self._save_files()
         self._episode = np.full(batch.num_envs, -1)
         self._written = time.monotonic()
-        batch.recorder = self
+        self._episodes = EpisodeFile(self.directory / EPISODES)
+        batch.recorder, batch.episodes = self, []
 
     @property
     def count(self) -> int:
@@ -117,18 +120,27 @@ class Recording:
         fields = batch.memory_fields(before, actions, self._episode)
         self._writer.append(*(fields if idle is None else (field[~idle] for field in fields)))
         if time.monotonic() - self._written > WAIT_S:
+            self._write_episodes()
             self._writer.write()
             self._written = time.monotonic()
 
     def flush(self) -> None:
         """Write all of it, and wait until the disk has it."""
+        self._write_episodes()
         self._writer.flush()
 
     def close(self) -> None:
         """Write what is left; the batch steps unrecorded from now on."""
         if self.batch.recorder is self:
-            self.batch.recorder = None
+            self._write_episodes()
+            self.batch.recorder = self.batch.episodes = None
         self._writer.close()
+
+    def _write_episodes(self) -> None:
+        """Append the episodes that have ended, where the world says what was done in them."""
+        if ended := self.batch.episodes:
+            self.batch.episodes = []
+            self._episodes.append(ended)
 
     def _check_files(self, kept: int) -> None:
         """InputError where records are kept that refer to other files than this environment's."""

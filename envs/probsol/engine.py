@@ -193,12 +193,12 @@ class Tables:
     :ivar steps: (B,) physics steps of the trial; `steps_before` of trials before it.
     :ivar actions: (B,) of the trial; `actions_before`, `refused` (of the trial), `trials` begun.
     :ivar calm: (B,) bool: it rests since the last action.
-    :ivar moved: (B, M, 2) px since before the last action.
+    :ivar since: (B, M, 2) px, the places after the last action, before time went on.
     """
 
     #: What changes while a table is played: arrays whose first axis is the batch.
     CHANGING = ("where", "cell", "theta", "hand", "steps", "steps_before", "actions", "actions_before", "refused",
-                "trials", "calm", "moved")  # fmt: skip
+                "trials", "calm", "since")  # fmt: skip
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class Tables:
             np.zeros(batch, dtype=np.int64) for _ in range(4)
         )
         self.calm = np.zeros(batch, dtype=bool)
-        self.moved = np.zeros((*shape, 2))
+        self.since = np.zeros((*shape, 2))
         self.law = np.zeros(batch, dtype=np.int64)
         self._mask: np.ndarray | None = None
         self._distance: np.ndarray | None = None
@@ -298,7 +298,7 @@ class Tables:
         for count in (self.hand, self.steps, self.actions, self.refused):
             count[columns] = 0
         self.trials[columns] += 1
-        self.moved[columns] = 0.0
+        self.since[columns] = self.place[columns]
         self.simulator.time[columns] = 0.0
         self.calm[columns] = False
         self.watch.restart(columns, self.state.columns[Position][:, : self.discs])
@@ -310,6 +310,16 @@ class Tables:
     def place(self) -> np.ndarray:
         """(B, M, 2) px; of a disc that is on the table."""
         return self.state.columns[Position][:, : self.discs].transpose(2, 1, 0)
+
+    @property
+    def moved(self) -> np.ndarray:
+        """(B, M, 2) px that each disc went since the last action."""
+        return self.place - self.since
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """(B, M, 2) px/s."""
+        return self.state.columns[Velocity][:, : self.discs].transpose(2, 1, 0)
 
     @property
     def speed(self) -> np.ndarray:
@@ -386,7 +396,7 @@ class Tables:
         self.watch.restart(restless, columns[Position][:, : self.discs])
         none, check = np.zeros(self.batch, dtype=bool), np.zeros(self.batch, dtype=bool)
         none[active], check[active] = a == last + NONE, a == last + CHECK
-        self.moved[done] = 0.0
+        self.since[done] = self.place[done]
         self._changed()
         longest = np.where(none, NONE_SECONDS, np.where(done & ~check, LONGEST_SECONDS, 0.0))
         return check, (longest * self.framerate).astype(np.int64)
@@ -398,10 +408,8 @@ class Tables:
         """
         runs = np.where(self.calm, 0, most)
         if runs.any():
-            before = self.place.copy()
             made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
-            self.moved += self.place - before
             self._changed()
         else:
             made = runs

@@ -80,6 +80,15 @@ def _folder(path: Path) -> tuple[Task, ...]:
     return tuple(read_task(each) for each in paths)
 
 
+def is_shipped(task: Task, how: str) -> bool:
+    """Whether the task's name stands for it in every copy of gumption; `how` as in `renamed`."""
+    try:
+        found = find_tasks(task.name)
+    except InputError:
+        return False
+    return len(found) == 1 and renamed(found[0], how).hash == task.hash
+
+
 def renamed(task: Task, how: str) -> Task:
     """The task with other colours and names: "anonymous" ones, or its own "shuffled" among its discs."""
     if how == "real":

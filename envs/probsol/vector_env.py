@@ -1,5 +1,6 @@
 """A batch of ProbSol's tables as episodes: trials, constraints, quizzes, rewards, observations."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,15 +12,20 @@ from gymnasium.vector import AutoresetMode
 from gumption.data import InputError
 from gumption.data.settings import unknown
 from gumption.data.wording import shown
+from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
+from gumption.envs.records import episode
 
 from .actions import Labels
 from .engine import FRAMERATE, LAW_NAMES, Tables, law_of
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .magnets import TABLE
+from .memory import OVER, REFUSED, SOLVED, layout, task_file, visible
 from .quiz import is_right, questions
+from .render import pixels
 from .settings import ProbSolSettings
 from .tasks import CONSTRAINTS, FAMILIES, Task
+from .text import goal_text, table_text
 
 #: Why an episode ended, as numbers of info["end"] of a batch.
 ENDS = ("", "solved", *CONSTRAINTS, "trials", "quiz", "max_actions")
@@ -62,6 +68,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             spaces.Discrete(self.labels.num_actions) if whole else spaces.MultiDiscrete(self.labels.parts()),
         )
         self._next = 0
+        self._files: tuple[int, dict[str, str]] | None = None  # how many tasks, and the file that names them
         #: (B,) bool: the goal is reached and the quiz is not answered yet.
         self.waits = np.zeros(num_envs, dtype=bool)
         self._idle = np.zeros(num_envs, dtype=bool)
@@ -71,6 +78,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._rate = np.zeros(num_envs)  # solution rate of the last trial that ended
         self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
         self._asks = np.zeros(num_envs, dtype=bool)
+        self._seeds = np.zeros(num_envs, dtype=np.int64)
+        #: Of each table what was done in its episode, as `record` tells it; None where its beginning was not kept.
+        self._done: list[list[Any] | None] = [None] * num_envs
         self._waited = np.zeros(num_envs, dtype=np.int64)  # NONEs while a quiz is open
         self._families = np.concatenate([np.eye(len(FAMILIES)), np.zeros((1, len(FAMILIES)))]).astype(np.float32)
 
@@ -81,26 +91,34 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._reward[:], self._terminated[:], self._truncated[:] = 0.0, False, False
         if self.settings.actions == "paper":
             self._act(actions, self._idle)
+            self._keep_ended()
             return
         plans = [[] if self._idle[i] else self.labels.decoded(self.tables, i, actions[i]) for i in range(self.num_envs)]
         refused = np.array([not plan for plan in plans]) & ~self._idle
         for k in range(max(map(len, plans), default=0)):
             goes = np.array([len(plan) > k for plan in plans]) & ~self._terminated & ~self._truncated
             self._act(np.array([plan[k] if len(plan) > k else 0 for plan in plans]), ~goes)
+        self._keep(refused, np.full(self.num_envs, self.labels.num_actions))
         self.tables.refused += refused
         self._check_length(refused)
+        self._keep_ended()
 
-    def _act(self, actions: np.ndarray, idle: np.ndarray) -> None:
-        """One action of the paper's on each table that is not idle, and the world's answer to it."""
+    def _act(self, actions: np.ndarray, idle: np.ndarray, *, time_goes_on: bool = True) -> None:
+        """One action of the paper's on each table that is not idle, and the world's answer to it.
+
+        :param time_goes_on: False only acts; limits are then checked by `pass_time`, and at CHECK.
+        """
         tables = self.tables
+        self._keep(~idle, actions)
         waiting = self.waits & (actions == self.labels.num_actions - 2) & ~idle
         self._waited += waiting
         self._check_length(waiting)
         idle = idle | waiting  # while a quiz is open, NONE changes nothing
         check, most = tables.act(actions, self.waits, idle)
         none = (actions == self.labels.num_actions - 2) & ~idle
-        tables.run(most, none)
-        self._check_constraints(~idle)
+        if time_goes_on:
+            tables.run(most, none)
+        self._check_constraints(~idle if time_goes_on else check)
         if check.any():
             self._end_trials(check & ~self._terminated)
         self._check_length(~idle)
@@ -209,6 +227,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._excess[columns], self._rate[columns], self._end[columns] = 0.0, 0.0, 0
         self.waits[columns], self._waited[columns] = False, 0
         self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
+        self._seeds[columns] = seeds
+        for i in columns.tolist():
+            self._done[i] = None if self.episodes is None else []
         self._reward[columns], self._terminated[columns], self._truncated[columns] = 0.0, False, False
 
     # ---- quizzes
@@ -229,14 +250,119 @@ class ProbSolVectorEnv(NativeVectorEnv):
             raise InputError("no quiz is open: it opens when CHECK finds the goal reached")
         right = is_right(self.task(i), answers, (self.tables.theta[i] * 45).tolist())
         one = np.arange(self.num_envs) == i
+        self._keep(one, [list(map(list, answers))] * self.num_envs)
         self.waits[i] = False
         self.tables._changed()
         self._reward[i] = 0.0
         self._finish(one, "solved" if right else "quiz", right)
         self._over[i] = True
+        self._keep_ended()
         told = self.observe()
         row = {name: part[i] for name, part in told.items()} if isinstance(told, dict) else told[i]
         return row, float(self._reward[i]), True, False, self.describe(i)
+
+    # ---- in real time: actions at a step of the physics, and time that passes between them
+
+    def act_now(self, action: int, i: int = 0) -> None:
+        """Do an action of the paper's form on table i, also while things move there; no time passes.
+
+        What comes of it is in `results` and `describe`. An action that there is not is refused and counted, too.
+
+        :raises InputError: the episode has ended, or none was begun.
+        """
+        self._check_place(i)
+        if self._over[i] or not self.tables.trials[i]:
+            raise InputError(f"the episode of table {i} has ended or was never begun: reset it")
+        self._reward[i], self._terminated[i], self._truncated[i] = 0.0, False, False
+        actions, others = np.full(self.num_envs, action), np.arange(self.num_envs) != i
+        self._act(actions, others, time_goes_on=False)
+        self._over[i] = self._terminated[i] | self._truncated[i]
+        self._keep_ended()
+
+    def pass_time(self, step: int, i: int = 0) -> None:
+        """Let time pass on table i until a step of its trial; nothing happens while its quiz is open.
+
+        In parts or as a whole, the states are the same, bit for bit.
+
+        :raises InputError: that step is over.
+        """
+        self._check_place(i)
+        more = step - int(self.tables.steps[i])
+        if more < 0:
+            raise InputError(f"step {step} of the trial is over: the table is at step {self.tables.steps[i]}")
+        if self.waits[i]:
+            return
+        one = np.arange(self.num_envs) == i
+        self.tables.run(np.where(one, more, 0), one)
+        self._check_constraints(one & ~self._terminated)
+        self._over[i] |= self._terminated[i]
+        self._keep_ended()
+
+    # ---- records
+
+    def record(self, i: int = 0) -> dict[str, Any]:
+        """The episode of table i up to now, as `gumption.envs.records` keeps it and `replay` plays it again.
+
+        :raises InputError: its beginning was not kept: `episodes` was None when it began.
+        """
+        self._check_place(i)
+        done = self._done[i]
+        if done is None:
+            raise InputError("the beginning of this episode was not kept: set `episodes` to a list before the reset")
+        from .library import is_shipped
+
+        task, tables, settings = self.task(i), self.tables, self.settings
+        content = {name: part for name, part in task.to_json().items() if name != "solution"}
+        named = {"name": task.name, "hash": task.hash}
+        return episode(
+            "probsol",
+            "gumption/ProbSol-v0",
+            settings={
+                "max_obj_num": tables.discs,
+                "max_grid_num": tables.cells,
+                **{name: getattr(settings, name) for name in _KEPT_SETTINGS},
+            },
+            task=named if is_shipped(task, settings.names) else {**named, "content": content},
+            seed=int(self._seeds[i]),
+            law=LAW_NAMES[tables.law[i]],
+            actions=list(done),
+            result={
+                "end": ENDS[int(self._end[i])],
+                "solved": bool(self.success[i]),
+                "reward": float(self._reward[i]),
+                "trials": int(tables.trials[i]),
+                "actions": int(tables.actions[i] + tables.actions_before[i]),
+                "solve_time": float(self.constraint_values()[i, CONSTRAINTS.index("solve_time")]),
+                "step": int(tables.steps[i]),
+                "state": self.state_hash(i),
+            },
+        )
+
+    def state_hash(self, i: int = 0) -> str:
+        """16 hexadecimal digits that differ where any bit of what lies on table i, in its bar and in hand does."""
+        tables = self.tables
+        numbers = [tables.hand[i], tables.steps[i], tables.trials[i]]
+        parts = [tables.where[i], tables.cell[i], tables.theta[i], numbers, tables.place[i], tables.velocity[i]]
+        told = b"".join(np.ascontiguousarray(part).astype("<f8").tobytes() for part in parts)
+        return hashlib.sha256(told).hexdigest()[:16]
+
+    def _keep(self, which: np.ndarray, actions: Any) -> None:
+        """Note what is done on some tables, and the state that it finds; answers are lists, other actions numbers."""
+        if self.episodes is None:
+            return
+        for i in np.flatnonzero(which).tolist():
+            if (done := self._done[i]) is not None:
+                action = actions[i] if isinstance(actions[i], list) else int(actions[i])
+                done.append([int(self.tables.steps[i]), int(self.tables.trials[i]), action, self.state_hash(i)])
+
+    def _keep_ended(self) -> None:
+        """Hand over the records of the episodes that have ended."""
+        if self.episodes is None:
+            return
+        for i in np.flatnonzero(self._terminated | self._truncated).tolist():
+            if self._done[i] is not None:
+                self.episodes.append(self.record(i))
+                self._done[i] = None
 
     # ---- what is seen
 
@@ -324,13 +450,15 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "end": ENDS[int(told["end"])],
         }  # fmt: skip
 
+    def draw_frame(self, i: int, mode: str) -> Any:
+        if mode == "ansi":
+            return table_text(self.tables, self.task(i), i, self.describe(i))
+        return pixels(self.tables, self.task(i), i)
+
     def table(self, i: int = 0) -> list[dict[str, Any]]:
         """The hidden truth of table i, disc by disc: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
         self._check_place(i)
-        tables, place = self.tables, self.tables.place[i].tolist()
-        from gumption.envs.physics.factors import Velocity
-
-        velocity = tables.state.columns[Velocity][:, : tables.discs, i].T.tolist()
+        tables, place, velocity = self.tables, self.tables.place[i].tolist(), self.tables.velocity[i].tolist()
         return [
             {"id": disc.id, "x": place[k][0], "y": place[k][1], "vx": velocity[k][0], "vy": velocity[k][1],
              "state": _STATES[int(tables.where[i, k])], "boundary": int(tables.theta[i, k]) * 45}
@@ -348,6 +476,38 @@ class ProbSolVectorEnv(NativeVectorEnv):
             disc = task.ids.index(arguments[0])
             verb = "grab_placed" if self.tables.where[i, disc] == PLACED else "grab"
         return self.labels.action_index(task, verb, *arguments)
+
+    # ---- what a memory keeps
+
+    @property
+    def memory_layout(self) -> Layout:
+        return layout(self.tables.discs, self.tables.cells, self.settings.actions)
+
+    def episode_begins(self) -> np.ndarray:
+        tables = self.tables
+        return (tables.trials == 1) & (tables.actions + tables.refused == 0) & ~self.waits
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        tables = self.tables
+        counts = tables.rows, tables.trials, tables.steps_before + tables.steps, tables.refused
+        return *(each.copy() for each in counts), *visible(tables)
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        rows, trials, steps, refused, *seen = before
+        tables = self.tables
+        reward, terminated, truncated = self.results()
+        was_refused = (tables.refused > refused) & (tables.trials == trials)
+        flags = OVER * (terminated | truncated) + SOLVED * self.success + REFUSED * was_refused
+        ran = tables.steps_before + tables.steps - steps
+        action = actions.reshape(self.num_envs, -1)
+        return (rows, episode, trials, action, reward, flags, ran, *seen, *visible(tables))
+
+    def memory_files(self) -> Mapping[str, str]:
+        if self._files is None or self._files[0] != len(self.tasks):
+            self._files = len(self.tasks), task_file(self.tasks)
+        return self._files[1]
 
     # ---- saving
 
@@ -414,22 +574,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self.np_random.bit_generator.state = json.loads(state["rng"])
 
 
+#: The settings that decide how an episode goes on, beside its task and law.
+_KEPT_SETTINGS = ("names", "quiz", "reward", "on_violation", "max_actions", "action_seconds")
 #: What a goal is made of, in info["goal_data"].
 _GOAL = ("family", "goal", "targets", "blocks", "building", "constraints")
-
-
-def goal_text(task: Task) -> str:
-    """What is to be done, in a sentence or two."""
-    color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
-    golden = ", ".join(color[each] for each in task.goal)
-    goal = {
-        "Fishing": f"Bring the golden-boxed disc ({golden}) out of the dark to rest in a red target area.",
-        "Curling": "Send discs into the dark until each red target area holds one at rest.",
-        "FindTheDiff": "Of the discs first stored, leave on the table those that differ from the rest, no others.",
-        "FindTheSame": "Of the discs first stored, leave on the table those that are all alike, no others.",
-        "Building": f"Set up discs so that one rests in each of the {len(task.blocks)} red blocks, and stays there.",
-        "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
-    }.get(task.family, "A table to try things out on.")
-    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    return " ".join([goal, *([f"Limits: {', '.join(limits)}."] if limits else []),
-                     *([f"Then answer {len(task.quiz)} questions."] if task.quiz else [])])  # fmt: skip

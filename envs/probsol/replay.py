@@ -1,0 +1,108 @@
+"""Plays a recorded episode again, with the very states that it had: each action at the step of its trial."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from gumption.data import InputError
+from gumption.data.wording import shown
+
+from .library import find_tasks, renamed
+from .tasks import Task, read_task
+from .vector_env import ProbSolVectorEnv
+
+ENV = "gumption/ProbSol-v0"
+
+
+def replay(
+    record: Mapping[str, Any],
+    where: str = "the record",
+    look: Callable[[ProbSolVectorEnv], None] | None = None,
+    every: int = 3,
+) -> ProbSolVectorEnv:
+    """Play a record again in a batch of one, which is returned as the episode left it.
+
+    :param where: the record, for messages.
+    :param look: called at the beginning, after each action, and every so many physics steps while things move.
+    :raises InputError: a record of another environment, version or task, one that is damaged, or an action that
+        found another state than it does here.
+    """
+    look = look or (lambda env: None)
+    try:
+        env = _begun(record, where)
+        look(env)
+        for k, (step, trial, action, state) in enumerate(record["actions"]):
+            _run_to(env, step, look, every)
+            _check_state(env, trial, state, f"{where}: actions[{k}]: {_named(env, action)}", record)
+            if isinstance(action, list):
+                env.answer(0, action)
+            else:
+                env.act_now(action)
+            look(env)
+        result = record["result"]
+        _run_to(env, result["step"], look, every)
+        _check_state(env, result["trials"], result["state"], f"{where}: result: the end", record)
+        end = env.describe(0)["end"]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: is damaged: {error!r}") from None
+    if end != result["end"]:
+        raise InputError(f"{where}: result.end: is {shown(result['end'])}, and here it is {end!r}")
+    return env
+
+
+def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
+    """The batch of one in which the episode begins."""
+    if record["env"] != ENV:
+        raise InputError(f"{where}: env: is {shown(record['env'])}; episodes of {ENV} are replayed here")
+    if record["version"] != version("gumption"):
+        raise InputError(
+            f"{where}: version: gumption {record['version']} wrote it, and this is {version('gumption')}, whose states "
+            "may differ; replay it with that version"
+        )
+    settings, told = record["settings"], record["task"]
+    if "content" in told:
+        task = read_task(told["content"], f"{where}: task.content")
+    else:
+        task = _shipped(told["name"], settings["names"], where)
+    if task.hash != told["hash"]:
+        raise InputError(
+            f"{where}: task: the task {told['name']!r} was changed since: its hash is {task.hash[:16]}, and the record "
+            f"was played with {shown(told['hash'])[:18]}"
+        )
+    shared = {name: value for name, value in settings.items() if name != "names"}
+    env = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task, laws=record["law"], **shared)
+    env.reset(options={"seed": record["seed"]})
+    return env
+
+
+def _shipped(name: str, names: str, where: str) -> Task:
+    try:
+        [task] = find_tasks(name)
+    except InputError as error:
+        raise InputError(f"{where}: task.name: {error}") from None
+    return renamed(task, names)
+
+
+def _run_to(env: ProbSolVectorEnv, step: int, look: Callable[[ProbSolVectorEnv], None], every: int) -> None:
+    """Let time pass until a step of the trial, a piece at a time as long as something moves."""
+    tables = env.tables
+    while not tables.calm[0] and tables.steps[0] + every < step:
+        env.pass_time(int(tables.steps[0]) + every)
+        look(env)
+    env.pass_time(step)
+
+
+def _check_state(env: ProbSolVectorEnv, trial: int, state: str, where: str, record: Mapping[str, Any]) -> None:
+    if (env.tables.trials[0], env.state_hash()) != (trial, state):
+        raise InputError(
+            f"{where} at step {env.tables.steps[0]} found another state than it does here: the record was changed, or "
+            "made on a machine whose numbers are rounded in another way"
+        )
+
+
+def _named(env: ProbSolVectorEnv, action: Any) -> str:
+    if isinstance(action, list):
+        return "the answers"
+    return " ".join(map(str, env.label(action))) if 0 <= action < env.labels.num_actions else "an action"

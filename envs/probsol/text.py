@@ -1,0 +1,230 @@
+"""The world in words: its rules, a table as text, and what a player types as an action or a refusal with its reason.
+
+Terminal play and language models use this face. It says what a picture shows, and nothing hidden.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.wording import shown
+
+from .engine import Tables
+from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
+from .tasks import BOUNDARIES, CELL, CONSTRAINTS, GRID, VERBS, Task
+
+#: What a layer of a task's map is drawn as, in the order of `TaskArrays.maps`; later ones cover earlier ones.
+SIGNS = {"dark": ":", "target": "+", "block": "=", "building": "-", "wall": "#"}
+_LEGEND = ". open   : dark   + target   * target in the dark   = block   - building   # wall"
+_ROWS = GRID // 2  # a letter of a terminal is twice as high as it is wide
+_BOUNDARY_NAMES = {theta: name for name, theta in BOUNDARIES.items()}
+#: Questions of a quiz in words, by what they ask.
+_QUESTIONS = {
+    "mass": "Which disc has the {which} mass?",
+    "magnetism": "Which disc has the {which} magnetism?",
+    "boundary": "Which disc has a {which} boundary?",
+    "pair": "Which two discs have the same {same}?",
+}
+
+RULES = """\
+Discs are magnets: they pull or push one another, and the table brakes them. Nobody tells you how heavy or how strong
+a disc is, or what pole it has; a colour says nothing of it. A disc of two poles is a dipole: its boundary lies between
+them, and only a held disc shows it. You have one hand.
+  grab b           take disc b in hand, from the side bar or from the table
+  place 10 16      set the disc in hand down, free, at column 10 and row 16 (0 to 39, row 0 at the top)
+  hold b           hold disc b where it lies: it pulls and pushes, and nothing moves it
+  hold_at 10 16    hold the disc in hand at that point
+  turn 1           turn the held disc by 45 degrees counter-clockwise, turn -1 by 45 degrees clockwise
+  put_down         let go of the held disc where it is     take_up   take the held disc in hand
+  store 3          put the disc in hand into cell 3 of the side bar
+  none             wait for half a second
+  check            hand your solution in; on a table that does not solve the task it begins the next trial
+  answer b; a c    answer the questions that come once the task is solved, with ; between the answers
+After each action the world runs until it rests. Discs in the dark cannot be touched, and none can be put there. A
+colour stands for a disc, too: grab purple."""
+
+
+class TextFace:
+    """The world in words, for players that read and type; `env` is a `ProbSolEnv` with the paper's actions."""
+
+    def rules(self, env: Any) -> str:
+        """What one can do and type, and what is to be done."""
+        return f"{RULES}\n\n{goal_text(env.unwrapped.batch.task())}"
+
+    def observe(self, env: Any) -> str:
+        """The table as the player sees it; see `table_text`."""
+        batch = env.unwrapped.batch
+        return table_text(batch.tables, batch.task(), 0, batch.describe(0))
+
+    def parse(self, typed: str, env: Any) -> int | list[list[str]]:
+        """The number of the action that was typed, or the answers to the quiz: a list of ids for each question.
+
+        :raises InputError: it is no action, or one that is not open now, with the reason.
+        """
+        batch = env.unwrapped.batch
+        task = batch.task()
+        verb, *words = typed.replace("put down", "put_down").replace("take up", "take_up").split() or [""]
+        verb = verb.lower()
+        if verb == "hold" and len(words) == 2:
+            verb = "hold_at"
+        if verb == "answer":
+            return _answers(" ".join(words), task, bool(batch.waits[0]))
+        if verb not in VERBS:
+            raise InputError(f"{shown(typed)} is no action; type one of {', '.join([*VERBS, 'answer'])}")
+        if verb in ("grab", "hold"):
+            arguments: list[Any] = [_disc(" ".join(words), task)]
+        else:
+            arguments = [_number(word, typed) for word in words or (["1"] if verb == "turn" else [])]
+        action = batch.action_index(verb, *arguments)
+        if not batch.action_mask()[0, action]:
+            raise InputError(_closed(verb, arguments, batch.tables, task, bool(batch.waits[0])))
+        return action
+
+
+FACE = TextFace()
+
+
+def goal_text(task: Task) -> str:
+    """What is to be done, in a sentence or two."""
+    color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
+    golden = ", ".join(color[each] for each in task.goal)
+    goal = {
+        "Fishing": f"Bring the golden-boxed disc ({golden}) out of the dark to rest in a red target area.",
+        "Curling": "Send discs into the dark until each red target area holds one at rest.",
+        "FindTheDiff": "Of the discs first stored, leave on the table those that differ from the rest, no others.",
+        "FindTheSame": "Of the discs first stored, leave on the table those that are all alike, no others.",
+        "Building": f"Set up discs so that one rests in each of the {len(task.blocks)} red blocks, and stays there.",
+        "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
+    }.get(task.family, "A table to try things out on.")
+    limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
+    return " ".join([goal, *([f"Limits: {', '.join(limits)}."] if limits else []),
+                     *([f"Then answer {len(task.quiz)} questions."] if task.quiz else [])])  # fmt: skip
+
+
+def question_text(question: Mapping[str, str]) -> str:
+    """A question of a quiz in words."""
+    return _QUESTIONS[question["ask"]].format(**question)
+
+
+def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:
+    """Table i in words: goal, limits, a map of 40 x 20 letters, and a line for each disc. Points are columns and rows.
+
+    :param info: of the table.
+    """
+    marks = disc_marks(task)
+    lines = [info["goal"], _state(info), *_map(tables, task, i, marks), _LEGEND]
+    for k, disc in enumerate(task.objects):
+        if tables.where[i, k] != ABSENT:
+            name = f"{disc.color}, {disc.name}" if disc.name else disc.color
+            mark = disc.id if marks[k] == disc.id else f"{marks[k]} = {disc.id}"
+            golden = ", golden box" if disc.id in task.goal else ""
+            lines.append(f"{mark} ({name}{golden}): {_whereabouts(tables, i, k)}")
+    if info["quiz"]:
+        asked = [f"{number}. {question_text(each)}" for number, each in enumerate(info["quiz"], start=1)]
+        lines += ["The goal is reached. Answer with answer ...; ...:", *asked]
+    return "\n".join(lines) + "\n"
+
+
+def disc_marks(task: Task) -> list[str]:
+    """One letter for each disc of a task: its id where that is one letter, else the next free one."""
+    letters = iter([chr(code) for first, last in ("az", "AZ", "09") for code in range(ord(first), ord(last) + 1)])
+    own = {disc.id for disc in task.objects if len(disc.id) == 1}
+    return [disc.id if disc.id in own else next(each for each in letters if each not in own) for disc in task.objects]
+
+
+def _state(info: Mapping[str, Any]) -> str:
+    """The trial, and the present value of each thing that can be limited."""
+    told = []
+    for name in CONSTRAINTS[1:]:
+        now = info["constraints"][name]
+        unit = " s" if name.endswith("time") else ""
+        limit = "" if now["limit"] is None else f" of {now['limit']:g}"
+        told.append(f"{name.replace('_', ' ')} {now['value']:.4g}{limit}{unit}")
+    end = f"   ended: {info['end']}" if info["end"] else ""
+    return ", ".join(told) + end
+
+
+def _map(tables: Tables, task: Task, i: int, marks: Sequence[str]) -> list[str]:
+    layers = tables.data.maps[tables.rows[i]].astype(bool).reshape(5, _ROWS, 2, GRID).any(axis=2)
+    signs = np.full((_ROWS, GRID), ".")
+    for layer, sign in zip(layers, SIGNS.values(), strict=True):
+        signs[layer] = sign
+    signs[layers[0] & layers[1]] = "*"
+    for k in range(len(task.objects)):
+        if tables.where[i, k] in (PLACED, HELD):
+            column, row = (tables.place[i, k] / CELL).astype(int).clip(0, GRID - 1)
+            signs[row // 2, column] = marks[k]
+    ruler = "   " + "".join(f"{column:<5}" for column in range(0, GRID, 5))
+    return [ruler.rstrip(), *(f"{2 * row:2} {''.join(line)}" for row, line in enumerate(signs))]
+
+
+def _whereabouts(tables: Tables, i: int, k: int) -> str:
+    state = tables.where[i, k]
+    if state == STORED:
+        return f"in cell {tables.cell[i, k] - 1} of the side bar"
+    if state == GRABBED:
+        return "in your hand"
+    column, row = (tables.place[i, k] / CELL - 0.5).tolist()
+    at = f"at {column:.1f} {row:.1f}"
+    if state == PLACED:
+        return at
+    theta = int(tables.theta[i, k]) * 45
+    return f"held {at}, its boundary {_BOUNDARY_NAMES[theta % 180]} ({theta} degrees)"
+
+
+def _disc(typed: str, task: Task) -> str:
+    """The id of the disc that an id, a colour or a name stands for."""
+    if typed in task.ids:
+        return typed
+    wanted = typed.lower()
+    found = [disc.id for disc in task.objects if wanted and wanted in (disc.color.lower(), disc.name.lower())]
+    if len(found) != 1:
+        there = ", ".join(f"{disc.id} ({disc.color})" for disc in task.objects)
+        raise InputError(f"{shown(typed)} {'stands for several discs' if found else 'is no disc'}; there are {there}")
+    return found[0]
+
+
+def _number(word: str, typed: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise InputError(f"{shown(typed)}: {shown(word)} is no whole number") from None
+
+
+def _answers(typed: str, task: Task, waits: bool) -> list[list[str]]:
+    if not waits:
+        raise InputError("there is nothing to answer: the questions come once CHECK finds the goal reached")
+    parts = [part.replace(",", " ").split() for part in typed.split(";")]
+    if len(parts) != len(task.quiz):
+        raise InputError(f"{len(parts)} answers to {len(task.quiz)} questions; type them with ; between, as b; a c")
+    return [[_disc(word, task) for word in part] for part in parts]
+
+
+def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task, waits: bool) -> str:
+    """Why an action is closed on table 0."""
+    hand = int(tables.hand[0])
+    holds = hand > 0 and tables.where[0, hand - 1] == HELD
+    mine = task.ids[hand - 1] if hand else ""
+    if waits:
+        return "the goal is reached, and the questions are open: type answer ..."
+    if verb in ("grab", "hold"):
+        state = tables.where[0, task.ids.index(arguments[0])]
+        if hand:
+            return f"you have {mine} {'on hold' if holds else 'in hand'}: set it down or store it first"
+        if state == STORED:
+            return f"{arguments[0]} is in the side bar: grab it, then hold_at a point"
+        return f"{arguments[0]} lies in the dark, where you cannot touch it"
+    if verb in ("put_down", "take_up", "turn"):
+        return "you hold no disc: type hold ... first"
+    if verb == "check":
+        return f"you have {mine} in hand: set it down or store it first"
+    if not hand or holds:
+        return "you have no disc in hand: grab one first" if not hand else f"you hold {mine}: take_up or put_down first"
+    if verb == "store":
+        return f"cell {arguments[0]} is taken"
+    return (
+        f"point {arguments[0]} {arguments[1]} is closed: a disc there would overlap a wall, an edge or another disc, "
+        "or lie in the dark"
+    )
