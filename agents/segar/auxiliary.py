@@ -136,6 +136,7 @@ class AuxiliaryPPO(PPO):
     """PPO whose encoder of pictures learns from a self-supervised loss, too.
 
     :ivar auxiliary: the loss. :ivar auxiliary_optimiser: of its heads and the encoder.
+    :ivar more_modules, more_optimisers: these two by their names in checkpoints.
     """
 
     def __init__(self, *arguments: Any, auxiliary: str, auxiliary_weight: float = 1.0, **settings: Any) -> None:
@@ -148,6 +149,8 @@ class AuxiliaryPPO(PPO):
         self.auxiliary_weight = auxiliary_weight
         own = [each for each in self.auxiliary.parameters() if each.requires_grad]
         self.auxiliary_optimiser = torch.optim.Adam([*encoder.parameters(), *own], lr=float(self.learning_rate))  # pyright: ignore[reportArgumentType]
+        self.more_modules = {"auxiliary": self.auxiliary}
+        self.more_optimisers = {"auxiliary": self.auxiliary_optimiser}
 
     def train(self) -> None:
         """A pass of the auxiliary loss over the roll-outs, then PPO's update."""

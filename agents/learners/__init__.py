@@ -1,0 +1,1 @@
+"""Learners, each in one file: they see batches of environments and policies, and no world."""
