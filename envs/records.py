@@ -1,6 +1,6 @@
 """Played episodes in a file of JSON Lines, one a line, in one form for all worlds.
 
-An episode is a dict: "schema"; "world" and "env", the environment's id; "version" of gumption; "settings" and "task" of the
+An episode is a dict: "schema"; "world" and "env", its id; "version" of gumption; "settings" and "task" of the
 environment; "seed"; "actions", a list of [physics step, trial, action or answers, hash of the state that it found];
 "result"; and what else a world needs to play it again, such as "law". Each line carries the sha256 of the line and of
 all lines before it.

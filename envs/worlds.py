@@ -9,6 +9,7 @@ A person's own world is added by `add(World(...))` in a module that GUMPTION_WOR
 """
 
 import difflib
+import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from gumption.data import InputError
 
 #: What an entry may offer, and what it is.
 OFFERS = {
-    "facts": "facts(split=...) -> triples of labels; split is train, test or all",
+    "facts": "facts(partition=...), or split=..., -> triples of labels; the part is train, test or all",
     "memory": "the class of what gumption.envs.record_memory.RecordMemory keeps, with `load`",
     "add_memory": "add_memory(graph, memory, run): puts what a memory shows into a graph; facts of each graph",
     "build": "the command `gumption kg build WORLD`",
@@ -32,6 +33,7 @@ OFFERS = {
     "evaluate_command": "the command `gumption evaluate RUN`",
     "splits": "the command `gumption splits WORLD`",
     "evaluate_policy": "the command `gumption evaluate --policy MODULE:NAME`, for agents that are not ours",
+    "text": "the world in words: rules(env), observe(env), parse(typed, env) -> what to do, or an InputError",
     "play": "the command `gumption play WORLD`",
     "serve": "the command `gumption serve WORLD`, for agents that are programs of their own",
     "watch": "what `gumption watch RUN` takes: an app whose command gives a gumption.agents.watching.Player",
@@ -105,6 +107,18 @@ class World:
         assert offer in OFFERS, offer
         place = self.offers.get(offer)
         return None if place is None else self.load(place, offer)
+
+    def facts(self, part: str, **given: Any) -> Iterator[tuple[str, str, str]]:
+        """The facts of a part of the world: train, test or all, and validation where there is one.
+
+        :param given: further arguments of its `facts`.
+        :raises InputError: a world that states no facts, or another part.
+        """
+        stated = self.get("facts")
+        if stated is None:
+            raise InputError(f"the world {self.name!r} states no facts")
+        name = "partition" if "partition" in inspect.signature(stated).parameters else "split"
+        return stated(**{name: part}, **given)
 
     def load(self, place: str, what: str) -> Any:
         """The object at "module:name"; InputError as `get`."""
@@ -280,7 +294,13 @@ WORLDS: dict[str, World] = {
                     variants=({"observation": "paper"}, {"actions": "objects", "laws": "shuffled"}),
                 ),
             ),
-            offers={},
+            offers={
+                "facts": "gumption.envs.probsol.facts:facts",
+                "text": "gumption.envs.probsol.text:FACE",
+                "play": "gumption.scripts.probsol.play:app",
+                "tools": "gumption.scripts.probsol:app",
+                "watch": "gumption.scripts.probsol.watch:app",
+            },
             nodes=("/evidence",),
         ),
     )

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from gumption.data import InputError
 from gumption.data.wording import shown
 
@@ -12,36 +14,37 @@ from .tasks import Task, read_task
 from .vector_env import ProbSolVectorEnv
 
 ENV = "gumption/ProbSol-v0"
+#: Sees a table while it is played again, and what was done last there, in words ("" at the beginning).
+Look = Callable[[ProbSolVectorEnv, str], None]
 
 
 def replay(
-    record: Mapping[str, Any],
-    where: str = "the record",
-    look: Callable[[ProbSolVectorEnv], None] | None = None,
-    every: int = 3,
+    record: Mapping[str, Any], where: str = "the record", look: Look | None = None, every: int = 3
 ) -> ProbSolVectorEnv:
     """Play a record again in a batch of one, which is returned as the episode left it.
 
     :param where: the record, for messages.
-    :param look: called at the beginning, after each action, and every so many physics steps while things move.
+    :param look: called at the beginning, before and after each action, and every so many physics steps while things
+        move.
     :raises InputError: a record of another environment, version or task, one that is damaged, or an action that
         found another state than it does here.
     """
-    look = look or (lambda env: None)
+    seen = look or (lambda env, done: None)
     try:
-        env = _begun(record, where)
-        look(env)
+        env, done = _begun(record, where), ""
+        seen(env, done)
         for k, (step, trial, action, state) in enumerate(record["actions"]):
-            _run_to(env, step, look, every)
-            _check_state(env, trial, state, f"{where}: actions[{k}]: {_named(env, action)}", record)
+            _run_to(env, step, seen, done, every)
+            done = _named(env, action)
+            _check_state(env, trial, state, f"{where}: actions[{k}]: {done}")
             if isinstance(action, list):
                 env.answer(0, action)
             else:
                 env.act_now(action)
-            look(env)
+            seen(env, done)
         result = record["result"]
-        _run_to(env, result["step"], look, every)
-        _check_state(env, result["trials"], result["state"], f"{where}: result: the end", record)
+        _run_to(env, result["step"], seen, done, every)
+        _check_state(env, result["trials"], result["state"], f"{where}: result: the end")
         end = env.describe(0)["end"]
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
@@ -85,16 +88,35 @@ def _shipped(name: str, names: str, where: str) -> Task:
     return renamed(task, names)
 
 
-def _run_to(env: ProbSolVectorEnv, step: int, look: Callable[[ProbSolVectorEnv], None], every: int) -> None:
+def recorded_solution(task: Task) -> dict[str, Any]:
+    """The record of a task's own solution, played under the task's law.
+
+    :raises InputError: the task has none.
+    """
+    if not task.solution:
+        raise InputError(f"the task {task.name!r} has no recorded solution")
+    env = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task)
+    env.episodes = []
+    env.reset(seed=0)
+    for verb, *arguments in task.solution:
+        if verb == "answer":
+            env.answer(0, arguments)
+        else:
+            env.step(np.array([env.action_index(verb, *arguments)]))
+    return env.episodes[0] if env.episodes else env.record()
+
+
+def _run_to(env: ProbSolVectorEnv, step: int, look: Look, done: str, every: int) -> None:
     """Let time pass until a step of the trial, a piece at a time as long as something moves."""
     tables = env.tables
     while not tables.calm[0] and tables.steps[0] + every < step:
         env.pass_time(int(tables.steps[0]) + every)
-        look(env)
+        look(env, done)
     env.pass_time(step)
+    look(env, done)
 
 
-def _check_state(env: ProbSolVectorEnv, trial: int, state: str, where: str, record: Mapping[str, Any]) -> None:
+def _check_state(env: ProbSolVectorEnv, trial: int, state: str, where: str) -> None:
     if (env.tables.trials[0], env.state_hash()) != (trial, state):
         raise InputError(
             f"{where} at step {env.tables.steps[0]} found another state than it does here: the record was changed, or "
@@ -104,5 +126,5 @@ def _check_state(env: ProbSolVectorEnv, trial: int, state: str, where: str, reco
 
 def _named(env: ProbSolVectorEnv, action: Any) -> str:
     if isinstance(action, list):
-        return "the answers"
-    return " ".join(map(str, env.label(action))) if 0 <= action < env.labels.num_actions else "an action"
+        return "answer " + "; ".join(" ".join(ids) for ids in action)
+    return " ".join(map(str, env.label(action))) if 0 <= action < env.labels.num_actions else "no action"

@@ -13,20 +13,14 @@ from gumption.data.wording import shown
 
 from .engine import Tables
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
-from .tasks import BOUNDARIES, CELL, CONSTRAINTS, GRID, VERBS, Task
+from .magnets import BOUNDARIES
+from .tasks import CELL, CONSTRAINTS, GRID, VERBS, Task
 
 #: What a layer of a task's map is drawn as, in the order of `TaskArrays.maps`; later ones cover earlier ones.
 SIGNS = {"dark": ":", "target": "+", "block": "=", "building": "-", "wall": "#"}
 _LEGEND = ". open   : dark   + target   * target in the dark   = block   - building   # wall"
 _ROWS = GRID // 2  # a letter of a terminal is twice as high as it is wide
 _BOUNDARY_NAMES = {theta: name for name, theta in BOUNDARIES.items()}
-#: Questions of a quiz in words, by what they ask.
-_QUESTIONS = {
-    "mass": "Which disc has the {which} mass?",
-    "magnetism": "Which disc has the {which} magnetism?",
-    "boundary": "Which disc has a {which} boundary?",
-    "pair": "Which two discs have the same {same}?",
-}
 
 RULES = """\
 Discs are magnets: they pull or push one another, and the table brakes them. Nobody tells you how heavy or how strong
@@ -103,11 +97,6 @@ def goal_text(task: Task) -> str:
                      *([f"Then answer {len(task.quiz)} questions."] if task.quiz else [])])  # fmt: skip
 
 
-def question_text(question: Mapping[str, str]) -> str:
-    """A question of a quiz in words."""
-    return _QUESTIONS[question["ask"]].format(**question)
-
-
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:
     """Table i in words: goal, limits, a map of 40 x 20 letters, and a line for each disc. Points are columns and rows.
 
@@ -122,8 +111,11 @@ def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> s
             golden = ", golden box" if disc.id in task.goal else ""
             lines.append(f"{mark} ({name}{golden}): {_whereabouts(tables, i, k)}")
     if info["quiz"]:
-        asked = [f"{number}. {question_text(each)}" for number, each in enumerate(info["quiz"], start=1)]
-        lines += ["The goal is reached. Answer with answer ...; ...:", *asked]
+        asked = [f"{number}. {each['text']}" for number, each in enumerate(info["quiz"], start=1)]
+        lines += [
+            "The goal is reached. Type answer, and the discs that answer each question, with ; between questions:",
+            *asked,
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,78 @@
+"""`gumption probsol replay`: a recorded episode played again, state by state, and kept as an animation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gumption.data import InputError
+from gumption.data.settings import Count
+from gumption.scripts.apps import App
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from PIL.Image import Image
+
+app = App()
+
+#: Physics steps between two frames; how long a frame is shown, and longer after an action and at the end, in ms.
+EVERY, MILLISECONDS, AFTER_ACTION, AT_END = 3, 50, 450, 2000
+
+
+@app.command(epilog="Example: gumption probsol replay mine.jsonl --gif mine.gif")
+def replay(
+    file: Annotated[Path, typer.Argument(help="Episodes, as --record and RecordMemory keep them.")],
+    episode: Annotated[
+        Count | None, typer.Option(help="Which of them, from 1.  [default: the last]", show_default=False)
+    ] = None,
+    gif: Annotated[Path | None, typer.Option(help="Save it as an animation.")] = None,
+) -> None:
+    """Play a recorded episode again; each state has to be what it was, bit for bit."""
+    from gumption.data.writing import check_writable
+    from gumption.envs.records import read_episodes
+
+    if gif is not None:
+        check_writable(gif)
+    episodes = read_episodes(file)
+    number = len(episodes) if episode is None else episode
+    if not 1 <= number <= len(episodes):
+        raise InputError(f"--episode is {number}, and {file} has {len(episodes)} episodes")
+    record = episodes[number - 1]
+    told = animate(record, gif, f"{file}:{number}")
+    result = record["result"]
+    print(
+        f"{record['task']['name']}: {len(record['actions'])} actions, each found the state that it had; "
+        f"{result['end'] or 'not ended'} in trial {result['trials']}, {result['solve_time']:.1f} s"
+    )
+    if told:
+        print(f"saved: {gif}, {told} frames")
+
+
+def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the record") -> int:
+    """Play a record again, and save it as an animation if a path is given; how many frames it has."""
+    from gumption.envs.gif import save_gif
+    from gumption.envs.probsol.render import painted, picture_size, shapes
+    from gumption.envs.probsol.replay import replay as play_again
+
+    frames: list[Image] = []
+    durations: list[int] = []
+    last: list[Any] = [None, None]
+
+    def look(env: Any, done: str) -> None:
+        drawn, count = shapes(env.tables, env.task()), int(env.tables.actions[0])
+        if drawn == last[0]:
+            durations[-1] += MILLISECONDS
+        else:
+            frames.append(painted(drawn, picture_size(env.tables.cells)).quantize(128))
+            durations.append(MILLISECONDS if count == last[1] else AFTER_ACTION)
+        last[:] = drawn, count
+
+    play_again(record, where, None if gif is None else look, EVERY)
+    if gif is None:
+        return 0
+    durations[-1] += AT_END
+    save_gif(gif, frames, durations)
+    return len(frames)
