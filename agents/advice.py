@@ -17,6 +17,7 @@ from gumption.data import InputError
 from gumption.data.settings import checked, checked_methods
 from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts, Fact
+from gumption.envs.action_scores import check_size
 from gumption.kg import KnowledgeGraph, NaryRelation
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.links.nary_predictor import NaryPredictor
@@ -80,11 +81,12 @@ class Advice:
         :param env: a Gymnasium environment, single or vector, of the world, or a batch; its `action_facts` is asked.
         :param chosen: (B, t) the part of an action chosen so far, for worlds that choose in steps.
         :returns: (B, A, K) float32; 0 where a fact has no subject or no object.
-        :raises InputError: something else than an environment of a world.
+        :raises InputError: something else than an environment of a world, or one that has got more labels since.
         """
         world = getattr(env, "unwrapped", env)
         if not hasattr(world, "action_facts"):
             raise InputError(f"env is {shown(env)}; it is an environment with `action_facts`")
+        check_size(self, world)
         return self.score(world.action_facts(chosen))
 
     def score(self, facts: ActionFacts) -> torch.Tensor:

@@ -96,7 +96,6 @@ def kept_advice(
 
 
 def _facts(world: World, part: str) -> Any:
-    facts = world.get("facts")
-    if facts is None:
+    if world.get("facts") is None:
         raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
-    return facts(split=part)
+    return world.facts(part)

@@ -120,6 +120,16 @@ def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
         )
 
 
+def check_size(advice: Any, world: Any) -> None:
+    """:raises InputError: the world has got more labels since the advice was made."""
+    known, vocabulary = (getattr(each, "vocabulary", ()) for each in (advice, world))
+    if known and vocabulary and len(known) != len(vocabulary):
+        raise InputError(
+            f"the advice is for a vocabulary of {len(known)} labels, and the env's has {len(vocabulary)}: make the "
+            "advice anew with env.vocabulary"
+        )
+
+
 def asked(env: Any, facts: FactsFunction) -> Ask:
     return lambda observation: facts(env, observation)
 
@@ -133,8 +143,7 @@ def stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
         raise _no_facts(env)
     if env.has_wrapper_attr("vocabulary"):
         _check_vocabulary(advice, env.get_wrapper_attr("vocabulary"))
-    action_facts = env.get_wrapper_attr("action_facts")
-    return lambda _: action_facts()
+    return _asking(env.get_wrapper_attr("action_facts"), env.unwrapped, advice)
 
 
 def stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
@@ -148,7 +157,7 @@ def stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
     if hasattr(layer, "action_facts"):
         if hasattr(layer, "vocabulary"):
             _check_vocabulary(advice, layer.vocabulary)
-        return lambda _: layer.action_facts()
+        return _asking(layer.action_facts, layer, advice)
     call = getattr(layer, "call", None)
     if call is None or not all(call("has_wrapper_attr", "action_facts")):
         raise _no_facts(env)
@@ -156,6 +165,14 @@ def stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
         for vocabulary in call("vocabulary"):
             _check_vocabulary(advice, vocabulary)
     return lambda _: _joined(call("action_facts"))
+
+
+def _asking(action_facts: Callable[[], ActionFacts], world: Any, advice: Advisor) -> Ask:
+    def ask(_: Any) -> ActionFacts:
+        check_size(advice, world)
+        return action_facts()
+
+    return ask
 
 
 def _joined(each: Sequence[ActionFacts]) -> ActionFacts:

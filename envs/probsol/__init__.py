@@ -6,6 +6,7 @@ import gumption.envs
 env = gym.make("gumption/ProbSol-v0", task="fishing/0")
 """
 
+from .facts import facts, task_facts
 from .tasks import Task, read_task
 
-__all__ = ["Task", "read_task"]
+__all__ = ["Task", "facts", "read_task", "task_facts"]

@@ -38,6 +38,8 @@ COUPLING = 20.0 * 155.0**2
 CUT, DIPOLE_CUT = 24.0, 12.0
 #: px from the centre of a dipole to each of its poles.
 ARM = 6.0
+#: Names of a boundary -> theta in degrees, where the + pole of a dipole lies, counter-clockwise from the right.
+BOUNDARIES = {"vertical": 0, "diagonalA": 45, "horizontal": 90, "diagonalB": 135}
 #: What the law is multiplied by, by name of the law.
 LAWS = {"real": 1.0, "counterfactual": -1.0, "inert": 0.0}
 

@@ -18,7 +18,7 @@ from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.wording import shown
 
-from .magnets import RADIUS, TABLE
+from .magnets import BOUNDARIES, RADIUS, TABLE
 
 SCHEMA = 1
 FAMILIES = ("Fishing", "Curling", "FindTheDiff", "FindTheSame", "Building", "Modifying")
@@ -29,8 +29,6 @@ GRID, CELL = 40, 12.0
 MASS = {"small": 0.5, "medium": 1.0, "large": 2.0, "extremely large": 4.0}
 MAGNETISM = {"small": 0.71, "medium": 1.0, "large": 1.41}
 POLARITIES = ("+", "-", "dipole")
-#: Names of a boundary -> theta in degrees, where the + pole of a dipole lies, counter-clockwise from the right.
-BOUNDARIES = {"vertical": 0, "diagonalA": 45, "horizontal": 90, "diagonalB": 135}
 CONSTRAINTS = ("action_time", "action_number", "trial_time", "trial_number", "solve_time")
 Laws = Literal["real", "counterfactual", "inert", "shuffled"]
 #: The verbs of solutions and records -> how many arguments they take; `answer` takes any number of lists.

@@ -12,11 +12,13 @@ from gymnasium.vector import AutoresetMode
 from gumption.data import InputError
 from gumption.data.settings import unknown
 from gumption.data.wording import shown
+from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeVectorEnv, Observation, check_batch
 from gumption.envs.records import episode
 
 from .actions import Labels
+from .affordances import RELATIONS, Affordances, check_chosen
 from .engine import FRAMERATE, LAW_NAMES, Tables, law_of
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .magnets import TABLE
@@ -68,6 +70,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             spaces.Discrete(self.labels.num_actions) if whole else spaces.MultiDiscrete(self.labels.parts()),
         )
         self._next = 0
+        self._affordances: Affordances | None = None  # made when knowledge is first asked about
         self._files: tuple[int, dict[str, str]] | None = None  # how many tasks, and the file that names them
         #: (B,) bool: the goal is reached and the quiz is not answered yet.
         self.waits = np.zeros(num_envs, dtype=bool)
@@ -363,6 +366,31 @@ class ProbSolVectorEnv(NativeVectorEnv):
             if self._done[i] is not None:
                 self.episodes.append(self.record(i))
                 self._done[i] = None
+
+    # ---- knowledge
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Effects, grid points, and the discs and areas of the tasks; a reset to another task adds its own at the end,
+        and advice is to be made anew then."""
+        return self._knowledge().vocabulary
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return RELATIONS
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """See `Affordances`: A is N, or of the form "objects" the choices of the part after `chosen` (B, t)."""
+        if self.settings.actions == "objects":
+            chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen
+            chosen = check_chosen(chosen, self.num_envs, self.labels.parts())
+        return self._knowledge()(self.tables, chosen)
+
+    def _knowledge(self) -> Affordances:
+        known = self._affordances
+        if known is None or known.tasks < len(self.tasks):
+            known = self._affordances = Affordances(self.tasks, known.vocabulary if known else ())
+        return known
 
     # ---- what is seen
 

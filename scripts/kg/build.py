@@ -23,7 +23,8 @@ def general_build(world: Any) -> typer.Typer:
         out: Annotated[str, typer.Option(help=PLACE)],
         update: Update = None,
         partition: Annotated[
-            list[str] | None, typer.Option(help="all (the default), train or test; may be repeated.")
+            list[str] | None,
+            typer.Option(help="all (the default), train, test or, where there is one, validation; may be repeated."),
         ] = None,
         memory: MemoryFolder = None,
         as_json: Json = False,
@@ -35,11 +36,8 @@ def general_build(world: Any) -> typer.Typer:
                 raise InputError("--partition is for the facts of the world; --memory takes none of it")
             build_of_memory(world, memory, out, update, as_json)
             return
-        facts = world.get("facts")
-        if facts is None:
-            raise InputError(f"the world {world.name!r} states no facts")
         parts = list(dict.fromkeys(partition or ["all"]))
-        stated = {f"{world.name}/{part}": list(facts(split=part)) for part in parts}
+        stated = {f"{world.name}/{part}": list(world.facts(part)) for part in parts}
         with changed_graph(out, update, anew=True) as graph:
             for name, triples in stated.items():
                 graph.add(triples, graph=name)

@@ -196,7 +196,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
         return list(store.arrays(source)[0].entities), store.annotations(source)
     path = Path(source)
     if source in worlds.known() and not path.exists():
-        stated = worlds.find(source).get("facts")(split="all")
+        stated = worlds.find(source).facts("all")
         return sorted({label for subject, _, object_ in stated for label in (subject, object_)}), {}
     if source == "conceptnet" and not path.exists():
         path = _fetched_conceptnet()

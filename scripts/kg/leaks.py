@@ -34,7 +34,8 @@ def leaks(
     from gumption.data import InputError
     from gumption.envs import worlds
 
-    facts = worlds.find(world).get("facts")
+    asked = worlds.find(world)
+    facts = asked.get("facts")
     if facts is None:
         raise InputError(f"the world {world!r} states no facts")
     given = {"split_mode": split, "train_ratio": train_ratio, "split_seed": split_seed}
@@ -42,7 +43,7 @@ def leaks(
     if unknown := [name for name in given if name not in inspect.signature(facts).parameters]:
         option = unknown[0].removesuffix("_mode").replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
-    parts = {part: set(facts(split=part, **given)) for part in ("train", "test")}
+    parts = {part: set(asked.facts(part, **given)) for part in ("train", "test")}
     graph, name = open_graph(source)
     with graph:
         stated = set(graph.triples(graph=name))

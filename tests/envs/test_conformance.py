@@ -223,17 +223,16 @@ def mask_of(envs: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("world", WITH_FACTS)
 def test_training_facts_hold_nothing_of_the_test(world: World) -> None:
-    facts = world.get("facts")
-    parts = {part: set(facts(split=part)) for part in ("train", "test", "all")}
+    parts = {part: set(world.facts(part)) for part in ("train", "test", "all")}
     assert parts["train"]
     assert parts["test"]
     assert not parts["train"] & parts["test"]
     assert parts["train"] | parts["test"] <= parts["all"]
-    assert list(facts(split="train")) == sorted(parts["train"])
+    assert list(world.facts("train")) == sorted(parts["train"])
     with pytest.raises(TypeError):
-        facts()
+        world.get("facts")()
     with pytest.raises(InputError):
-        facts(split="nowhere")
+        world.facts("nowhere")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +247,7 @@ def test_an_agent_that_follows_all_facts_alone_is_better_than_a_random_one(
     world: World, environment: Environment
 ) -> None:
     graph = KnowledgeGraph()
-    graph.add(world.get("facts")(split="all"))
+    graph.add(world.facts("all"))
     envs = gym.make_vec(environment.id, num_envs=64, **environment.small).unwrapped
     advice = Advice(graph, envs.vocabulary, envs.relations)
     guided, random = (mean_reward(envs, given) for given in (advice, None))
