@@ -9,7 +9,7 @@ import gumption.envs  # noqa: F401  (registers)
 COLOURS = ("purple", "darkblue", "red", "green", "orange", "teal", "brown", "pink", "gray", "olive", "navy", "gold")
 
 
-def disc(name: str, at: tuple[float, float] | int, **more: Any) -> dict[str, Any]:
+def disc(name: str, at: tuple[float, float] | int, /, **more: Any) -> dict[str, Any]:
     """A disc at a place in px, or in a cell of the side bar; medium and + unless said otherwise."""
     place = {"stored": at} if isinstance(at, int) else {"at": list(at)}
     medium = {"mass": "medium", "magnetism": "medium", "polarity": "+"}
