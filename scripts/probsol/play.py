@@ -30,9 +30,12 @@ def play(
     ] = None,
 ) -> None:
     """Play an episode of ProbSol: solve the task, check, and answer what is asked."""
+    from gumption.data.writing import check_writable
     from gumption.envs.probsol.env import ProbSolEnv
     from gumption.envs.records import EpisodeFile
 
+    if record is not None:
+        check_writable(record)
     file = None if record is None else EpisodeFile(record)
     env = ProbSolEnv(task=task, laws=laws, names=names)
     env.batch.episodes = []

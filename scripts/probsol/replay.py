@@ -37,9 +37,11 @@ def replay(
     if gif is not None:
         check_writable(gif)
     episodes = read_episodes(file)
+    if not episodes:
+        raise InputError(f"{file} holds no episode")
     number = len(episodes) if episode is None else episode
-    if not 1 <= number <= len(episodes):
-        raise InputError(f"--episode is {number}, and {file} has {len(episodes)} episodes")
+    if number > len(episodes):
+        raise InputError(f"--episode is {number}, and {file} has {len(episodes)} episode{'s' * (len(episodes) > 1)}")
     record = episodes[number - 1]
     told = animate(record, gif, f"{file}:{number}")
     result = record["result"]
@@ -59,16 +61,17 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
 
     frames: list[Image] = []
     durations: list[int] = []
-    last: list[Any] = [None, None]
+    count = -1
 
     def look(env: Any, done: str) -> None:
-        drawn, count = shapes(env.tables, env.task()), int(env.tables.actions[0])
-        if drawn == last[0]:
+        nonlocal count
+        frame = painted(shapes(env.tables, env.task()), picture_size(env.tables.cells)).quantize(128)
+        acted, count = count != int(env.tables.actions[0]), int(env.tables.actions[0])
+        if frames and frame == frames[-1]:
             durations[-1] += MILLISECONDS
         else:
-            frames.append(painted(drawn, picture_size(env.tables.cells)).quantize(128))
-            durations.append(MILLISECONDS if count == last[1] else AFTER_ACTION)
-        last[:] = drawn, count
+            frames.append(frame)
+            durations.append(AFTER_ACTION if acted else MILLISECONDS)
 
     play_again(record, where, None if gif is None else look, EVERY)
     if gif is None:
