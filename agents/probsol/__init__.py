@@ -1,0 +1,1 @@
+"""Players of ProbSol Worlds, and what is measured of them."""

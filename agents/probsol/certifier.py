@@ -1,0 +1,67 @@
+"""What seeds come to: players play the tasks, solvers solve them, solutions are simulated a little differently."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gumption.envs.probsol.certification import (
+    MOST_CHANCE,
+    MOST_NAIVE,
+    NAIVE_TRIES,
+    OUTCOMES,
+    RANDOM_POLICIES,
+    holding,
+    start_solved,
+)
+from gumption.envs.probsol.generated import DIGITS, Row
+from gumption.envs.probsol.generators import generate_many
+from gumption.envs.probsol.tasks import DISCOVERY, Task
+from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+from .players import DoNothing, Naive, Player, Random, play
+from .solvers import solve
+
+
+def certify(family: str, seeds: Sequence[int]) -> list[Row]:
+    """What each seed of a family comes to, the first of `OUTCOMES` that applies; seeds do not depend on one another."""
+    made = generate_many(family, seeds)
+    tasks = [task for task, _ in made]
+    trivial = start_solved(tasks) | (_share(tasks, DoNothing(), 1) > 0)
+    chance = _share(tasks, Random(_numbered(seeds, RANDOM_POLICIES)), RANDOM_POLICIES)
+    naive = _share(tasks, Naive(_numbered(seeds, NAIVE_TRIES)), NAIVE_TRIES) * NAIVE_TRIES
+    passed = ~trivial & (chance <= MOST_CHANCE + 1e-9) & (naive <= MOST_NAIVE + 1e-9)
+    solutions = [solve(task) if may else () for task, may in zip(tasks, passed, strict=True)]
+    solved = np.array([bool(solution) for solution in solutions])
+    holds = np.zeros(len(tasks), dtype=bool)
+    holds[solved] = holding([task for task, ok in zip(tasks, solved, strict=True) if ok], [*filter(None, solutions)])
+    applies = np.stack([trivial, chance > MOST_CHANCE + 1e-9, ~passed, ~solved, ~holds])
+    first = np.where(applies.any(axis=0), applies.argmax(axis=0), len(OUTCOMES) - 1)
+    return [
+        Row(family, seed, OUTCOMES[first[k]], decision, solutions[k], task.hash[:DIGITS], round(float(chance[k]), 4))
+        for k, (seed, (task, decision)) in enumerate(zip(seeds, made, strict=True))
+    ]
+
+
+def _numbered(seeds: Sequence[int], tries: int) -> list[int]:
+    """A seed of its own for each try of each task, in the order of the tables of `_share`."""
+    return [seed * 1000 + k for k in range(tries) for seed in seeds]
+
+
+def _share(tasks: Sequence[Task], player: Player, tries: int) -> np.ndarray:
+    """(K,): the share of tries, of one trial each, in which a player solves each task.
+
+    Discovery asks only which discs lie on the table, so it is played without forces, which takes less time.
+    """
+    discs = max(len(task.objects) for task in tasks)
+    once = [replace(task, constraints={"trial_number": 1}, quiz=(), max_obj_num=discs) for task in tasks]
+    batch = ProbSolVectorEnv(
+        len(tasks) * tries,
+        task=once,
+        order="sequential",
+        observation="paper",
+        laws="inert" if tasks[0].family in DISCOVERY else None,
+        autoreset_mode="Disabled",
+    )
+    batch.reset(seed=0)
+    return play(batch, player).reshape(tries, len(tasks)).mean(axis=0)

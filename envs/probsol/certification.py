@@ -1,0 +1,125 @@
+"""What makes a task certified: its recorded solution holds when it is simulated a little differently; no players here.
+
+A seed comes to the first outcome that applies (see `OUTCOMES`). Scenes of many discs are chaotic, so that only a
+solution that also solves with K 2 % smaller and larger and with the step halved holds on another machine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .actions import Labels
+from .engine import DIAGONAL, FRAMERATE, Tables
+from .geometry import GRABBED, PLACED, goal_distances
+from .magnets import COUPLING
+from .tasks import Task
+
+#: What a seed comes to, the first that applies: doing nothing solves it; masked random policies do too often; the
+#: family's naive policy does too often; no solution is found; the one found fails when simulated a little differently.
+OUTCOMES = ("trivial", "chance", "naive", "unsolved", "fragile", "certified")
+#: Random policies, and the largest share of them that may succeed; tries of the naive policy, and how many may.
+RANDOM_POLICIES, MOST_CHANCE = 50, 0.05
+NAIVE_TRIES, MOST_NAIVE = 10, 1
+#: What `Tables` is given to simulate a little differently: K 2 % smaller and larger, the step halved.
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {"coupling": 0.98 * COUPLING},
+    {"coupling": 1.02 * COUPLING},
+    {"framerate": 2 * FRAMERATE},
+)
+Solution = Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Replays:
+    """What solutions come to, each on a table of its own.
+
+    :ivar solved: (B,) bool: the last CHECK found the goal reached. :ivar rate: (B,) 1 - d at the last CHECK, or at the
+        end without one.
+    :ivar refused: (B,) bool: some action was not open.
+    :ivar tables: as they are at the end. :ivar moved: (B, M) px that each disc went, all actions together.
+    """
+
+    solved: np.ndarray
+    rate: np.ndarray
+    refused: np.ndarray
+    tables: Tables
+    moved: np.ndarray
+
+
+def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> Replays:
+    """Do the actions of each solution on a table of its own; answers to a quiz are left out.
+
+    :param tasks: K, as many as solutions. :param how: coupling, framerate, compiled; see `Tables`.
+    :raises InputError: an action that the task cannot have.
+    """
+    batch = len(tasks)
+    discs, cells = max(task.max_obj_num for task in tasks), max(task.max_grid_num for task in tasks)
+    different = {id(task): task for task in tasks}
+    numbers = {key: number for number, key in enumerate(different)}
+    tables = Tables(list(different.values()), batch, discs, cells, **how)
+    rows = np.array([numbers[id(task)] for task in tasks])
+    tables.begin(np.arange(batch), rows, [0] * batch)
+    labels = Labels(discs, cells)
+    solved, refused, waits = (np.zeros(batch, dtype=bool) for _ in range(3))
+    rate, moved = np.full(batch, np.nan), np.zeros((batch, discs))
+    for k in range(max(map(len, solutions), default=0)):
+        idle, actions = np.ones(batch, dtype=bool), np.zeros(batch, dtype=np.int64)
+        for b, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
+            if k < len(solution) and solution[k][0] != "answer" and not solved[b]:
+                idle[b], actions[b] = False, _number(labels, tables, b, task, solution[k])
+        before = tables.refused.copy()
+        check, most = tables.act(actions, waits, idle)
+        refused |= tables.refused > before
+        tables.run(most)
+        moved += np.where(idle[:, None], 0.0, np.sqrt((tables.moved**2).sum(axis=2)))
+        if check.any():
+            distance = tables.distance()
+            rate[check] = 1.0 - distance[check]
+            solved |= check & (distance == 0.0)
+            tables.next_trial(np.flatnonzero(check & ~solved))
+    rate = np.where(np.isnan(rate), 1.0 - tables.distance(), rate)
+    return Replays(solved, rate, refused, tables, moved)
+
+
+def _number(labels: Labels, tables: Tables, b: int, task: Task, action: Sequence[Any]) -> int:
+    verb, *arguments = action
+    if verb == "grab" and tables.where[b, task.ids.index(arguments[0])] == PLACED:
+        verb = "grab_placed"
+    return labels.action_index(task, verb, *arguments)
+
+
+def solves(task: Task, solution: Solution, **how: Any) -> bool:
+    """Whether a solution solves the task, each of its actions being open; `how` as of `replay`."""
+    told = replay([task], [solution], **how)
+    return bool(told.solved[0] and not told.refused[0])
+
+
+def holding(tasks: Sequence[Task], solutions: Sequence[Solution]) -> np.ndarray:
+    """(B,) bool: which solutions also solve with K 2 % smaller and larger, and with the step halved."""
+    holds = np.ones(len(tasks), dtype=bool)
+    for variant in VARIANTS if len(tasks) else ():
+        told = replay(tasks, solutions, **variant)
+        holds &= told.solved & ~told.refused
+    return holds
+
+
+def start_solved(tasks: Sequence[Task]) -> np.ndarray:
+    """(B,) bool: the goal is reached at the start, but for the rule that something has to change."""
+    discs, cells = max(task.max_obj_num for task in tasks), max(task.max_grid_num for task in tasks)
+    tables = Tables(tasks, len(tasks), discs, cells)
+    rows, data = np.arange(len(tasks)), tables.data
+    tables.begin(rows, rows, [0] * len(tasks))
+    found, elsewhere = np.empty(len(tasks)), np.full_like(data.where, GRABBED)
+    goal_distances(
+        rows, data.family, tables.where, elsewhere, np.ascontiguousarray(tables.place), data.place,
+        np.ascontiguousarray(tables.speed), tables.cell, data.cell, tables.theta, data.theta, data.golden,
+        data.concerned, data.answer, data.corners, data.counts, data.areas, DIAGONAL, found,
+    )  # fmt: skip
+    return found == 0.0
+
+
+def still(tasks: Sequence[Task]) -> np.ndarray:
+    """(B,) bool: no disc of the start moves by 0.01 px."""
+    return replay(tasks, [[["none"]]] * len(tasks)).moved.max(axis=1) < 0.01
