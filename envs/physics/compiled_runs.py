@@ -15,7 +15,7 @@ from numba import boolean, float64, int64, njit, types, void
 
 from .builtin_rules import FIXED_RULES
 from .compiled_rules import CompiledRule
-from .contacts import MAX_IMPACTS, clip_all, travel
+from .contacts import MAX_IMPACTS, clip_all, travel, traveling_room
 from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, X, Y
 from .factors import (
     Acceleration,
@@ -38,9 +38,9 @@ from .factors import (
 )
 from .obstacles import lay_out
 from .rest import RestWatch
-from .resting import is_clear, settle
+from .resting import is_clear, press, touching
 from .state import State
-from .traced_rules import LAW, ROOM, Law, NotTraced
+from .traced_rules import LAW, Law, NotTraced
 
 #: Rows of the matrix of a scene that the loop itself reads and changes, with the value where there is no such factor.
 _ROWS: dict[type[Factor], float] = {
@@ -89,7 +89,7 @@ class CompiledRun:
         arrays = (
             np.ascontiguousarray(state.present[: self._discs].T), matrix, parameters,
             np.ascontiguousarray(state.walls.T), *self._inner_walls(), steps.astype(np.int64), watch.places, watch.age,
-            watch.near, time, made, rests,
+            watch.near, time, made, rests, *self._law.room(self._discs),
         )  # fmt: skip
         kernel, law = _kernel(), self._law.function
         workers = 1 if batch < _SHARED else _threads()
@@ -153,7 +153,7 @@ def _pack(present, f, d, mine, lasts):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _accelerate(k, f, a, b, framerate):
     """`accelerate` of builtin_rules, in its order of operations: the velocity of disc k under (a, b) and its drag."""
     dt = 1.0 / framerate
@@ -165,7 +165,7 @@ def _accelerate(k, f, a, b, framerate):
     f[_V + 1, k] = vy + ((py * kept - vy) * framerate) / framerate
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, answered):
     """One step of a scene after the law; returns whether places or velocities changed."""
     framerate, slowest, fastest, damping, restitution = (
@@ -180,8 +180,10 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
     clear = is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacles)
     for k in range(count):
         free[0, k], free[1, k] = d[VX, k], d[VY, k]
+    contacts, who, contact = 0, room[-2], room[-1]
     if restitution == 0.0 and not clear:
-        settle(count, d, time, low, high, points, numbers, radii, obstacles, answered)
+        contacts = touching(count, d, time, low, high, points, numbers, radii, obstacles, answered, who, contact)
+        press(contacts, d, who, contact)
     packed = 0
     for k in range(f.shape[1]):
         a, b = f[_A, k], f[_A + 1, k]
@@ -207,7 +209,7 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
             d[Y, k] += ((d[VY, k] if moves else 0.0) + 0.0) * time
     else:
         if restitution == 0.0:
-            settle(count, d, time, low, high, points, numbers, radii, obstacles, answered)
+            press(contacts, d, who, contact)
             clip_all(count, d, fastest)
         travel(
             count, d, lasts, time, (MAX_IMPACTS + 1) * count, (slowest, fastest, damping, restitution), low, high, True,
@@ -221,7 +223,7 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _rests(count, f, mine, places, age, near):
     """After a step: whether no disc was carried away within the window; see `RestWatch.look`."""
     window = len(places)
@@ -238,22 +240,22 @@ def _rests(count, f, mine, places, age, near):
 
 def _run(
     law, first, stride, present, matrix, parameters, boundaries, points, numbers, radii, middles, obstacles, steps,
-    places, age, near, time, made, rests,
+    places, age, near, time, made, rests, rows, lanes,
 ):  # fmt: skip
     """The loop over the scenes first, first + stride, ...; arrays as `CompiledRun.__call__` has them."""
     discs = matrix.shape[2]
     d, free = np.empty((11, discs)), np.empty((2, discs))
-    room = np.empty(discs, dtype=np.int64), np.empty(discs), np.empty(discs, dtype=np.int64), np.empty((2, discs))
+    room = traveling_room(discs, points.shape[1])
     mine, lasts = np.empty(discs, dtype=np.int64), np.empty(discs, dtype=np.bool_)
     answered = np.zeros((0, 0), dtype=np.bool_)
-    before, sums = np.empty((2, discs)), np.empty((ROOM, discs))
+    before, sums, side_by_side = np.empty((2, discs)), np.empty((rows, discs)), np.zeros(lanes)
     for b in range(first, len(matrix), stride):
-        f, p = matrix[b], parameters[b]
-        count = _pack(present[b], f, d, mine, lasts)
+        f, p, here, own = matrix[b], parameters[b], present[b], parameters[b, _OWN:]
+        count = _pack(here, f, d, mine, lasts)
         walls = points[b], numbers[b], radii[b], middles[b], obstacles[b]
         while made[b] < steps[b] and not rests[b]:
             before[:] = f[_V : _V + 2]
-            law(discs, present[b], f, p[_OWN:], f[_A : _A + 2], f[_DRAG], sums)
+            law(discs, here, f, own, sums, side_by_side)
             moved = _step(f, p, boundaries[b, 0], boundaries[b, 1], walls, room, count, d, mine, lasts, free, answered)
             made[b] += 1
             age[b] += 1
@@ -274,7 +276,7 @@ def _kernel() -> Any:
         void(
             types.FunctionType(LAW), int64, int64, boolean[:, ::1], float64[:, :, ::1], real, real,
             float64[:, :, :, ::1], int64[:, ::1], real, float64[:, :, ::1], whole, whole, float64[:, :, :, ::1], whole,
-            float64[::1], float64[::1], whole, truth,
+            float64[::1], float64[::1], whole, truth, int64, int64,
         ),
         cache=True,
         nogil=True,

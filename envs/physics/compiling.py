@@ -16,7 +16,7 @@ class _Teller(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Tell the first compilation of the physics; a person's own functions are theirs."""
-        module = event.data["dispatcher"].py_func.__module__
+        module = event.data["dispatcher"].py_func.__module__ or ""
         if not self._told and module.startswith(f"{__package__}."):
             self._told = True
             print(MESSAGE, file=sys.stderr, flush=True)

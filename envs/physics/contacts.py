@@ -10,7 +10,7 @@ from numba import njit
 
 from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, U, W, X, Y, pack, tell_answered
 from .obstacles import STILL, closest, lay_out, time_to
-from .resting import push_apart, settle
+from .resting import press, push_apart, settling_room, touching
 
 #: Impacts of a disc within a step, after which it stays where it is for the rest of the step.
 MAX_IMPACTS = 32
@@ -145,8 +145,8 @@ def _stop_jammed(count, d, impacts):
 
 
 @njit(cache=True)
-def _time_between(i, j, d):
-    """When two discs meet; inf for never."""
+def _time_between(i, j, d, horizon):
+    """When two discs meet; inf for never, or certainly not before the horizon."""
     du, dw = d[U, j] - d[U, i], d[W, j] - d[W, i]
     dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
     b = dx * du + dy * dw
@@ -156,6 +156,8 @@ def _time_between(i, j, d):
     c = dx * dx + dy * dy - reach * reach
     if c <= 0.0:
         return 0.0
+    if c > -2.0 * b * horizon * (1.0 + 1e-9):  # they close the gap no faster than that, and 1e-9 is for rounding
+        return np.inf
     root = b * b - (du * du + dw * dw) * c
     if root <= 0.0:
         return np.inf
@@ -163,33 +165,59 @@ def _time_between(i, j, d):
 
 
 @njit(cache=True)
-def _earliest(i, count, d, left, low, high, points, numbers, radii, middles, obstacles):
-    """When disc i next meets a wall or a disc of a higher number, and which; inf and NOBODY for not in time."""
-    best, who = left, NOBODY
-    for axis in range(2):
-        speed = d[U + axis, i]
-        if speed > STILL:
-            t = (high - d[R, i] - d[X + axis, i]) / speed
-        elif speed < -STILL:
-            t = (low + d[R, i] - d[X + axis, i]) / speed
-        else:
+def _settle(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
+    """Take what velocity presses discs together that touch, or will within the time that is left."""
+    contacts = touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact)
+    press(contacts, d, who, contact)
+
+
+@njit(cache=True)
+def traveling_room(discs, obstacles):
+    """Arrays that `travel` works on: impacts, when, whom, before, and those of `settling_room`."""
+    who, contact = settling_room(discs, obstacles)
+    whole = np.empty((2, discs), dtype=np.int64)
+    return whole[0], np.empty(discs), whole[1], np.empty((2, discs)), who, contact
+
+
+@njit(cache=True)
+def _meetings(count, d, now, end, low, high, points, numbers, radii, middles, obstacles, when, whom, i, j):
+    """When each disc next meets a wall or a disc of a higher number, and which; inf for not before the end. After a
+    meeting of i and j only what follows from it is found again; i is -1 for all.
+    """
+    left = end - now
+    for k in range(count):
+        if i >= 0 and not (k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j)):
+            for other in (i, j):
+                if other > k:
+                    t = now + _time_between(k, other, d, np.inf)
+                    if t < when[k] and t < end:
+                        when[k], whom[k] = t, other
             continue
-        t = max(t, 0.0)
-        if t < best:
-            best, who = t, WALL_X - axis
-    if d[INVERSE, i] > 0.0:
-        for m in range(obstacles):
-            dx, dy = d[X, i] - middles[m, 0], d[Y, i] - middles[m, 1]
-            reach = middles[m, 2] + d[R, i] + best * (abs(d[U, i]) + abs(d[W, i]))
-            if dx * dx + dy * dy <= reach * reach:
-                t = time_to(d[X, i], d[Y, i], d[U, i], d[W, i], d[R, i], m, points, numbers, radii, best)
-                if t < best:
-                    best, who = t, BLOCK - m
-    for j in range(i + 1, count):
-        t = _time_between(i, j, d)
-        if t < best:
-            best, who = t, j
-    return (best, who) if who != NOBODY else (np.inf, NOBODY)
+        best, meets = left, NOBODY
+        for axis in range(2):
+            speed = d[U + axis, k]
+            if speed > STILL:
+                t = (high - d[R, k] - d[X + axis, k]) / speed
+            elif speed < -STILL:
+                t = (low + d[R, k] - d[X + axis, k]) / speed
+            else:
+                continue
+            t = max(t, 0.0)
+            if t < best:
+                best, meets = t, WALL_X - axis
+        if d[INVERSE, k] > 0.0:
+            for m in range(obstacles):
+                dx, dy = d[X, k] - middles[m, 0], d[Y, k] - middles[m, 1]
+                reach = middles[m, 2] + d[R, k] + best * (abs(d[U, k]) + abs(d[W, k]))
+                if dx * dx + dy * dy <= reach * reach:
+                    t = time_to(d[X, k], d[Y, k], d[U, k], d[W, k], d[R, k], m, points, numbers, radii, best)
+                    if t < best:
+                        best, meets = t, BLOCK - m
+        for other in range(k + 1, count):
+            t = _time_between(k, other, d, best)
+            if t < best:
+                best, meets = t, other
+        when[k], whom[k] = now + best if meets != NOBODY else np.inf, meets
 
 
 @njit(cache=True)
@@ -202,12 +230,12 @@ def travel(
     :param walls: inner walls as `lay_out` gives them: points, numbers, radii, middles, and how many.
     :param answered: contacts that rules answer; see `tell_answered`. Without such rules it has no rows.
     :param i_hit, j_hit, nx, ny: the contact that was just answered, or -1.
-    :param room: arrays to work in: impacts, when, whom, before.
+    :param room: of `traveling_room`.
     :returns: the time that is left, -1 at the end of the step; impacts that are left; and who met whom (see `WALL_X`,
         `BLOCK`) and the unit vector from the one to the other.
     """
     points, numbers, radii, middles, obstacles = walls
-    impacts, when, whom, before = room
+    impacts, when, whom, before, who, contact = room
     slowest, fastest, damping, restitution = limits
     asks = answered.shape[0] > 0
     most = answered.shape[0]
@@ -216,9 +244,8 @@ def travel(
         impacts[i] = 0
     if i_hit >= 0:
         _block_drift(i_hit, j_hit, d, nx, ny)
-    for i in range(count):
-        when[i], whom[i] = _earliest(i, count, d, time, low, high, points, numbers, radii, middles, obstacles)
     now = 0.0
+    _meetings(count, d, now, time, low, high, points, numbers, radii, middles, obstacles, when, whom, -1, -1)
     while True:
         i = -1
         for k in range(count):
@@ -226,7 +253,7 @@ def travel(
                 i = k
         until = time if i < 0 else when[i]
         if i >= 0 and budget == 0:
-            settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0])
+            _settle(count, d, 0.0, low, high, points, numbers, radii, obstacles, answered[:0], who, contact)
             clip_all(count, d, fastest)
             break
         for k in range(count):
@@ -250,31 +277,20 @@ def travel(
         else:
             _bounce_off(i, d, nx, ny, damping, restitution)
         if restitution == 0.0:  # the others that it touches are pushed at the same time
-            settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered)
+            _settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered, who, contact)
             clip_all(count, d, fastest)
             for k in range(count):
                 _follow(k, d, before, moves)
             _block_drift(i, j, d, nx, ny)
             _stop_jammed(count, d, impacts)
-            for k in range(count):
-                t, whom[k] = _earliest(k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles)
-                when[k] = now + t
+            _meetings(count, d, now, time, low, high, points, numbers, radii, middles, obstacles, when, whom, -1, -1)
             continue
         _follow(i, d, before, moves)
         if j >= 0:
             _follow(j, d, before, moves)
         _block_drift(i, j, d, nx, ny)
         _stop_jammed(count, d, impacts)
-        for k in range(count):
-            if k in (i, j) or whom[k] == i or (j >= 0 and whom[k] == j):
-                t, whom[k] = _earliest(k, count, d, time - now, low, high, points, numbers, radii, middles, obstacles)
-                when[k] = now + t
-                continue
-            for other in (i, j):
-                if other > k:
-                    t = now + _time_between(k, other, d)
-                    if t < when[k] and t < time:
-                        when[k], whom[k] = t, other
+        _meetings(count, d, now, time, low, high, points, numbers, radii, middles, obstacles, when, whom, i, j)
     push_apart(count, d, low, high, points, numbers, radii, middles, obstacles)
     return -1.0, budget, -1, -1, 0.0, 0.0
 
@@ -301,7 +317,7 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     most, batch, total = len(slots), present.shape[1], present.shape[0]
     asks = special.shape[2] > 0
     d = np.empty((11, most))
-    room = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64), np.empty((2, most))
+    room = traveling_room(most, len(blocks))
     mine, lasts = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
     walled = len(blocks)
     points, numbers = np.empty((walled, corners.shape[0], 2)), np.empty(walled, dtype=np.int64)
@@ -341,7 +357,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         if budget[b] < 0:
             budget[b] = (MAX_IMPACTS + 1) * count
             if limits[3] == 0.0:
-                settle(count, d, left[b], low, high, points, numbers, radii, obstacles, answered)
+                _settle(
+                    count, d, left[b], low, high, points, numbers, radii, obstacles, answered, room[-2], room[-1]
+                )  # fmt: skip
                 clip_all(count, d, limits[1])
         elif hits[0, b] >= 0:
             i_hit, j_hit = _finish_contact(

@@ -14,6 +14,10 @@ NEAR = 0.03
 SETTLING, SETTLED = 400, 1e-12
 #: Rounds after which the equations of the contacts that press are tried, and the share of a pivot that is none.
 SOLVED, SINGULAR = (1, 3, 7, 15, 31, 63, 127, 255), 1e-10
+#: Rows of contacts: the two discs (-1 for a wall or an inner wall), and contacts that press; the unit vector from the
+#: first to the second, the impulse so far, the speed at which they may approach, 1 / mass of both, and its inverse.
+ONE, TWO, PRESSES = range(3)
+NX, NY, PRESSED, ALLOWED, TOTAL, SHARE = range(6)
 #: Rounds of pushing overlapping discs apart.
 PUSHING = 100
 
@@ -44,90 +48,20 @@ def is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacl
 
 
 @njit(cache=True)
-def _solved(contacts, d, one, two, nx, ny, pressed, allowed):
-    """Finish `settle`: impulses that end all pressing at once, if the contacts that press now are the ones that do in
-    the end (their linear equations, by Cholesky's method). Returns whether they are; else sweeps go on from here.
-    """
-    active = np.flatnonzero(pressed[:contacts] > 0.0)
-    many = len(active)
-    lower, change = np.empty((many, many)), np.empty(many)
-    for a in range(many):
-        c = active[a]
-        i, j = one[c], two[c]
-        for b in range(a + 1):
-            e = active[b]
-            k, m = one[e], two[e]
-            value = 0.0
-            if i in (k, m):
-                value += d[INVERSE, i] if i == k else -d[INVERSE, i]
-            if j >= 0 and j in (k, m):
-                value += d[INVERSE, j] if j == m else -d[INVERSE, j]
-            if value != 0.0:
-                value *= nx[c] * nx[e] + ny[c] * ny[e]
-            whole = value
-            for row in range(b):
-                value -= lower[a, row] * lower[b, row]
-            if a == b:
-                if value <= SINGULAR * whole:
-                    return False
-                lower[a, a] = np.sqrt(value)
-            else:
-                lower[a, b] = value / lower[b, b]
-        closing = d[VX, i] * nx[c] + d[VY, i] * ny[c]
-        if j >= 0:
-            closing -= d[VX, j] * nx[c] + d[VY, j] * ny[c]
-        change[a] = closing - allowed[c]
-        for row in range(a):
-            change[a] -= lower[a, row] * change[row]
-        change[a] /= lower[a, a]
-    for a in range(many - 1, -1, -1):
-        for row in range(a + 1, many):
-            change[a] -= lower[row, a] * change[row]
-        change[a] /= lower[a, a]
-        if pressed[active[a]] + change[a] < 0.0:
-            return False
-    for a in range(many):
-        c = active[a]
-        pressed[c] += change[a]
-        _push(c, change[a], d, one, two, nx, ny)
-    for c in range(contacts):
-        i, j = one[c], two[c]
-        closing = d[VX, i] * nx[c] + d[VY, i] * ny[c]
-        if j >= 0:
-            closing -= d[VX, j] * nx[c] + d[VY, j] * ny[c]
-        if pressed[c] == 0.0 and closing - allowed[c] > SETTLED:
-            return False
-    return True
+def settling_room(discs, obstacles):
+    """Arrays that `touching` and `press` work on: (3, C) int64 and (6, C), C the contacts that there can be."""
+    most = discs * (discs + 3 + obstacles)
+    return np.empty((3, most), dtype=np.int64), np.empty((6, most))
 
 
 @njit(cache=True)
-def _push(c, impulse, d, one, two, nx, ny):
-    """Change the velocities of the two of a contact by an impulse that parts them."""
-    i, j = one[c], two[c]
-    d[VX, i] -= impulse * d[INVERSE, i] * nx[c]
-    d[VY, i] -= impulse * d[INVERSE, i] * ny[c]
-    if j >= 0:
-        d[VX, j] += impulse * d[INVERSE, j] * nx[c]
-        d[VY, j] += impulse * d[INVERSE, j] * ny[c]
-
-
-@njit(cache=True)
-def settle(count, d, left, low, high, points, numbers, radii, obstacles, answered):
-    """Take what velocity presses touching discs, walls and inner walls together: impulses that never pull, until
-    nothing changes (sweeps of projected Gauss-Seidel, and `_solved`; the result has the least kinetic energy). Discs
-    that nearly touch may approach as fast as closes the gap in the time that is left, so that they touch at its end.
+def touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
+    """Find the contacts of discs that touch, or nearly do; returns how many. They may approach as fast as closes the
+    gap in the time that is left, so that they touch at its end.
 
     :param answered: contacts that rules answer instead; see `advance`.
+    :param who, contact: of `settling_room`.
     """
-    most = count * (count + 3 + obstacles)
-    parties, numbers_of = (
-        np.empty((2, most), dtype=np.int64),
-        np.empty((6, most)),
-    )  # one allocation is quicker than eight
-    one, two = parties[0], parties[1]
-    nx, ny, pressed, allowed, total, share = (
-        numbers_of[0], numbers_of[1], numbers_of[2], numbers_of[3], numbers_of[4], numbers_of[5]
-    )  # fmt: skip
     contacts, asks = 0, answered.shape[0] > 0
     walls = answered.shape[0]
     for i in range(count):
@@ -138,9 +72,11 @@ def settle(count, d, left, low, high, points, numbers, radii, obstacles, answere
             if square > near * near or d[INVERSE, i] + d[INVERSE, j] == 0.0 or (asks and answered[i, j]):
                 continue
             distance = np.sqrt(square)
-            one[contacts], two[contacts] = i, j
-            nx[contacts], ny[contacts] = (dx / distance, dy / distance) if distance > 0.0 else (1.0, 0.0)
-            allowed[contacts] = distance - reach
+            who[ONE, contacts], who[TWO, contacts] = i, j
+            contact[NX, contacts], contact[NY, contacts] = (
+                (dx / distance, dy / distance) if distance > 0.0 else (1.0, 0.0)
+            )
+            contact[ALLOWED, contacts] = distance - reach
             contacts += 1
         if d[INVERSE, i] == 0.0:
             continue
@@ -149,39 +85,124 @@ def settle(count, d, left, low, high, points, numbers, radii, obstacles, answere
             for side in (-1.0, 1.0):
                 away = high - d[X + axis, i] if side > 0.0 else d[X + axis, i] - low
                 if away <= near and not (asks and answered[i, walls]):
-                    one[contacts], two[contacts] = i, -1
-                    nx[contacts], ny[contacts] = (side, 0.0) if axis == 0 else (0.0, side)
-                    allowed[contacts] = away - d[R, i]
+                    who[ONE, contacts], who[TWO, contacts] = i, -1
+                    contact[NX, contacts], contact[NY, contacts] = (side, 0.0) if axis == 0 else (0.0, side)
+                    contact[ALLOWED, contacts] = away - d[R, i]
                     contacts += 1
         for m in range(obstacles):
             distance, ox, oy = closest(d[X, i], d[Y, i], m, points, numbers, radii)
             if distance <= near and not (asks and answered[i, walls + 1 + m]):
-                one[contacts], two[contacts] = i, -1
-                nx[contacts], ny[contacts] = -ox, -oy
-                allowed[contacts] = distance - d[R, i]
+                who[ONE, contacts], who[TWO, contacts] = i, -1
+                contact[NX, contacts], contact[NY, contacts] = -ox, -oy
+                contact[ALLOWED, contacts] = distance - d[R, i]
                 contacts += 1
     for c in range(contacts):
-        total[c] = d[INVERSE, one[c]] + (d[INVERSE, two[c]] if two[c] >= 0 else 0.0)
-        share[c], pressed[c] = 1.0 / total[c], 0.0
-        if allowed[c] <= TOUCH:
-            allowed[c] = 0.0
+        i, j = who[ONE, c], who[TWO, c]
+        contact[TOTAL, c] = d[INVERSE, i] + (d[INVERSE, j] if j >= 0 else 0.0)
+        contact[SHARE, c] = 1.0 / contact[TOTAL, c]
+        if contact[ALLOWED, c] <= TOUCH:
+            contact[ALLOWED, c] = 0.0
         else:
-            allowed[c] = allowed[c] / left if left > 0.0 else np.inf
+            contact[ALLOWED, c] = contact[ALLOWED, c] / left if left > 0.0 else np.inf
+    return contacts
+
+
+@njit(cache=True)
+def press(contacts, d, who, contact):
+    """Take what velocity presses the two of each contact together: impulses that never pull, until nothing changes
+    (sweeps of projected Gauss-Seidel, and `_solved`; the result has the least kinetic energy).
+
+    Its parts are written out here, as a call counts references to its arrays, which takes longer than they do.
+    """
+    for c in range(contacts):
+        contact[PRESSED, c] = 0.0
     for sweep in range(SETTLING):
         worst = 0.0
         for c in range(contacts):
-            i, j = one[c], two[c]
-            closing = d[VX, i] * nx[c] + d[VY, i] * ny[c]
+            i, j, nx, ny = who[ONE, c], who[TWO, c], contact[NX, c], contact[NY, c]
+            closing = d[VX, i] * nx + d[VY, i] * ny
             if j >= 0:
-                closing -= d[VX, j] * nx[c] + d[VY, j] * ny[c]
-            change = max(pressed[c] + (closing - allowed[c]) * share[c], 0.0) - pressed[c]
+                closing -= d[VX, j] * nx + d[VY, j] * ny
+            pressed = contact[PRESSED, c]
+            change = max(pressed + (closing - contact[ALLOWED, c]) * contact[SHARE, c], 0.0) - pressed
             if change == 0.0:
                 continue
-            pressed[c] += change
-            worst = max(worst, abs(change) * total[c])
-            _push(c, change, d, one, two, nx, ny)
-        if worst <= SETTLED or (sweep in SOLVED and _solved(contacts, d, one, two, nx, ny, pressed, allowed)):
+            contact[PRESSED, c] = pressed + change
+            worst = max(worst, abs(change) * contact[TOTAL, c])
+            d[VX, i] -= change * d[INVERSE, i] * nx
+            d[VY, i] -= change * d[INVERSE, i] * ny
+            if j >= 0:
+                d[VX, j] += change * d[INVERSE, j] * nx
+                d[VY, j] += change * d[INVERSE, j] * ny
+        if worst <= SETTLED or (sweep in SOLVED and _solved(contacts, d, who, contact)):
             break
+
+
+@njit(cache=True)
+def _solved(contacts, d, who, contact):
+    """Finish `press`: impulses that end all pressing at once, if the contacts that press now are the ones that do in
+    the end (their linear equations, by Cholesky's method). Returns whether they are; else sweeps go on from here.
+    """
+    many = 0
+    for c in range(contacts):
+        if contact[PRESSED, c] > 0.0:
+            who[PRESSES, many] = c
+            many += 1
+    lower = np.empty((many + 1, many))  # the last row holds the changes of the impulses
+    for a in range(many):
+        c = who[PRESSES, a]
+        i, j = who[ONE, c], who[TWO, c]
+        for b in range(a + 1):
+            e = who[PRESSES, b]
+            k, m = who[ONE, e], who[TWO, e]
+            value = 0.0
+            if i in (k, m):
+                value += d[INVERSE, i] if i == k else -d[INVERSE, i]
+            if j >= 0 and j in (k, m):
+                value += d[INVERSE, j] if j == m else -d[INVERSE, j]
+            if value != 0.0:
+                value *= contact[NX, c] * contact[NX, e] + contact[NY, c] * contact[NY, e]
+            whole = value
+            for row in range(b):
+                value -= lower[a, row] * lower[b, row]
+            if a == b:
+                if value <= SINGULAR * whole:
+                    return False
+                lower[a, a] = np.sqrt(value)
+            else:
+                lower[a, b] = value / lower[b, b]
+        closing = d[VX, i] * contact[NX, c] + d[VY, i] * contact[NY, c]
+        if j >= 0:
+            closing -= d[VX, j] * contact[NX, c] + d[VY, j] * contact[NY, c]
+        lower[many, a] = closing - contact[ALLOWED, c]
+        for row in range(a):
+            lower[many, a] -= lower[a, row] * lower[many, row]
+        lower[many, a] /= lower[a, a]
+    for a in range(many - 1, -1, -1):
+        for row in range(a + 1, many):
+            lower[many, a] -= lower[row, a] * lower[many, row]
+        lower[many, a] /= lower[a, a]
+        if contact[PRESSED, who[PRESSES, a]] + lower[many, a] < 0.0:
+            return False
+    for a in range(many):
+        c = who[PRESSES, a]
+        i, j, impulse = who[ONE, c], who[TWO, c], lower[many, a]
+        contact[PRESSED, c] += impulse
+        d[VX, i] -= impulse * d[INVERSE, i] * contact[NX, c]
+        d[VY, i] -= impulse * d[INVERSE, i] * contact[NY, c]
+        if j >= 0:
+            d[VX, j] += impulse * d[INVERSE, j] * contact[NX, c]
+            d[VY, j] += impulse * d[INVERSE, j] * contact[NY, c]
+    for c in range(contacts):
+        if contact[PRESSED, c] > 0.0:
+            continue
+        i, j = who[ONE, c], who[TWO, c]
+        closing = d[VX, i] * contact[NX, c] + d[VY, i] * contact[NY, c]
+        if j >= 0:
+            closing -= d[VX, j] * contact[NX, c] + d[VY, j] * contact[NY, c]
+        if closing - contact[ALLOWED, c] > SETTLED:
+            return False
+    return True
 
 
 @njit(cache=True)
@@ -199,6 +220,7 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
     block_slots = np.empty(walled, dtype=np.int64)
     asks = special.shape[2] > 0
     answered = np.zeros((most if asks else 0, most + 1 + walled), dtype=np.bool_)
+    who, contact = settling_room(most, walled)
     for b in range(present.shape[1]):
         if restitution[b] != 0.0:
             continue
@@ -228,7 +250,11 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
             d[VX, k] += acceleration[0, mine[k], b] / framerate[b]
             d[VY, k] += acceleration[1, mine[k], b] / framerate[b]
         free = d[VX : VY + 1].copy()
-        settle(count, d, 1.0 / framerate[b], walls[0, b], walls[1, b], points, numbers, radii, obstacles, answered)
+        contacts = touching(
+            count, d, 1.0 / framerate[b], walls[0, b], walls[1, b], points, numbers, radii, obstacles, answered, who,
+            contact,
+        )  # fmt: skip
+        press(contacts, d, who, contact)
         for k in range(count):
             for axis in range(2):
                 if d[VX + axis, k] != free[axis, k]:

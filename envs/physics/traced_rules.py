@@ -26,16 +26,17 @@ from .compiled_rules import CompiledRule, listed
 from .factors import WIDTHS, Acceleration, Drag, Factor, Parameter
 from .rules import Aggregate, Rule
 
-#: Of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), acceleration (2, N), drag (N,),
-#: and room for its sums (`ROOM`, N).
+#: Of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), and the room of `Law.room`.
 _MATRIX, _VECTOR = types.Array(float64, 2, "C"), types.Array(float64, 1, "C")
-LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR, _MATRIX)
-ROOM = 7
+LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR)
+#: Targets that are computed side by side: up to so many, and a multiple of so many.
+_LANES, _EIGHT = 64, 8
 _OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "greater": ">",
     "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 _LOGIC = {"bitwise_and": "&", "logical_and": "&", "bitwise_or": "|", "logical_or": "|"}
+_TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
 _CALLS = {"sqrt", "absolute", "sign", "floor", "ceil", "exp", "log", "sin", "cos", "arctan2", "tanh", "hypot", "power"}
 #: As NumPy's: a NaN wins. Without a call, so that loops become vector instructions.
 _EXTREMES = {
@@ -54,7 +55,7 @@ class Law:
 
     :ivar factors, parameters: what the rows of the matrix and the parameters of the compiled function are; a vector has
         two rows.
-    :ivar function: of the type `LAW`. It writes the acceleration and drag of the entities that a rule concerns.
+    :ivar function: of the type `LAW`. It writes the rows of acceleration and drag of the entities that a rule concerns.
     """
 
     def __init__(self, rules: Sequence[CompiledRule], first: Iterable[type[Factor]]) -> None:
@@ -66,9 +67,20 @@ class Law:
         self._rows: dict[type[Factor], int] = {}
         for factor in first:
             self.row(factor)
+        self._targets = self._sources = 0
         body = [line for rule in rules for line in self._rule(rule.rule)]
-        self.source = "\n".join([*_HEAD, *body, *_TAIL]) + "\n"
+        head = [*_HEAD, f"    stride = {_LANES * self._targets}"]
+        tail: list[str] = []
+        for factor, total, said, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
+            if factor.root in self._rows:
+                tail += ["    for i in range(n):", f"        if room[{said}, i] != 0.0:"]
+                tail += [f"            f[{self.row(factor) + k}, i] = room[{total + k}, i]" for k in range(width)]
+        self.source = "\n".join([*head, *body, *tail]) + "\n"
         self.function = compiled(self.source)
+
+    def room(self, entities: int) -> tuple[int, int]:
+        """How many rows the room for sums and sources needs, and how many numbers that for targets."""
+        return _SOURCES + self._sources, -(-entities // _LANES) * _LANES * self._targets
 
     def row(self, factor: type[Factor]) -> int:
         """The first row of a factor, which gets one if it has none."""
@@ -96,6 +108,7 @@ class Law:
                 raise NotTraced(f"{rule.name} returns what its hint does not say")
             place, factor = targets[id(output.target)]
             lines += _loops(code, len(rule.patterns), place, factor, output)
+        self._targets, self._sources = max(self._targets, code.targets), max(self._sources, code.sources)
         return lines
 
     def _arguments(self, rule: Rule, code: "_Code") -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
@@ -129,11 +142,16 @@ class Law:
 
 
 class _Code:
-    """Expressions of scalars, each of which is kept once, and written out when it is needed."""
+    """Expressions of scalars, each of which is kept once, and written out when it is needed.
+
+    :ivar targets, sources: rows that the loops over pairs need for each.
+    """
 
     def __init__(self) -> None:
+        self.targets = self.sources = 0
         self.nodes: list[tuple[str, tuple[Any, ...]]] = []
         self._numbers: dict[tuple[str, str], int] = {}
+        self._places: dict[int, set[int]] = {}  # an expression has many paths to its parts
 
     def node(self, kind: str, parts: tuple[Any, ...]) -> int:
         """The number of an expression."""
@@ -145,24 +163,42 @@ class _Code:
 
     def places(self, wanted: int) -> set[int]:
         """The patterns of the rule whose entities an expression depends on."""
-        kind, parts = self.nodes[wanted]
-        if kind == "load":
-            return {parts[1]}
-        return set() if kind in _LEAVES else set().union(*(self.places(part) for part in parts))
+        if wanted not in self._places:
+            kind, parts = self.nodes[wanted]
+            inner = () if kind in _LEAVES else parts
+            own = {parts[1]} if kind == "load" else set()
+            self._places[wanted] = own.union(*(self.places(part) for part in inner))
+        return self._places[wanted]
 
     def within(self, places: set[int], wanted: Sequence[int]) -> list[int]:
         """The largest parts of expressions that depend on no other patterns."""
         found: dict[int, None] = {}
-        for each in wanted:
+        seen: set[int] = set()
+
+        def look(each: int) -> None:
             kind, parts = self.nodes[each]
-            inner = (each,) if self.places(each) <= places else () if kind in _LEAVES else self.within(places, parts)
-            found.update(dict.fromkeys(inner))
+            if self.places(each) <= places:
+                found[each] = None
+            elif each not in seen and kind not in _LEAVES:
+                for part in parts:
+                    look(part)
+            seen.add(each)
+
+        for each in wanted:
+            look(each)
         return list(found)
 
     def conditions(self, wanted: int) -> list[int]:
         """The expressions that are true together where this one is."""
         kind, parts = self.nodes[wanted]
         return [each for part in parts for each in self.conditions(part)] if kind == "&" else [wanted]
+
+    def is_truth(self, wanted: int) -> bool:
+        """Whether the value of an expression is a truth, not a number."""
+        kind, parts = self.nodes[wanted]
+        if kind == "where":
+            return self.is_truth(parts[1]) and self.is_truth(parts[2])
+        return isinstance(parts[0], bool) if kind == "constant" else kind in _TRUTHS
 
     @staticmethod
     def conditional(first: list[str], wanted: Sequence[int]) -> str:
@@ -268,66 +304,100 @@ def _symbol(code: _Code, value: Any) -> Symbol:
 
 
 def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
-    """The loops that add up an output of a rule: for each entity whose factor it is, over the others in their order.
-
-    Values are computed before they are added, in a loop without branches, which becomes vector instructions.
-    """
-    first, said = (2, 6) if factor is Drag else (0, 5)
+    """The loops that add up an output of a rule: for each entity whose factor it is, over the others in their order."""
+    first, said = (2, 4) if factor is Drag else (0, 3)
     value = _symbol(code, output.value).parts
     width = 1 if factor is Drag else 2
     if len(value) == 1:
         value = value * width
     conditions = [] if output.where is None else code.conditions(*_symbol(code, output.where).parts)
     alone = [each for each in conditions if code.places(each) <= {place}]
-    paired = [each for each in conditions if each not in alone]
-    i, j = f"i{place}", f"i{1 - place}"
+    i = f"i{place}"
+    if patterns == 2:
+        sums = [first + k for k in range(width)]
+        return [f"    room[{said}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
     done: set[int] = set()
-    if patterns == 1:
-        lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
-        lines += [f"        room[{said}, {i}] = 1.0"]
-        lines += [line for each in alone for line in code.write(each, done, "        ")]
-        lines += [f"        if {code.conditional([], alone)}:"] if alone else []
-        indent = "            " if alone else "        "
-        lines += [line for part in value for line in code.write(part, done, indent)]
-        return [*lines, *(f"{indent}room[{first + k}, {i}] += t{part}" for k, part in enumerate(value))]
-    sources = [each for each in paired if code.places(each) == {1 - place}]
-    within = code.conditional
-    lines = [f"    room[{said}] += present * (among > 1)", "    acting = False", f"    for {j} in range(n):"]
-    lines += [line for each in sources for line in code.write(each, set(), "        ")]
-    lines += [f"        acting |= {within([f'present[{j}]'], sources)}"]
-    lines += [f"    for {i} in range(n if acting else 0):"]
+    lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
+    lines += [f"        room[{said}, {i}] = 1.0"]
     lines += [line for each in alone for line in code.write(each, done, "        ")]
-    lines += [f"        if not ({within([f'present[{i}]'], alone)}):", "            continue"]
-    fixed = code.within({place}, (*paired, *value))
-    lines += [line for each in fixed for line in code.write(each, done, "        ")]
-    indent = "            "
-    lines += [f"        for {j} in range(n):"]
+    lines += [f"        if {code.conditional([], alone)}:"] if alone else []
+    indent = "            " if alone else "        "
+    lines += [line for part in value for line in code.write(part, done, indent)]
+    return [*lines, *(f"{indent}room[{first + k}, {i}] += t{part}" for k, part in enumerate(value))]
+
+
+def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[int], sums: Sequence[int]) -> list[str]:
+    """Loops over the sources in their order, and within over the targets, eight at a time without branches, which makes
+    them vector instructions. Sources and targets that a rule leaves out by their own conditions are none; what depends
+    on one of the two alone is computed once for each.
+
+    :param value, sums: the expressions, and the rows of the room that they are added to.
+    """
+    constant = code.within(set(), (*conditions, *value))
+    paired = [each for each in conditions if len(code.places(each)) > 1]
+    done: set[int] = set()
+    lines = [line for each in constant for line in code.write(each, done, "    ")]
+    kept: dict[int, list[int]] = {}
+    for which, count in ((place, "targets"), (1 - place, "sources")):
+        own = [each for each in conditions if code.places(each) <= {which}]
+        kept[which] = [each for each in code.within({which}, (*paired, *value)) if each not in constant]
+        here, indent = set(done), "        "
+        lines += [f"    {count} = 0", f"    for i{which} in range(n):"]
+        lines += [line for each in own for line in code.write(each, here, indent)]
+        lines += [f"{indent}if not ({code.conditional([f'present[i{which}]'], own)}):", f"{indent}    continue"]
+        lines += [line for each in kept[which] for line in code.write(each, here, indent)]
+        if which == place:
+            lines += [f"{indent}at = targets // {_LANES} * stride + targets % {_LANES}"]
+            lines += [f"{indent}lanes[at] = i{which}"]
+            lines += [f"{indent}lanes[at + {_LANES * (1 + k)}] = 0.0" for k in range(len(sums))]
+            rows = [f"lanes[at + {_LANES * (1 + len(sums) + k)}]" for k in range(len(kept[which]))]
+        else:
+            lines += [f"{indent}room[{_SOURCES}, sources] = i{which}"]
+            rows = [f"room[{_SOURCES + 1 + k}, sources]" for k in range(len(kept[which]))]
+        lines += [f"{indent}{row} = t{each}" for row, each in zip(rows, kept[which], strict=True)]
+        lines += [f"{indent}{count} += 1"]
+
+    def again(each: int, row: str) -> str:
+        return f"t{each} = {row}{' != 0.0' if code.is_truth(each) else ''}"
+
+    lines += [f"    padded = (targets + {_EIGHT - 1}) // {_EIGHT} * {_EIGHT}"]
+    lines += ["    for source in range(sources if targets else 0):", f"        other = room[{_SOURCES}, source]"]
+    for k, each in enumerate(kept[1 - place]):
+        lines += [f"        {again(each, f'room[{_SOURCES + 1 + k}, source]')}"]
+    # Indices without a sign need no check for negative ones, which would keep the loop from vector instructions.
+    lines += [f"        for some in range(0, padded, {_LANES}):"]
+    lines += [f"            at = np.uint64(some // {_LANES} * stride)"]
+    lines += [f"            for lane in range(np.uint64(min(padded - some, {_LANES}))):"]
+    indent = " " * 16
+
+    def row(k: int) -> str:
+        return f"lanes[at + np.uint64({_LANES * k}) + lane]"
+
+    for k, each in enumerate(kept[place]):
+        lines += [f"{indent}{again(each, row(1 + len(sums) + k))}"]
+    done |= {*kept[place], *kept[1 - place]}
     lines += [line for part in (*paired, *value) for line in code.write(part, done, indent)]
-    acts = within([f"present[{j}]"], paired)
-    lines += [f"{indent}room[{3 + k}, {j}] = t{part} if {acts} else 0.0" for k, part in enumerate(value)]
-    lines += [f"        sum{k} = 0.0" for k in range(width)]
-    lines += [f"        for {j} in range(n):", f"            if {j} != {i}:"]
-    lines += [f"                sum{k} += room[{3 + k}, {j}]" for k in range(width)]
-    return [*lines, *(f"        room[{first + k}, {i}] += sum{k}" for k in range(width))]
+    lines += [f"{indent}acts = {code.conditional([f'({row(0)} != other)'], paired)}"]
+    lines += [f"{indent}{row(1 + k)} += t{part} if acts else 0.0" for k, part in enumerate(value)]
+    lines += ["    for target in range(targets):", f"        at = target // {_LANES} * stride + target % {_LANES}"]
+    for k, row in enumerate(sums):
+        lines += [f"        room[{row}, int(lanes[at])] += lanes[at + {_LANES * (1 + k)}]"]
+    code.sources = max(code.sources, 1 + len(kept[1 - place]))
+    code.targets = max(code.targets, 1 + len(sums) + len(kept[place]))
+    return lines
 
 
-#: Rows of the room: sums of accelerations and drags, values of the pairs of one entity, and who was spoken of.
+#: Rows of the room: sums of accelerations and drags, who was spoken of, and what is known of sources.
+_SOURCES = 5
 _HEAD = [
     "import numpy as np",
     "",
     "",
-    "def law(n, present, f, p, acceleration, drag, room):",
-    "    room[:] = 0.0",
+    "def law(n, present, f, p, room, lanes):",
+    f"    room[:{_SOURCES}] = 0.0",
     "    among = 0",
     "    for i in range(n):",
     "        among += present[i]",
-]
-_TAIL = [
-    "    for i in range(n):",
-    "        if room[5, i] != 0.0:",
-    "            acceleration[0, i], acceleration[1, i] = room[0, i], room[1, i]",
-    "        if room[6, i] != 0.0:",
-    "            drag[i] = room[2, i]",
 ]
 
 
