@@ -30,7 +30,7 @@ def area_distance(x, y, corners, count):
 
 
 @njit(cache=True)
-def _edits(table, answer):
+def edits(table, answer):
     """The weighted edit distance of two sorted lists of ids: they hold no id twice, so that none is transposed."""
     many, wanted = len(table), len(answer)
     cost = np.zeros((many + 1, wanted + 1), dtype=np.int64)
@@ -91,7 +91,7 @@ def goal_distances(rows, family, where, start_where, place, start_place, speed, 
             continue
         if kind in (FIND_THE_DIFF, FIND_THE_SAME):
             there = np.flatnonzero(concerned[task] & (where[b] == PLACED))
-            found[b] = _edits(there, np.flatnonzero(answer[task])) / (ADD * concerned[task].sum())
+            found[b] = edits(there, np.flatnonzero(answer[task])) / (ADD * concerned[task].sum())
             continue
         distances = np.ones((many, discs))
         for m in range(discs):
