@@ -139,7 +139,7 @@ def _state(info: Mapping[str, Any]) -> str:
 
 
 def _map(tables: Tables, task: Task, i: int, marks: Sequence[str]) -> list[str]:
-    layers = tables.data.maps[tables.rows[i]].astype(bool).reshape(5, _ROWS, 2, GRID).any(axis=2)
+    layers = tables.data.maps[tables.rows[i]].reshape(5, _ROWS, 2, GRID).max(axis=2) > 0
     signs = np.full((_ROWS, GRID), ".")
     for layer, sign in zip(layers, SIGNS.values(), strict=True):
         signs[layer] = sign

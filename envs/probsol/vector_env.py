@@ -149,7 +149,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             self._reward[which] = ~self._violated()[which]
 
     def _violated(self) -> np.ndarray:
-        return (self._excess > 0).any(axis=1)
+        return np.any(self._excess > 0, axis=1)
 
     def _check_constraints(self, acted: np.ndarray) -> None:
         limits = self.tables.data.limits[self.tables.rows]

@@ -16,15 +16,10 @@ app = App(add_completion=False)
 def watch(
     run: Annotated[Path, typer.Argument()],
     task: Annotated[
-        str | None, typer.Option(help="A task, a family or a file.  [default: those of the training]")
+        str | None, typer.Option(help="A task, a family or a file.  [default: the test part of its tasks]")
     ] = None,
 ) -> Any:
     """The agent of a run at a task."""
-    from gumption.agents.probsol.watching import ActionPlayer
-    from gumption.agents.world_setup import load_policy
-    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.agents.probsol.watching import player_of
 
-    config, policy = load_policy(run, device="cpu")
-    settings = dict(config.env) | ({} if task is None else {"task": task})
-    env = ProbSolVectorEnv(1, render_mode="ansi", autoreset_mode="Disabled", **settings)
-    return ActionPlayer(policy, env)
+    return player_of(run, task)
