@@ -384,6 +384,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
         if self.settings.actions == "objects":
             chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen
             chosen = check_chosen(chosen, self.num_envs, self.labels.parts())
+        elif chosen is not None:
+            raise InputError("chosen is for actions='objects'; an action of the paper's is one choice")
         return self._knowledge()(self.tables, chosen)
 
     def _knowledge(self) -> Affordances:
