@@ -62,11 +62,11 @@ def draw_strip(task: Task) -> Image:
     wide = round(frames[0].width * HEIGHT / frames[0].height)
     sheet = images.new("RGB", (FRAMES * (wide + GAP) - GAP, HEAD + HEIGHT + FOOT), PAPER)
     draw = ImageDraw.Draw(sheet)
-    _line(draw, f"{task.name}: {goal_text(task)}", (4, HEAD / 2), 17, INK, sheet.width - 8)
+    write_line(draw, f"{task.name}: {goal_text(task)}", (4, HEAD / 2), 17, INK, sheet.width - 8)
     for k, (frame, caption) in enumerate(zip(frames, captions, strict=True)):
         left = k * (wide + GAP)
         sheet.paste(frame.resize((wide, HEIGHT), images.Resampling.LANCZOS), (left, HEAD))
-        _line(draw, caption, (left + 4, HEAD + HEIGHT + FOOT / 2), 15, QUIET, wide - 8)
+        write_line(draw, caption, (left + 4, HEAD + HEIGHT + FOOT / 2), 15, QUIET, wide - 8)
     return sheet
 
 
@@ -74,15 +74,20 @@ class Moment:
     """A state on the way of a solution.
 
     :ivar change: px that were gone since the beginning, by all discs together; `done` is the last action.
+    :ivar on_table: how many discs lie there.
     """
 
     def __init__(self, tables: Any, task: Task, done: str, change: float) -> None:
+        import numpy as np
+
+        from gumption.envs.probsol.geometry import HELD, PLACED
         from gumption.envs.probsol.render import shapes
 
         self._drawn, self._cells = shapes(tables, task), tables.cells
         self.done, self.change = done, change
         self._place, self._where = tables.place[0].copy(), tables.where[0].copy()
         self._turned = tables.theta[0].copy()
+        self.on_table = int(np.isin(self._where, (PLACED, HELD)).sum())
 
     @property
     def picture(self) -> Image:
@@ -145,7 +150,7 @@ def below(strips: Sequence[Image]) -> Image:
     return sheet
 
 
-def _line(draw: Any, text: str, at: tuple[float, float], size: int, fill: str, wide: float) -> None:
+def write_line(draw: Any, text: str, at: tuple[float, float], size: int, fill: str, wide: float) -> None:
     """A line of text whose middle is at a height; it is cut where it is too wide."""
     from PIL import ImageFont
 
