@@ -1,0 +1,108 @@
+"""What a run of MaskablePPO in ProbSol is made of: tasks, episodes, learner. On a CPU a config gives the same bits."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, Literal
+
+from gumption.agents.settings import config_values
+from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.data.wording import shown
+from gumption.envs.probsol.settings import Partition, ProbSolSettings
+from gumption.envs.probsol.tasks import Laws, Task
+
+WORLD = "probsol"
+
+
+@settings
+class ProbSolConfig:
+    """MaskablePPO of sb3-contrib on the training part of some tasks.
+
+    The settings of the learner were chosen by what it solved of validation tasks; the test part was not looked at.
+
+    :ivar world: probsol.
+    :ivar task: what is trained on: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
+        files; commas between several.
+    :ivar fold: which of the ten splits of generated tasks, 0 to 9.
+    :ivar laws: real, counterfactual, inert or shuffled; without it the tasks' own.
+    :ivar trials: how many trials an episode of the training has.
+    :ivar max_actions: of a trial in training; putting a disc down takes two.
+    :ivar stack: how many of the latest observations of the discs the learner sees, those of earlier trials too. Which
+        disc is the odd one, or attracts, shows in what happened before: one look at the table does not tell.
+    :ivar progress: what a higher solution rate than ever before in the episode is worth in training, beside the 1 for a
+        solved task.
+    :ivar total_steps: environment steps.
+    :ivar num_envs: tables at a time.
+    :ivar learning_rate: of Adam.
+    :ivar gamma: the discount.
+    :ivar n_steps: steps of each table between two updates.
+    :ivar batch_size: of a minibatch.
+    :ivar epochs: how often the learner learns from each step.
+    :ivar clip_range: of PPO's ratio.
+    :ivar gae_lambda: of PPO's advantages.
+    :ivar entropy_coefficient, value_coefficient: weights in PPO's loss.
+    :ivar max_grad_norm: gradients are shortened to this norm.
+    :ivar eval_interval: steps between evaluations, and between checkpoints; the tables begin anew after each.
+    :ivar eval_tasks: how many training and validation tasks an evaluation plays, one trial each.
+    :ivar seed: fixes everything.
+    :ivar device: auto, cpu or cuda.
+    """
+
+    world: str = WORLD
+    task: tuple[str, ...] = ("fishing/generated",)
+    fold: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] = 0
+    laws: Laws | None = None
+    trials: Count = 10
+    max_actions: Count = 40
+    stack: Size = 8
+    progress: NonNegative = 1.0
+    total_steps: Count = 100_000
+    num_envs: Size = 64
+    learning_rate: Positive = 1e-3
+    gamma: Share = 0.98
+    n_steps: Count = 64
+    batch_size: Size = 512
+    epochs: Count = 3
+    clip_range: Positive = 0.2
+    gae_lambda: Share = 0.95
+    entropy_coefficient: NonNegative = 0.01
+    value_coefficient: NonNegative = 0.5
+    max_grad_norm: Positive = 0.5
+    eval_interval: Count = 50_000
+    eval_tasks: Size = 100
+    seed: Seed = 0
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        """:raises InputError: settings that do not go together."""
+        object.__setattr__(self, "task", tuple(self.task))
+        if self.world != WORLD:
+            raise InputError(f"world is {shown(self.world)}; a run of ProbSol's learner has {WORLD!r}")
+        if not self.task:
+            raise InputError("task is empty; it names one task at least")
+        if (self.num_envs * self.n_steps) % self.batch_size:
+            raise InputError(
+                f"batch_size is {self.batch_size}; it divides num_envs * n_steps = {self.num_envs * self.n_steps}"
+            )
+
+    def tasks(self, partition: Partition, task: tuple[str, ...] | None = None) -> tuple[Task, ...]:
+        """The tasks of a part of the split. Designed tasks and files are in every part.
+
+        :param task: others than those of the training.
+        :raises InputError: no such task, or one that cannot be read.
+        """
+        return ProbSolSettings(task=task or self.task, partition=partition, fold=self.fold).load_tasks()
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "ProbSolConfig":
+        """The config of such a dict; InputError for unknown fields."""
+        return cls(**config_values(value, cls, changes))
+
+
+def with_trials(task: Task, trials: int) -> Task:
+    """The task with another limit of the number of trials."""
+    return replace(task, constraints={**task.constraints, "trial_number": trials})

@@ -1,0 +1,119 @@
+"""Players times tasks: each player plays one episode of up to ten trials on each task, all tasks in one batch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gumption.data.settings import Count, Seed, checked
+from gumption.envs.probsol.settings import ActionForm
+from gumption.envs.probsol.tasks import FAMILIES, Task
+from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+from .config import with_trials
+from .measures import auccess
+from .players import DoNothing, Player, Random, Scripted
+
+#: Trials of an episode (spec section 8: AUCCESS is played with ten).
+TRIALS = 10
+SCRIPTED = "scripted (people wrote it)"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a player did on n tasks.
+
+    :ivar families: (n,) names. :ivar trial: (n,) the trial that solved the task, 1 for the first, 0 where none did.
+    :ivar rate: (n,) solution rate at the end of the first trial. :ivar actions: (n,) of the paper's, in the trial that
+        solved the task, or in the last one.
+    """
+
+    families: np.ndarray
+    trial: np.ndarray
+    rate: np.ndarray
+    actions: np.ndarray
+
+    def of(self, family: str) -> "Played":
+        """The tasks of one family."""
+        mine = self.families == family
+        return Played(self.families[mine], self.trial[mine], self.rate[mine], self.actions[mine])
+
+    def figures(self) -> dict[str, Any]:
+        """The share of tasks solved in the first trial, AUCCESS over ten, mean solution rate of the first trial, and
+        the mean number of actions in trials that solved a task (None where none did)."""
+        solved = self.trial > 0
+        return {
+            "solved": float((self.trial == 1).mean()),
+            "auccess": auccess(self.trial, TRIALS),
+            "rate": float(self.rate.mean()),
+            "actions": float(self.actions[solved].mean()) if solved.any() else None,
+        }
+
+
+@checked
+def play_tasks(
+    player: Any, tasks: Sequence[Task], *, trials: Count = TRIALS, seed: Seed = 0, laws: str | None = None
+) -> Played:
+    """Play an episode on each task; quizzes are not asked.
+
+    :param player: see `players.Player`; one that acts in the form "objects" says so in `actions`.
+    :param trials: at most so many, whatever the task allows.
+    :param laws: other than those of the tasks.
+    """
+    form: ActionForm = getattr(player, "actions", "paper")
+    batch = ProbSolVectorEnv(
+        len(tasks), autoreset_mode="Disabled", order="sequential", task=[with_trials(task, trials) for task in tasks],
+        quiz=False, actions=form, laws=laws,
+    )  # fmt: skip
+    batch.reset(seed=seed)
+    player.begin(batch)
+    over, solved_in, rate, actions = (np.zeros(len(tasks), dtype=kind) for kind in (bool, np.int64, float, np.int64))
+    while not over.all():
+        first = ~over & (batch.tables.trials == 1)
+        batch.make_step(player.act(batch), over)
+        _, terminated, truncated = batch.results()
+        told, ended = batch.info_arrays(), (terminated | truncated) & ~over
+        checked_first = first & (terminated | (told["trial"] > 1))
+        rate[checked_first] = told["trial_rate"][checked_first]
+        cut = first & truncated
+        rate[cut] = told["solution_rate"][cut]
+        actions[~over] = batch.tables.actions[~over]
+        won = ended & told["success"]
+        solved_in[won] = told["trial"][won]
+        over |= ended
+    return Played(np.array([task.family for task in tasks]), solved_in, rate, actions)
+
+
+def baselines(seed: int) -> dict[str, Player]:
+    """Players that learn nothing: masked random actions, CHECK at once, and scripts that people wrote."""
+    return {"random": Random(seed), "do nothing": DoNothing(), SCRIPTED: Scripted()}
+
+
+def spread(tasks: Sequence[Task], most: int) -> list[Task]:
+    """At most so many of the tasks, evenly over all."""
+    return [tasks[k * len(tasks) // most] for k in range(most)] if len(tasks) > most else list(tasks)
+
+
+def compare(
+    players: Mapping[str, Player], tasks: Sequence[Task], *, seed: int = 0, laws: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Name of a player -> family, and "all" where there are several -> figures, with the number of "tasks" and the ends
+    "low" and "high" of the 95 % interval (Wilson's) of the share solved."""
+    families = [family for family in FAMILIES if any(task.family == family for task in tasks)]
+    found: dict[str, dict[str, Any]] = {}
+    for name, player in players.items():
+        played = play_tasks(player, tasks, seed=seed, laws=laws)
+        parts = {family: played.of(family) for family in families} | ({"all": played} if len(families) > 1 else {})
+        found[name] = {}
+        for part, each in parts.items():
+            low, high = wilson((each.trial == 1).sum(), len(each.trial))
+            found[name][part] = {**each.figures(), "low": low, "high": high, "tasks": len(each.trial)}
+    return found
+
+
+def wilson(hits: int, tries: int) -> tuple[float, float]:
+    """The ends of Wilson's 95 % interval of a share."""
+    z = 1.96
+    middle, half = (hits + z * z / 2) / (tries + z * z), z * (hits * (tries - hits) / tries + z * z / 4) ** 0.5
+    return max(float(middle - half / (tries + z * z)), 0.0), min(float(middle + half / (tries + z * z)), 1.0)

@@ -1,0 +1,115 @@
+"""The network of MaskablePPO on ProbSol: one small network for every disc and every point, so that ids mean nothing."""
+
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+from gumption.envs.probsol.actions import COARSE, WHAT
+
+#: Width of what is known of a disc, of the whole table, and of a point.
+DISC, TABLE, POINT = 64, 128, 32
+#: Of a disc's row in the observation.
+PLACED, X, Y, GOLDEN, NUMBERS = 3, 4, 5, 7, 11
+#: As shares of the table's side: how far a disc makes itself felt around a point, near and far.
+REACHES = (0.06, 0.2)
+#: Of a point: map (5), x, y, placed discs near it (of a held one no place is told), and how far and which way the goal
+#: disc and the target are.
+POINT_FEATURES = 5 + 2 + len(REACHES) + 6
+
+
+class TableNetwork(BaseFeaturesExtractor):
+    """Observations -> (B, 128 + M + 361): a summary of the table, a logit for each disc and one for each point.
+
+    Discs (B, n, M, 11) are those of the n latest observations, the map is (B, 5, 19, 19). Every disc goes through the
+    same layers, then looks at the others (attention); every point goes through the same layers, too.
+    """
+
+    def __init__(self, observation_space: spaces.Dict) -> None:
+        stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
+        super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
+        self.disc = nn.Sequential(nn.Linear(stack * NUMBERS, DISC), nn.ReLU(), nn.Linear(DISC, DISC), nn.ReLU())
+        self.attention = nn.MultiheadAttention(DISC, 4, batch_first=True)
+        told = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
+        self.map = nn.Sequential(nn.AvgPool2d(4, ceil_mode=True), nn.Flatten(), nn.Linear(5 * 5 * 5, DISC), nn.ReLU())
+        self.table = nn.Sequential(
+            nn.Linear(2 * DISC + DISC + told, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
+        )
+        self.which = nn.Sequential(nn.Linear(DISC + TABLE, DISC), nn.ReLU(), nn.Linear(DISC, 1))
+        self.point, self.point_table = nn.Linear(POINT_FEATURES, POINT), nn.Linear(TABLE, POINT)
+        self.where = nn.Sequential(nn.ReLU(), nn.Linear(POINT, POINT), nn.ReLU(), nn.Linear(POINT, 1))
+        for head in (self.which[-1], self.where[-1]):
+            nn.init.normal_(head.weight, std=0.01)  # pyright: ignore[reportArgumentType]
+        side = (torch.arange(COARSE) * 2 + 1.5) / 40
+        self.register_buffer("side", side, persistent=False)
+        points = torch.stack(torch.meshgrid(side, side, indexing="xy"), dim=-1).reshape(-1, 2)
+        self.register_buffer("points", points, persistent=False)
+
+    def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
+        discs, grid = observations["discs"], observations["map"].float()
+        there = discs[:, 0, :, :4].sum(dim=2) > 0
+        rows = self.disc(discs.transpose(1, 2).flatten(2))
+        hidden = ~there & there.any(dim=1, keepdim=True)  # absent discs are not looked at
+        rows = rows + self.attention(rows, rows, rows, key_padding_mask=hidden, need_weights=False)[0]
+        kept = rows * there[..., None]
+        mean = kept.sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
+        told = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
+        table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *told], dim=1))
+        which = self.which(torch.cat([rows, table[:, None].expand(-1, self.discs, -1)], dim=2))[..., 0]
+        points = self.point(self._around(discs[:, 0], grid)) + self.point_table(table)[:, None]
+        return torch.cat([table, which, self.where(points)[..., 0]], dim=1)
+
+    @torch.no_grad()
+    def _around(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+        """(B, 361, 15): what is at each point, and near it; made of the observation alone."""
+        batch, many = len(discs), len(self.points)
+        parts = [grid.flatten(2).transpose(1, 2), self.points.expand(batch, many, 2)]
+        for reach in REACHES:  # a bell over x times one over y: (B, M, 19) each
+            along, across = ((-((self.side - discs[:, :, each, None]) / reach).square()).exp() for each in (X, Y))
+            parts.append(torch.bmm((across * discs[:, :, PLACED, None]).transpose(1, 2), along).reshape(batch, -1, 1))
+        golden = discs[:, :, GOLDEN] * discs[:, :, PLACED]
+        area = (grid[:, 1] + grid[:, 2]).flatten(1)  # targets and blocks
+        for weights, places in ((golden, discs[:, :, X : Y + 1]), (area, self.points.expand(batch, many, 2))):
+            total = weights.sum(dim=1, keepdim=True)
+            middle = torch.bmm(weights[:, None], places)[:, 0] / total.clamp(min=1.0)
+            way = (self.points[None] - middle[:, None]) * (total > 0)[..., None]
+            parts += [way, way.norm(dim=2, keepdim=True)]
+        return torch.cat(parts, dim=2)
+
+
+class Parts(nn.Module):
+    """Features (B, 128 + M + 361) -> logits of the three parts of an action (B, 7 + M + 361)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.what = nn.Linear(TABLE, len(WHAT))
+        nn.init.normal_(self.what.weight, std=0.01)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.what(features[:, :TABLE]), features[:, TABLE:]], dim=1)
+
+
+class Value(nn.Module):
+    """Features -> (B, 1)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value = nn.Linear(TABLE, 1)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return self.value(features[:, :TABLE])
+
+
+class TablePolicy(MaskableMultiInputActorCriticPolicy):
+    """The policy of MaskablePPO over `TableNetwork`: which disc and where are told apart by what is known of each."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings, features_extractor_class=TableNetwork, net_arch=[], ortho_init=False)
+
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        self.action_net, self.value_net = Parts(), Value()
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,227 @@
+"""MaskablePPO on ProbSol: the same seed gives the same bits, also after a stop; what it sees and is rewarded for."""
+
+import numpy as np
+import pytest
+import torch
+
+from gumption.agents.learners.sb3 import own_random_numbers
+from gumption.agents.probsol.config import ProbSolConfig, with_trials
+from gumption.agents.probsol.evaluation import compare, play_tasks, wilson
+from gumption.agents.probsol.networks import TABLE, TableNetwork
+from gumption.agents.probsol.players import DoNothing, Random, Solved
+from gumption.agents.probsol.runs import evaluate
+from gumption.agents.probsol.training import Latest, TrainingTables, load_run, run_folder, train_probsol
+from gumption.agents.run_folder import Board, read_final, read_metrics
+from gumption.data import InputError
+from gumption.data.writing import write_json
+from gumption.envs.probsol.engine import CHECK
+from gumption.envs.probsol.library import find_tasks
+from gumption.envs.probsol.tasks import read_task
+from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+TIMES = ("wall_s", "steps_per_s")
+SMALL = {"num_envs": 4, "n_steps": 16, "batch_size": 32, "total_steps": 192, "eval_interval": 64, "device": "cpu"}
+
+
+def easy(number):
+    """Two discs in the side bar, and a target of a third of the table, where one of them is to lie."""
+    left = 20 * number
+    discs = [
+        {"id": one, "color": color, "mass": "medium", "magnetism": "medium", "polarity": "+", "stored": cell}
+        for cell, (one, color) in enumerate((("a", "red"), ("b", "blue")))
+    ]
+    task = {"schema": 1, "name": f"easy/{number}", "family": "Curling", "objects": discs, "max_obj_num": 3}
+    return read_task({**task, "max_grid_num": 3, "targets": [[left, 40, 200, 380]]})
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Makes a config on three easy tasks; the arguments replace settings of a small one."""
+    for number in range(3):
+        write_json(tmp_path / "tasks" / f"{number}.json", easy(number).to_json())
+    return lambda **settings: ProbSolConfig(**{**SMALL, "task": (str(tmp_path / "tasks"),), **settings})
+
+
+def bits(path):
+    tensors, meta = run_folder(path, ProbSolConfig()).load("gumption/probsol/1")
+    return tensors, {name: value for name, value in meta.items() if name not in ("seconds", "sha256")}
+
+
+def untimed(lines):
+    return [{name: value for name, value in line.items() if name not in TIMES} for line in lines]
+
+
+def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(tmp_path, config, monkeypatch):
+    whole, stopped, wanted = tmp_path / "whole", tmp_path / "stopped", config()
+    train_probsol(wanted, whole, progress=False)
+    write, lines = Board.write, []
+
+    def stop_at_the_second(self, line):
+        lines.append(line)
+        if len(lines) == 2:
+            raise KeyboardInterrupt
+        write(self, line)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Board, "write", stop_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            train_probsol(wanted, stopped, progress=False)
+    train_probsol(wanted, stopped, progress=False, resume=True)
+    (tensors, meta), (others, told) = bits(whole), bits(stopped)
+    assert meta == told
+    assert tensors.keys() == others.keys()
+    assert all(torch.equal(tensors[name], others[name]) for name in tensors)
+    assert untimed(read_metrics(whole)) == untimed(read_metrics(stopped))
+    assert untimed([read_final(whole)]) == untimed(read_metrics(whole)[-1:])
+
+
+def test_a_loaded_run_plays_as_the_trained_one_and_not_as_the_untrained_one(tmp_path, config):
+    run, tasks = train_probsol(config(), tmp_path / "run", progress=False), [easy(k) for k in range(9)]
+    loaded = load_run(tmp_path / "run")
+    assert loaded.final == read_final(tmp_path / "run")
+    first, again, other = (play_tasks(each, tasks) for each in (run.player(), loaded.player(), run.untrained()))
+    assert np.array_equal(first.actions, again.actions)
+    assert np.array_equal(first.rate, again.rate)
+    assert not np.array_equal(first.rate, other.rate)
+    assert not np.array_equal(first.rate, play_tasks(run.player(seed=1), tasks).rate)
+
+
+@pytest.mark.slow
+def test_the_learner_learns_what_random_actions_seldom_do(config):
+    run = train_probsol(config(num_envs=32, n_steps=32, batch_size=256, total_steps=12_288), progress=False)
+    tasks = [easy(k) for k in range(10)] * 4
+    trained, random = (play_tasks(each, tasks).figures() for each in (run.player(), Random(0)))
+    assert trained["solved"] > random["solved"] + 0.3, (trained, random)
+    assert trained["auccess"] > random["auccess"] + 0.2
+
+
+# ---- what it sees
+
+
+def tables(task, **settings):
+    made = ProbSolVectorEnv(2, autoreset_mode="SameStep", task=task, actions="objects", quiz=False, **settings)
+    made.reset(seed=0)
+    return made
+
+
+def test_the_latest_observations_come_first_and_an_episode_begins_without_any():
+    batch = tables(easy(0))
+    latest = Latest(batch, 3)
+    begun = np.ones(2, dtype=bool)
+    first = latest.see(batch.observe(), begun)
+    assert first["discs"].shape == (2, 3, 3, 11)
+    assert first["map"].shape == (2, 5, 19, 19)
+    assert not first["discs"][:, 1:].any()
+    assert latest.space["discs"].shape == (3, 3, 11)
+    batch.step(np.array([[0, 0, 180], [5, 0, 0]]))
+    second = latest.see(batch.observe())
+    assert np.array_equal(second["discs"][:, 1], first["discs"][:, 0])
+    assert second["discs"][0, 0, 0, 3] == 1  # placed
+    third = latest.see(batch.observe(), np.array([True, False]))
+    assert not third["discs"][0, 1:].any()
+    assert third["discs"][1, 1:].any()
+
+
+def test_the_reward_is_1_for_a_solved_task_and_what_the_solution_rate_is_higher_than_before():
+    batch = tables(with_trials(easy(0), 2))
+    training = TrainingTables(batch, 2, progress=0.5)
+    training.reset()
+    where = 9 * 19 + 4  # in the target
+    _, reward, done, _ = training.step(np.array([[0, 0, where], [0, 0, 9 * 19 + 18]]))
+    rate = training.adapter.infos["solution_rate"]
+    assert rate[0] == 1.0 > rate[1] > 0.5
+    assert reward == pytest.approx(0.5 * rate)
+    _, reward, done, infos = training.step(np.array([[6, 0, 0], [6, 0, 0]]))
+    assert reward == pytest.approx([1.0, 0.0])  # the second fails, and has another trial
+    assert done.tolist() == [True, False]
+    assert infos[0]["terminal_observation"]["discs"].shape == (2, 3, 11)
+    _, reward, done, _ = training.step(np.array([[5, 0, 0], [0, 0, 9 * 19 + 18]]))
+    assert reward == pytest.approx([0.0, 0.0])  # as far as in the first trial, no farther
+
+
+def test_the_network_knows_discs_by_what_is_seen_of_them_alone():
+    batch = tables("fishing/0")
+    latest = Latest(batch, 2)
+    seen = {name: torch.from_numpy(part).float() for name, part in latest.see(batch.observe()).items()}
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(0))
+    with own_random_numbers(), torch.no_grad():
+        network = TableNetwork(latest.space).eval()
+        one = network(seen)
+        other = network({**seen, "discs": seen["discs"][:, :, order]})
+    assert one.shape == (2, TABLE + 12 + 361)
+    there = seen["discs"][0, 0, :, :4].sum(1) > 0
+    assert torch.allclose(
+        one[:, TABLE:][:, order][:, there[order]], other[:, TABLE : TABLE + 12][:, there[order]], atol=1e-5
+    )
+    assert torch.allclose(one[:, TABLE + 12 :], other[:, TABLE + 12 :], atol=1e-5)
+
+
+# ---- players and tasks
+
+
+class FailsFirst(Solved):
+    """CHECK at once in the first trial, then the solution."""
+
+    def _script(self, batch, i):
+        yield batch.labels.num_actions + CHECK
+        yield from super()._script(batch, i)
+
+
+def test_what_players_solve_is_told_by_trial():
+    tasks = find_tasks("fishing/0")
+    solution = [action for action in tasks[0].solution if action[0] != "answer"]
+    played = play_tasks(Solved(), tasks)
+    assert (played.trial.tolist(), played.actions.tolist(), played.rate.tolist()) == ([1], [len(solution)], [1.0])
+    assert played.figures() == {"solved": 1.0, "auccess": 1.0, "rate": 1.0, "actions": len(solution)}
+    later = play_tasks(FailsFirst(), tasks)
+    assert (later.trial.tolist(), later.actions.tolist(), later.rate.tolist()) == ([2], [len(solution)], [0.0])
+    figures = later.figures()
+    assert figures["solved"] == 0.0
+    assert figures["auccess"] == pytest.approx(1 - np.log(2) / np.log(11))  # w_1 = ln 2 of sum ln 11
+    assert play_tasks(DoNothing(), tasks, trials=3).figures() == {
+        "solved": 0.0, "auccess": 0.0, "rate": 0.0, "actions": None,
+    }  # fmt: skip
+
+
+def test_families_are_told_apart_and_together():
+    found = compare({"do nothing": DoNothing()}, [easy(0), easy(1), *find_tasks("fishing/0")])
+    assert {family: told["tasks"] for family, told in found["do nothing"].items()} == {
+        "Fishing": 1, "Curling": 2, "all": 3,
+    }  # fmt: skip
+    low, high = wilson(0, 3)
+    assert (found["do nothing"]["all"]["low"], found["do nothing"]["all"]["high"]) == (low, high)
+    assert low == 0.0
+    assert high == pytest.approx(1.96**2 / (3 + 1.96**2))
+
+
+def test_a_run_is_evaluated_beside_players_that_learn_nothing(config):
+    run = train_probsol(config(total_steps=64), progress=False)
+    found = evaluate(run, num_tasks=2)
+    assert list(found["players"]) == ["trained", "untrained", "random", "do nothing", "scripted (people wrote it)"]
+    assert (found["tasks"], found["partition"]) == (2, "")  # files are in every part
+    assert found["players"]["scripted (people wrote it)"]["Curling"]["solved"] == 1.0
+    with pytest.raises(InputError, match="device is for a run in a folder"):
+        evaluate(run, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"world": "segar"}, "world is 'segar'; a run of ProbSol's learner has 'probsol'"),
+        ({"task": ()}, "task is empty; it names one task at least"),
+        ({"batch_size": 48}, "batch_size is 48; it divides num_envs . n_steps = 64"),
+        ({"trials": 0}, "trials is 0"),
+        ({"fold": 10}, "fold is 10"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(config, settings, told):
+    with pytest.raises(InputError, match=told):
+        config(**settings)
+
+
+def test_a_folder_of_another_config_is_refused(tmp_path, config):
+    train_probsol(config(total_steps=64), tmp_path / "run", progress=False)
+    with pytest.raises(InputError, match="begun with another seed"):
+        train_probsol(config(total_steps=64, seed=1), tmp_path / "run", resume=True, progress=False)
+    with pytest.raises(InputError, match="no task"):
+        config(task=("fishing/99",)).tasks("train")
