@@ -1,11 +1,11 @@
 r"""What the study of goals and constraints measures (Shi et al., "Problem Formulation", A.1 and A.2).
 
-Symbols: T a task with goal g and constraint c, Upsilon its solution rate, Omega its constraint satisfaction rate, lambda
-the preference order over objectives.
+Upsilon is the solution rate of a task, Omega its constraint satisfaction rate, s_last the last state of a trial, g the
+goal, c the constraint and c* what it came to.
 
 * solution rate, eq. 1:                  Upsilon = 1 - d(s_last, g)
 * constraint satisfaction rate, eq. 2:   Omega = 1 - d(c*, c), the mean of d where there are several constraints
-* chances for trials and the like, eq. 12:  d = |c* - c| / (max c - min c) where c* breaks c, else 0; at most 1
+* chances for trials and the like:       d = |c* - c| / (max c - min c) where c* breaks c, else 0; at most 1 (eq. 12)
 * world understanding (A.2):             d = |c* - c| of accuracies, or 1 - cos(c*, c) of displacements
 * Pareto front, eq. 4 and 5:             the vectors that no other one reaches in all objectives and beats in one
 * PHYRE's AUCCESS:                       sum w_k s_k / sum w_k, w_k = ln(k + 1) - ln k, k = 1..10
