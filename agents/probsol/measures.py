@@ -151,7 +151,7 @@ def pareto_front(vectors: ArrayLike) -> np.ndarray:
     found = _vectors(vectors)
     at_least = (found[:, None] >= found[None]).all(axis=2)
     larger = (found[:, None] > found[None]).any(axis=2)
-    return ~(at_least & larger).any(axis=0)
+    return np.logical_not((at_least & larger).any(axis=0))
 
 
 def preference_order(vectors: ArrayLike, policy: int) -> list[list[int]]:
