@@ -21,7 +21,6 @@ from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import Layout, State
 
-from . import magnets
 from .geometry import (
     ABSENT,
     GRABBED,
@@ -31,7 +30,7 @@ from .geometry import (
     goal_distances,
     open_actions,
 )
-from .magnets import ARM, FRAMERATE, LAWS, RADIUS, TABLE, Arm
+from .magnets import ARM, COUPLING, FRAMERATE, LAWS, RADIUS, RULES, TABLE, Arm, Coupling
 from .tasks import CELL, CONSTRAINTS, CRAFTING, FAMILIES, GRID, Task
 
 POINTS = GRID * GRID
@@ -52,11 +51,11 @@ def law_of(task: Task, laws: str | None, seed: int) -> str:
     return LAW_NAMES[np.random.default_rng([seed, 3]).integers(len(LAW_NAMES))] if named == "shuffled" else named
 
 
-def scene_of(task: Task, coupling: float = magnets.COUPLING, framerate: int = FRAMERATE) -> Scene:
+def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE) -> Scene:
     """The task's discs and walls as a scene of the physics."""
     sim = {
         "framerate": float(framerate), "boundaries": (0.0, TABLE), "friction": 0.0, "wall_damping": 0.0,
-        "max_velocity": 1e6, "min_velocity": 0.0, "rules": magnets.RULES,
+        "max_velocity": 1e6, "min_velocity": 0.0, "rules": RULES,
         "parameters": {"Restitution": 0.0, "Coupling": coupling, "TableFriction": float(task.friction)},
     }  # fmt: skip
     entities: list[dict[str, Any]] = []
@@ -206,7 +205,7 @@ class Tables:
         batch: int,
         discs: int,
         cells: int,
-        coupling: float = magnets.COUPLING,
+        coupling: float = COUPLING,
         framerate: int = FRAMERATE,
         compiled: bool = True,
     ) -> None:
@@ -292,7 +291,7 @@ class Tables:
         rows, data = self.rows[columns], self.data
         self.state.take(columns, self._all, rows)
         signs = np.array([LAWS[name] for name in LAW_NAMES])
-        self.state.parameters[magnets.Coupling][columns] *= signs[self.law[columns]]
+        self.state.parameters[Coupling][columns] *= signs[self.law[columns]]
         for name in ("where", "cell", "theta"):
             getattr(self, name)[columns] = getattr(data, name)[rows]
         for count in (self.hand, self.steps, self.actions, self.refused):
