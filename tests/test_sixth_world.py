@@ -98,6 +98,12 @@ def test_bad_entries_are_told() -> None:
         worlds.add(World(name, "Odd", "Nothing.", "-", environments))
 
 
+def test_a_world_without_facts_has_none_of_any_part() -> None:
+    world = World("odd", "Odd", "Nothing.", "-", (Environment("odd-v0", "a:b", "a:c"),))
+    with pytest.raises(InputError, match="the world 'odd' states no facts"):
+        world.facts("train")
+
+
 def test_a_module_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUMPTION_WORLDS", "no_such_world")
     with pytest.raises(InputError, match="GUMPTION_WORLDS names 'no_such_world', and there is no such module here"):
