@@ -225,14 +225,18 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
 
 @njit(cache=True, nogil=True, inline="always")
 def _rests(count, f, mine, places, age, near):
-    """After a step: whether no disc was carried away within the window; see `RestWatch.look`."""
+    """After a step: whether no disc was elsewhere within the window; see `RestWatch.look`."""
     window = len(places)
     place = age % window
     still = age >= window
-    for k in range(count):
-        dx, dy = f[_PLACE, mine[k]] - places[place, mine[k], 0], f[_PLACE + 1, mine[k]] - places[place, mine[k], 1]
-        if dx * dx + dy * dy >= near * near:
-            still = False
+    for earlier in range(window):  # the oldest first, from which most have gone away
+        w = (place + earlier) % window
+        for k in range(count if still else 0):
+            dx, dy = f[_PLACE, mine[k]] - places[w, mine[k], 0], f[_PLACE + 1, mine[k]] - places[w, mine[k], 1]
+            if dx * dx + dy * dy >= near * near:
+                still = False
+        if not still:
+            break
     for k in range(f.shape[1]):
         places[place, k, 0], places[place, k, 1] = f[_PLACE, k], f[_PLACE + 1, k]
     return still

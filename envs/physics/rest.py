@@ -1,6 +1,7 @@
-"""When a scene rests: nothing was carried away within some steps, or a step changes nothing.
+"""When a scene rests: nothing was elsewhere within the last steps, or a step changes nothing.
 
-A speed below a threshold is no rest: what sets off has none, and what creeps has little for long.
+A speed below a threshold is no rest: what sets off has none, and what creeps has little for long. Nor is it rest to be
+where one was some steps earlier: what turns around comes back there at full speed.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ class RestWatch:
 
     :ivar places: (B, W, N, 2) float64, places of the last W steps, at [step % W].
     :ivar age: (B,) int64, steps since the watch began.
-    :ivar near: (B,) float64: a disc that is less than this away from where it was W steps earlier was not carried away.
+    :ivar near: (B,) float64: a disc rests that is less than this away from each place where it was in the last W steps.
     """
 
     places: np.ndarray
@@ -47,9 +48,8 @@ class RestWatch:
         :param now: (N, 2) places; `moving` (N,) bool, the discs that count.
         """
         self.age[b] += 1
-        place = self.age[b] % self.places.shape[1]
-        way: Any = now - self.places[b, place]
-        near = ((way * way).sum(axis=1) < self.near[b] * self.near[b]) | ~moving
+        way: Any = now - self.places[b]
+        near = ((way * way).sum(axis=2) < self.near[b] * self.near[b]) | ~moving
         full = self.age[b] >= self.places.shape[1]
-        self.places[b, place] = now
+        self.places[b, self.age[b] % self.places.shape[1]] = now
         return bool(full and near.all())

@@ -132,8 +132,8 @@ class Simulator:
     def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4, window: Count = WINDOW) -> np.ndarray:
         """Run each scene until it rests, or the time is over; what rests has no velocity then.
 
-        A scene rests when a step changes nothing, or when no disc was carried, over the last `window` steps, as far as
-        something of the speed `slow` goes in that time.
+        A scene rests when a step changes nothing, or when no disc was, in the last `window` steps, as far from where it
+        is now as something of the speed `slow` goes in that time.
 
         :returns: (B,) bool, which scenes rest.
         """

@@ -94,9 +94,9 @@ class TensorSimulation:
                 tensor.copy_(torch.where(over, before[factor], tensor))
             made, age = made + ~over, age + ~over
             now = tensors[Position][:, discs].permute(2, 1, 0)
-            way = now - places[batch, age % window]
+            way = now[:, None] - places
             there = self._moving(discs)
-            still = ((way * way).sum(dim=2) < (near * near)[:, None]) | ~there
+            still = (((way * way).sum(dim=3) < (near * near)[:, None, None]) | ~there[:, None]).flatten(1)
             changed = [(before[each] != tensors[each]).any(dim=0).any(dim=0) for each in (Position, Velocity)]
             rests |= ~over & (((age >= window) & still.all(dim=1)) | ~(changed[0] | changed[1]))
             places[batch, age % window] = torch.where(over[:, None, None], places[batch, age % window], now)
