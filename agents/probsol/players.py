@@ -5,20 +5,20 @@ form. Random, do-nothing and naive players look at what anybody sees. Scripted p
 wrote: tables that say so call them that.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
+from gumption.data import InputError
+from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
+from .scripted_probing import Probing, Script
 from .solvers import Solution, solve
 
-#: What one table's strategy gives: an action, or a name and its arguments. It goes on once the action is done.
-Script = Generator[int | tuple[object, ...], None, None]
 #: A seed for a batch, or one for each of its tables.
 Seeds = int | Sequence[int]
 
@@ -39,7 +39,11 @@ def play(batch: ProbSolVectorEnv, player: Player) -> np.ndarray:
     """Play one episode on each table, begun by a reset.
 
     :returns: (B,) bool: which end with success.
+    :raises InputError: a task without a limit of trials, which could be tried for ever.
     """
+    for i in range(batch.num_envs):
+        if "trial_number" not in batch.task(i).constraints:
+            raise InputError(f"the task {batch.task(i).name!r} has no limit of trials: it could be tried for ever")
     player.begin(batch)
     over, success = np.zeros(batch.num_envs, dtype=bool), np.zeros(batch.num_envs, dtype=bool)
     while not over.all():
@@ -130,6 +134,10 @@ class Naive(Scripts):
         super().begin(batch)
 
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
+        while True:  # each trial alike
+            yield from self._trial(batch, i)
+
+    def _trial(self, batch: ProbSolVectorEnv, i: int) -> Script:
         task, rng = batch.task(i), self._streams[i]
         check = batch.labels.num_actions + CHECK
         tables = batch.tables
@@ -154,8 +162,6 @@ class Naive(Scripts):
             if len(discs):
                 yield from _set(batch, i, int(rng.choice(discs)), np.array(places[int(rng.integers(len(places)))]))
         yield check
-        while True:  # where more trials are allowed, each is played in the same way
-            yield check
 
 
 def _set(batch: ProbSolVectorEnv, i: int, disc: int, point: np.ndarray) -> Script:
@@ -216,93 +222,9 @@ class Scripted(Scripts):
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
         task = batch.task(i)
         if task.family in DISCOVERY:
-            yield from probing(batch, i)
+            yield from Probing(batch, i).script()
             return
         if task.hash not in self._found:
             self._found[task.hash] = solve(task)
         yield from (action for action in self._found[task.hash] if action[0] != "answer")
         yield ("check",)
-
-
-#: Columns of the grid where the probed disc is put down, and where the one that probes it is held; their row.
-PUT_AT, HELD_AT, ROW = 21, 18, 19
-
-
-def probing(batch: ProbSolVectorEnv, i: int) -> Script:
-    """Tells discs apart by experiments on an otherwise empty table, as people would: each disc is put down at one point
-    while another one is held 36 px away, both turned to 0 before; how far it then goes, and for how long, is compared.
-
-    The physics is deterministic, so that discs which are alike move alike, to the last bit; others do not, since all
-    quotients of magnetism and mass differ.
-    """
-    task, tables = batch.task(i), batch.tables
-    mine = [task.ids.index(one) for one in task.first_stored]
-    last = batch.labels.num_actions
-
-    def held_turned(disc: int, column: int) -> Script:
-        """Grab a stored disc and hold it at a point, turned to 0."""
-        yield disc
-        yield ("hold_at", column, ROW)
-        theta = int(tables.theta[i, disc])
-        for _ in range(min(theta, 8 - theta)):
-            yield last + (TURN_BACK if theta <= 4 else TURN)
-
-    def cell(disc: int) -> tuple[object, ...]:
-        stored = task.objects[disc].stored
-        assert stored is not None
-        return "store", stored
-
-    seen: dict[tuple[int, int], tuple[float, ...]] = {}
-
-    def probe(disc: int, by: int) -> Script:
-        """Fills seen[disc, by]: where the disc goes, and how long that takes."""
-        if (disc, by) in seen:
-            return
-        yield from held_turned(disc, PUT_AT)
-        yield last + PUT_DOWN
-        yield by
-        before = int(tables.steps[i])
-        yield ("hold_at", HELD_AT, ROW)
-        x, y = tables.place[i, disc].tolist()
-        seen[disc, by] = round(x, 3), round(y, 3), int(tables.steps[i]) - before
-        yield last + TAKE_UP
-        yield cell(by)
-        yield ("grab", task.ids[disc])
-        yield cell(disc)
-
-    first, *others = mine
-    yield from held_turned(first, HELD_AT)
-    yield last + TAKE_UP
-    yield cell(first)
-    for disc in others:
-        yield from probe(disc, first)
-    groups: list[list[int]] = []
-    for disc in others:
-        for group in groups:
-            if seen[group[0], first] == seen[disc, first]:
-                group.append(disc)
-                break
-        else:
-            groups.append([disc])
-    # The first disc is compared by another one, which is alike in no case that matters.
-    groups.sort(key=len, reverse=True)
-    for k, group in enumerate(groups):
-        by = next((disc for disc in reversed(groups[0]) if disc != group[0]), others[0])
-        if by == group[0]:
-            by = next(disc for disc in others if disc != group[0])
-        yield from probe(first, by)
-        yield from probe(group[0], by)
-        if seen[first, by] == seen[group[0], by]:
-            group.append(first)
-            break
-        if k == 0 and len(group) > 1:  # a group of several is the alike ones of the task, and it is not one of them
-            groups.append([first])
-            break
-    else:
-        groups.append([first])
-    alike = max(groups, key=len)
-    leave = alike if task.family == "FindTheSame" else [disc for disc in mine if disc not in alike]
-    for disc, (column, row) in zip(leave, ((5, 5), (34, 34), (5, 34), (34, 5), (20, 5), (20, 34)), strict=False):
-        yield disc
-        yield ("place", column, row)
-    yield ("check",)
