@@ -9,6 +9,7 @@ from PIL import Image
 
 from gumption.envs.probsol.library import find_tasks
 from gumption.scripts import cli
+from gumption.scripts.probsol.figures import draw_families
 from gumption.scripts.probsol.strip import FRAMES, chosen, draw_strip, solution_moments
 
 
@@ -83,3 +84,12 @@ def test_what_cannot_be_drawn(strip, tmp_path, arguments, message):
     assert code == 2
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["bare.json"]
+
+
+def test_tables_of_families_stand_in_rows_of_three():
+    task = find_tasks("fishing/0")[0]
+    three, four = (draw_families([task] * count) for count in (3, 4))
+    assert three.width == four.width
+    assert four.height == 2 * three.height + 14
+    tables = np.array_split(np.array(three)[:320], 3, axis=1)
+    assert (tables[0][:, :340] == np.array(four)[:320, :340]).all()
