@@ -1,0 +1,242 @@
+"""What the steps of an agent show of discs that met on an otherwise empty table.
+
+A meeting is a step in which a disc was put beside another one and no third lay on the table: with three in reach nobody
+could tell which of them moved a disc. In a free meeting both can move; in a held one the player holds the first. Facts
+of one meeting, with what was seen:
+
+    (a attracts b), (a repels b)            they came nearer to each other, or farther apart; stated both ways
+    (a reached b)                           a moved until it touched b
+    (a stayedBy b)                          a was free and lay still, at all distances at which it met b
+    (a movedFartherThan b), (.. AsFarAs ..) both were free, and no edge of the table stopped one
+
+Facts of two meetings with the same third disc, at the same place, from the same side and as far:
+
+    (a didAs b), (a didOtherwiseThan b)     a and the third, free, did just as b and the third did; or they did not
+    (a endedAs b)                           as didAs, where an edge of the table stopped a disc
+    (a actedMoreThan b), (.. AsMuchAs ..)   held, a moved the third and b did not, or drove it farther, or drew it in
+                                            less time
+
+What these words have to do with mass, magnetism and polarity is not said here: that is found out (`mine_rules`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .actions import WHAT, WHERE
+from .engine import CENTRES, POINTS, PUT_DOWN
+from .geometry import GRABBED, HELD, PLACED
+from .magnets import RADIUS, TABLE
+from .memory import REFUSED, Memory
+
+ATTRACTS, REPELS, REACHED, STAYED_BY = "attracts", "repels", "reached", "stayedBy"
+MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
+DID_AS, ENDED_AS, DID_OTHERWISE = "didAs", "endedAs", "didOtherwiseThan"
+ACTED_MORE, ACTED_AS_MUCH = "actedMoreThan", "actedAsMuchAs"
+#: px: less is no movement and no difference. Records are in single precision, and the physics is deterministic.
+SEEN = 0.05
+#: px between centres at which discs touch, and from an edge to the centre of a disc that lies at it.
+TOUCH, EDGE = 2 * RADIUS + 0.6, RADIUS + 0.6
+Triple = tuple[str, str, str]
+
+
+class Meeting(NamedTuple):
+    """Two discs met; `first` was put beside `second`.
+
+    :ivar first, second: "TASK:ID". :ivar held: the player holds the first. :ivar boundary: of a held first, degrees.
+    :ivar starts, ends: (2, 2) px, places of both before and after. :ivar steps: of the physics until they rested.
+    """
+
+    episode: int
+    first: str
+    second: str
+    held: bool
+    boundary: int
+    starts: np.ndarray
+    ends: np.ndarray
+    steps: int
+
+    @property
+    def distance(self) -> float:
+        """px between the centres at the start."""
+        return float(np.hypot(*(self.starts[0] - self.starts[1])))
+
+    @property
+    def moved(self) -> np.ndarray:
+        """(2,) px that each moved."""
+        return np.hypot(*(self.ends - self.starts).T)
+
+    @property
+    def nearer(self) -> np.ndarray:
+        """(2,) px that each moved towards where the other lay; negative: away from it."""
+        towards = (self.starts[::-1] - self.starts) / self.distance
+        return ((self.ends - self.starts) * towards).sum(axis=1)
+
+    @property
+    def distance_after(self) -> float:
+        """px between the centres in the end."""
+        return float(np.hypot(*(self.ends[0] - self.ends[1])))
+
+    @property
+    def touching(self) -> bool:
+        """Whether the discs touch in the end."""
+        return self.distance_after <= TOUCH
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a disc that moved lies at an edge of the table in the end."""
+        room = np.minimum(self.ends, TABLE - self.ends).min(axis=1)
+        return bool(((room <= EDGE) & (self.moved > SEEN)).any())
+
+
+class Shown(NamedTuple):
+    """A fact that a meeting shows, or two of them.
+
+    :ivar amount: what was seen, in px or (drawn sooner) steps of the physics; of two meetings, their difference.
+    """
+
+    fact: Triple
+    episode: int
+    distance: float
+    amount: float
+
+
+def meetings(memory: Memory) -> Iterator[Meeting]:
+    """The meetings that the records show, in their order."""
+    records = memory.records
+    for record in records[(records["flags"] & REFUSED) == 0]:
+        after = record["state_after"]
+        there = np.flatnonzero((after == PLACED) | (after == HELD))
+        if len(there) != 2:
+            continue
+        found = _put(memory, record)
+        if found is None or found[0] not in there:
+            continue
+        first, place = found
+        second = int(there[there != first][0])
+        if record["state"][second] != PLACED or after[second] != PLACED:
+            continue
+        name, ids = memory.tasks[record["task"]]
+        both = [first, second]
+        yield Meeting(
+            episode=int(record["episode"]),
+            first=f"{name}:{ids[first]}",
+            second=f"{name}:{ids[second]}",
+            held=bool(after[first] == HELD),
+            boundary=int(record["boundary_after"][first]),
+            starts=np.array([place, record["place"][second]], dtype=np.float64),
+            ends=record["place_after"][both].astype(np.float64),
+            steps=int(record["steps"]),
+        )
+
+
+def _put(memory: Memory, record: np.ndarray) -> tuple[int, np.ndarray] | None:
+    """The disc that a step put onto the table, and where; None for another step."""
+    settings, action = memory.layout.settings, record["action"]
+    in_hand = np.flatnonzero((record["state"] == GRABBED) | (record["state"] == HELD))
+    if settings["actions"] == "objects":
+        what, disc = WHAT[action[0]], int(action[1])
+        if what in ("place", "hold"):
+            return None if any(in_hand != disc) else (disc, CENTRES[WHERE[action[2]]])
+        puts_down = what == "put_down"
+    else:
+        first_point = 3 * settings["discs"] + settings["cells"]
+        point, number = int(action[0]) - first_point, first_point + 2 * POINTS + 8
+        if 0 <= point < 2 * POINTS and len(in_hand) == 1:
+            return int(in_hand[0]), CENTRES[point % POINTS]
+        puts_down = int(action[0]) == number + PUT_DOWN
+    return (int(in_hand[0]), record["place"][in_hand[0]]) if puts_down and len(in_hand) == 1 else None
+
+
+def shown(met: Iterable[Meeting]) -> list[Shown]:
+    """All that the meetings show, each of them alone and two by two, in their order."""
+    found: list[Shown] = []
+    still: dict[tuple[str, str], list[Meeting]] = defaultdict(list)
+    moved: set[tuple[str, str]] = set()
+    alike: dict[tuple[object, ...], list[tuple[str, Meeting]]] = defaultdict(list)
+    for each in met:
+        found += _of_one(each)
+        names = each.first, each.second
+        for i in (1,) if each.held else (0, 1):
+            pair = names[i], names[1 - i]
+            if each.moved[i] > SEEN:
+                moved.add(pair)
+            else:
+                still[pair].append(each)
+        for i in (0, 1):
+            setup = each.episode, names[1 - i], (1 + i) * each.held, each.boundary, *_rounded(each, i)
+            for other, before in alike[setup]:
+                if other != names[i]:
+                    found += _of_two(names[i], each, other, before, i)
+            alike[setup].append((names[i], each))
+    for pair, many in still.items():
+        if pair not in moved:
+            found += [Shown((pair[0], STAYED_BY, pair[1]), one.episode, one.distance, 0.0) for one in many]
+    return found
+
+
+def _rounded(each: Meeting, subject: int) -> tuple[int, ...]:
+    """Places at the start, that of the subject first, in tenths of a px."""
+    return tuple(np.rint(each.starts[[subject, 1 - subject]] * 10).astype(int).ravel().tolist())
+
+
+def _of_one(each: Meeting) -> Iterator[Shown]:
+    names, moved, nearer = (each.first, each.second), each.moved, each.distance - each.distance_after
+    if abs(nearer) > SEEN:
+        relation = ATTRACTS if nearer > 0 else REPELS
+        for fact in ((names[0], relation, names[1]), (names[1], relation, names[0])):
+            yield Shown(fact, each.episode, each.distance, abs(nearer))
+    for i in (1,) if each.held else (0, 1):
+        if moved[i] <= SEEN:
+            continue
+        if each.touching and each.nearer[i] > SEEN:
+            yield Shown((names[i], REACHED, names[1 - i]), each.episode, each.distance, float(moved[i]))
+    if not each.held and not each.stopped and moved.max() > SEEN:
+        more = float(moved[0] - moved[1])
+        if abs(more) <= SEEN:
+            facts = [(names[0], MOVED_AS_FAR, names[1]), (names[1], MOVED_AS_FAR, names[0])]
+        else:
+            facts = [(names[0], MOVED_FARTHER, names[1])] if more > 0 else [(names[1], MOVED_FARTHER, names[0])]
+        yield from (Shown(fact, each.episode, each.distance, abs(more)) for fact in facts)
+
+
+def _of_two(one: str, its: Meeting, other: str, others: Meeting, subject: int) -> Iterator[Shown]:
+    """What two meetings with the same third disc show of those who met it.
+
+    :param subject: the place of `one` and of `other` in their meetings; the third has the other place.
+    """
+    third = 1 - subject
+    apart = float(np.abs(its.ends[[subject, third]] - others.ends[[subject, third]]).max())
+    same = apart <= SEEN and its.steps == others.steps
+
+    def both_ways(relation: str) -> Iterator[Shown]:
+        yield Shown((one, relation, other), its.episode, its.distance, apart)
+        yield Shown((other, relation, one), its.episode, its.distance, apart)
+
+    free = not its.held
+    clean = not its.stopped and not others.stopped
+    if not same:
+        yield from both_ways(DID_OTHERWISE)
+    elif free and its.moved.min() > SEEN:
+        yield from both_ways(DID_AS if clean else ENDED_AS)
+    if free or subject == 1:
+        return
+    first, second = its.moved[third], others.moved[third]
+    if (first > SEEN) != (second > SEEN):
+        more = 1 if first > second else -1
+    elif first <= SEEN or (its.nearer[third] > 0) != (others.nearer[third] > 0):
+        return
+    elif its.nearer[third] > 0:
+        more = int(np.sign(others.steps - its.steps))
+    elif clean:
+        more = int(np.sign(first - second)) if abs(first - second) > SEEN else 0
+    else:
+        return
+    if more == 0:
+        if same:
+            yield from both_ways(ACTED_AS_MUCH)
+        return
+    fact = (one, ACTED_MORE, other) if more > 0 else (other, ACTED_MORE, one)
+    yield Shown(fact, its.episode, its.distance, abs(float(first - second)))

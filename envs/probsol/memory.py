@@ -1,0 +1,109 @@
+"""A memory of ProbSol's tables: the steps of an agent, in the files that `gumption.envs.memory` describes.
+
+A record holds what a player can see of the discs before and after an action, and nothing else: mass, magnetism and
+polarity are in no record. Beside the records lies tasks.jsonl: a line for each task that the numbers in records stand
+for, with the ids of its discs and a hash of all of it.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.data.settings import Whole, checked, checked_methods
+from gumption.envs.memory import Layout, TransitionMemory
+
+from .engine import Tables
+from .geometry import HELD, PLACED
+from .settings import ActionForm
+from .tasks import Task
+
+SCHEMA = "gumption/probsol-memory/1"
+TASKS = "tasks.jsonl"
+OVER, SOLVED, REFUSED = 1, 2, 4  # bits of `flags`
+
+
+@checked
+def layout(discs: Whole, cells: Whole, actions: ActionForm) -> Layout:
+    """The record of a step.
+
+    :param discs, cells: M and G, on which the numbers of actions depend.
+    :param actions: the form of the actions; one of the form "objects" has three parts.
+    """
+    fields = [
+        ("task", "<i4"),
+        ("episode", "<i4"),
+        ("trial", "<i4"),
+        ("action", "<i4", (1 if actions == "paper" else 3,)),
+        ("reward", "<f4"),
+        ("flags", "u1"),
+        ("steps", "<i4"),
+        ("state", "u1", (discs,)),
+        ("place", "<f4", (discs, 2)),
+        ("boundary", "<i2", (discs,)),
+        ("state_after", "u1", (discs,)),
+        ("place_after", "<f4", (discs, 2)),
+        ("boundary_after", "<i2", (discs,)),
+    ]
+    return Layout(SCHEMA, fields, {"discs": discs, "cells": cells, "actions": actions})
+
+
+@checked_methods
+@dataclass(frozen=True, eq=False)
+class Memory(TransitionMemory):
+    """The steps of an agent; `records` has the fields of `layout`.
+
+    `task` is a place in `tasks`; `episode` numbers episodes over the whole memory, `trial` the trials of one from 1.
+    Before the step: `state` (n, M) numbers of `geometry` (0 for no disc), `place` (n, M, 2) px of discs that are placed
+    or held, else 0, and `boundary` (n, M) degrees of a held disc, else 0. The step: `action`, `reward`, `flags` (OVER:
+    the episode; SOLVED: the task; REFUSED: nothing was done) and `steps` of the physics that the world ran. After it
+    the same three: state_after, place_after, boundary_after; after a failed CHECK they are the next trial's start.
+
+    :ivar tasks: (name, ids of its discs) of each task.
+    """
+
+    SCHEMA = SCHEMA
+    LAYOUT = staticmethod(layout)
+
+    tasks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Memory":
+        """The memory in a folder.
+
+        :raises InputError: as `TransitionMemory.load`, and for a tasks.jsonl that does not fit the records.
+        """
+        memory = super().load(folder)
+        tasks = _read_tasks(Path(folder) / TASKS)
+        if memory.records["task"].max(initial=-1) >= len(tasks):
+            raise InputError(f"{Path(folder) / TASKS}: not the tasks of these records; restore it from a copy")
+        return replace(memory, tasks=tasks)
+
+
+def visible(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a record holds of the tables as they are: state (B, M), place (B, M, 2), boundary (B, M)."""
+    on_table = (tables.where == PLACED) | (tables.where == HELD)
+    boundary = np.where(tables.where == HELD, tables.theta * 45, 0)
+    return tables.where.copy(), np.where(on_table[..., None], tables.place, 0.0), boundary
+
+
+def task_file(tasks: Sequence[Task]) -> dict[str, str]:
+    """What a memory keeps of what the numbers of tasks stand for: file -> text."""
+    told = ({"task": task.name, "discs": list(task.ids), "hash": task.hash} for task in tasks)
+    return {TASKS: "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in told)}
+
+
+def _read_tasks(path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        told = [parse_json(line) for line in lines]
+        return tuple((str(each["task"]), tuple(map(str, each["discs"]))) for each in told)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}; restore it from a copy") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a task with its discs in each line ({error}); restore it from a copy") from None
