@@ -4,7 +4,7 @@ What a run asks is kept in its folder, as a graph or a predictor of its own, so 
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,12 @@ class WorldKnowledge:
         vocabulary: Sequence[str],
         relations: Sequence[str | NaryRelation],
         device: str = "cpu",
+        settings: Mapping[str, Any] | None = None,
     ) -> "WorldKnowledge":
         """
         :param source: "train" or "full", a graph (file, folder, address, perhaps with #NAME), or a predictor's folder.
         :param vocabulary: of the environment, `relations` too.
+        :param settings: of the environment; those that the world's `facts` take, too, say of what they are.
         :raises InputError: a source that is not there or does not fit the world, or a world without facts.
         """
         if source not in OWN and has_checkpoint(Path(source)):
@@ -56,7 +58,7 @@ class WorldKnowledge:
             return cls(Advice(predictor, vocabulary, relations, device=device), predictor, about)
         graph = KnowledgeGraph()
         if source in OWN:
-            graph.add(_facts(world, OWN[source]), graph=f"{world.name}/{OWN[source]}")
+            graph.add(_facts(world, OWN[source], settings), graph=f"{world.name}/{OWN[source]}")
         else:
             given, name = open_graph(source)
             with given:
@@ -71,7 +73,7 @@ class WorldKnowledge:
             if advice.report:
                 warnings.warn(f"{source}: {advice.report}", UnknownEntities, stacklevel=1)
             if world.get("facts") is not None:
-                tested, stated = set(_facts(world, "test")), set(graph.triples())
+                tested, stated = set(_facts(world, "test", settings)), set(graph.triples())
                 about["test_facts"] = {"stated": len(tested & stated), "of": len(tested)}
                 warn_of_leaks(source, about["test_facts"])
         return cls(advice, graph, about)
@@ -95,7 +97,7 @@ def kept_advice(
     return Advice(source, vocabulary, relations, device=device)
 
 
-def _facts(world: World, part: str) -> Any:
+def _facts(world: World, part: str, settings: Mapping[str, Any] | None) -> Any:
     if world.get("facts") is None:
         raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
-    return world.facts(part)
+    return world.facts(part, **world.played(settings or {}))

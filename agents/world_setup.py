@@ -97,7 +97,9 @@ class WorldSetup:
         self.train_env = self._make(min(config.eval_episodes, 512), {})
         self.advice, self.knowledge = advice, None
         if advice is None and config.kg != "none":
-            self.knowledge = WorldKnowledge.of(config.kg, world, self.env.vocabulary, self.env.relations, self.device)
+            self.knowledge = WorldKnowledge.of(
+                config.kg, world, self.env.vocabulary, self.env.relations, self.device, dict(config.env)
+            )
             self.advice = self.knowledge.advice
 
     def _make(self, num_envs: int, more: Any) -> Any:

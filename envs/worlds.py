@@ -120,6 +120,15 @@ class World:
         name = "partition" if "partition" in inspect.signature(stated).parameters else "split"
         return stated(**{name: part}, **given)
 
+    def played(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Those settings of an environment which say of what its facts are: arguments of `facts` other than the part.
+
+        The facts of a run are then those of what it plays.
+        """
+        stated = self.get("facts")
+        asked = () if stated is None else inspect.signature(stated).parameters
+        return {name: value for name, value in settings.items() if name in asked and name not in ("partition", "split")}
+
     def load(self, place: str, what: str) -> Any:
         """The object at "module:name"; InputError as `get`."""
         module, _, name = place.partition(":")
@@ -297,14 +306,17 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.probsol.facts:facts",
+                "build": "gumption.scripts.probsol.build:app",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
                 "evaluate": "gumption.agents.probsol.runs:evaluate",
                 "train_command": "gumption.scripts.probsol.train:app",
                 "evaluate_command": "gumption.scripts.probsol.evaluate:app",
+                "experiments": "gumption.scripts.probsol.experiments:EXPERIMENTS",
                 "text": "gumption.envs.probsol.text:FACE",
                 "play": "gumption.scripts.probsol.play:app",
                 "tools": "gumption.scripts.probsol:app",
                 "watch": "gumption.scripts.probsol.watch:app",
+                "bench": "gumption.scripts.probsol.bench:CASES",
             },
             nodes=("/evidence",),
         ),

@@ -72,7 +72,7 @@ class Affordances:
         kind, areas = goal_areas(task)
         nearest, distance = np.zeros(POINTS, dtype=np.int64), np.full(POINTS, np.inf)
         for k, corners in enumerate(areas):
-            away = _distances(CENTRES, np.array(corners, dtype=float))
+            away = distances_to(CENTRES, np.array(corners, dtype=float))
             closer = away < distance
             nearest[closer], distance[closer] = self._ids[area_label(task, kind, k)], away[closer]
         return nearest
@@ -201,7 +201,7 @@ def _facts(
 
 
 @njit(cache=True)
-def _distances(points, corners):
+def distances_to(points, corners):
     """(P,) the distance of each point (P, 2) from a polygon (V, 2)."""
     found = np.empty(len(points))
     for p in range(len(points)):

@@ -6,7 +6,7 @@ own.
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,40 +23,53 @@ from .affordances import (
     REPELS,
     TURNING,
     area_label,
+    distances_to,
     goal_areas,
     point_label,
 )
 from .engine import CENTRES
-from .geometry import area_distance
-from .library import designed
 from .magnets import ARM, COUPLING, CUT, DIPOLE_CUT, LAWS, RADIUS
 from .quiz import DIPOLE, Triple, disc_label, property_facts, quiz_facts
-from .tasks import FAMILIES, GRID, DiscData, Laws, Task
+from .settings import Fold, Partition, ProbSolSettings
+from .splits import partition_of
+from .tasks import GRID, DiscData, Laws, Task
 
 HAS_FAMILY, HAS_DISC, HAS_GOAL, HAS_DARK = "hasFamily", "hasDisc", "hasGoal", "hasDark"
 HAS_AREA = {"target": "hasTarget", "block": "hasBlock"}
 HAS_ACCESS, ACCESSIBLE, INACCESSIBLE = "hasAccess", "accessible", "inaccessible"
-Partition = Literal["train", "validation", "test", "all"]
 
 
 @checked
-def facts(*, partition: Partition, laws: Laws | None = None) -> Iterator[Triple]:
-    """The facts of the designed tasks, distinct and sorted; see `task_facts`.
+def facts(
+    *, partition: Partition, task: Any = "designed", fold: Fold = 0, laws: Laws | None = None
+) -> Iterator[Triple]:
+    """The facts of the tasks of a part, distinct and sorted; see `task_facts` and `part_of`.
 
-    A task is of "train" where its number ends in 0 to 7, of "validation" where it ends in 8, and of "test" where it
-    ends in 9 or lies above 9. Every fact names a task, a disc or an area of one, so the parts have none in common.
+    Every fact names a task, a disc or an area of one, so the parts have none in common.
 
+    :param task: which tasks, as the setting of that name: the designed ones, "fishing/generated", a file, a list.
+    :param fold: of the split of generated tasks.
     :param laws: in place of those of the tasks.
+    :raises InputError: another part, or no such task.
     """
-    tasks = [task for family in FAMILIES for task in designed(family)]
-    chosen = [task for task in tasks if partition in ("all", part_of(task))]
-    return iter(sorted({fact for task in chosen for fact in task_facts(task, laws)}))
+    tasks = ProbSolSettings(task=task, partition=partition, fold=fold).load_tasks()
+    chosen = [each for each in tasks if partition in ("all", part_of(each, fold))]
+    return iter(sorted({fact for each in chosen for fact in task_facts(each, laws)}))
 
 
-def part_of(task: Task) -> Literal["train", "validation", "test"]:
-    """The part of a designed task, by its number; see `facts`."""
-    number = int(task.name.rpartition("/")[2])
-    return "train" if number < 8 else "validation" if number == 8 else "test"
+def part_of(task: Task, fold: int = 0) -> str:
+    """The part that a task is of.
+
+    A designed task is of "train" where its number is 0 to 7, of "validation" where it is 8, and of "test" from 9 on; a
+    generated one where `splits` puts its seed. Any other task, a person's own, is of "train".
+    """
+    family, _, rest = task.name.partition("/")
+    if family == task.family.lower() and rest.isdecimal():
+        return "train" if int(rest) < 8 else "validation" if int(rest) == 8 else "test"
+    seed = rest.removeprefix("seed-")
+    if family == task.family.lower() and rest != seed and seed.isdecimal():
+        return partition_of(task.family, [int(seed)], fold)[0]
+    return "train"
 
 
 def task_facts(task: Task, laws: Laws | None = None) -> Iterator[Triple]:
@@ -138,7 +151,7 @@ def _of_areas(task: Task) -> Iterator[Triple]:
     for k, corners in enumerate(polygons):
         label, shape = area_label(task, kind, k), np.array(corners, dtype=float)
         yield task.name, HAS_AREA[kind], label
-        inside = [k for k, (x, y) in enumerate(CENTRES.tolist()) if not area_distance(x, y, shape, len(shape))]
+        inside = np.flatnonzero(distances_to(CENTRES, shape) == 0).tolist()
         for point in inside:
             yield point_label(point % GRID, point // GRID), INSIDE, label
         free = any(not _in_the_dark(task, CENTRES[point].tolist()) for point in inside)

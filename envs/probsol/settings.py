@@ -15,6 +15,7 @@ ObservationForm = Literal["paper", "full"]
 ActionForm = Literal["paper", "objects"]
 Names = Literal["real", "anonymous", "shuffled"]
 Partition = Literal["train", "validation", "test", "all"]
+Fold = Annotated[int, Ge(0), Le(9)]
 
 
 @settings
@@ -41,7 +42,7 @@ class ProbSolSettings:
 
     task: Any = "fishing/0"
     partition: Partition = "all"
-    fold: Annotated[int, Ge(0), Le(9)] = 0
+    fold: Fold = 0
     order: Literal["random", "sequential"] = "random"
     observation: ObservationForm = "full"
     actions: ActionForm = "paper"

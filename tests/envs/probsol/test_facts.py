@@ -1,5 +1,6 @@
 """ProbSol's true facts: of discs by their law, of areas, of quizzes; in parts that have none in common."""
 
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ import numpy as np
 import pytest
 
 import gumption.envs.probsol
+from gumption.agents.world_knowledge import WorldKnowledge
 from gumption.data import InputError
 from gumption.envs.probsol import facts, read_task, task_facts
+from gumption.envs.probsol.facts import part_of
+from gumption.envs.probsol.splits import partition_of
 from gumption.envs.probsol.tasks import Task
+from gumption.envs.worlds import WORLDS
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.shapes import validate
 
@@ -37,6 +42,9 @@ def mixed(**more: Any) -> Task:
         disc("c", "medium", "medium", "+", stored=0), disc("d", "small", "large", "dipole", boundary=90, stored=1),
         **more,
     )  # fmt: skip
+
+
+TASK_FILE = mixed().to_json()
 
 
 def stated(task: Task, relation: str, laws: Any = None) -> set[tuple[str, str]]:
@@ -144,6 +152,34 @@ def test_the_designed_tasks_are_stated_in_parts() -> None:
     assert set.union(*parts) == everything
     assert all(not one & other for one, other in permutations(parts, 2))
     assert ("fishing/0:b", "repels", "fishing/0:a") in set(facts(partition="train", laws="counterfactual"))
+
+
+def test_parts_of_tasks() -> None:
+    def part(name: str, family: str = "Building", fold: int = 0) -> str:
+        return part_of(replace(mixed(), name=name, family=family), fold)
+
+    assert [part(f"building/{k}") for k in (0, 7, 8, 9, 12)] == ["train", "train", "validation", "test", "test"]
+    assert part("mine/9") == part("fishing/9") == part("building/seed-x") == "train"  # a person's own
+    seeds = list(range(40))
+    for fold in (0, 3):
+        parts = [part(f"building/seed-{seed}", fold=fold) for seed in seeds]
+        assert parts == partition_of("Building", seeds, fold)
+        assert set(parts) == {"train", "validation", "test"}
+
+
+def test_facts_of_a_persons_own_tasks() -> None:
+    told = list(facts(partition="train", task=[mixed().to_json(), "fishing/0"]))
+    assert set(task_facts(mixed())) < set(told)
+    assert ("fishing/0:b", "attracts", "fishing/0:a") in told
+    assert list(facts(partition="test", task=mixed())) == []
+
+
+def test_a_runs_facts_are_of_the_tasks_that_it_plays() -> None:
+    settings = {"task": ["fishing/0"], "partition": "train", "fold": 2, "laws": "inert", "quiz": False}
+    assert WORLDS["probsol"].played(settings) == {"task": ["fishing/0"], "fold": 2, "laws": "inert"}
+    envs: Any = gym.make_vec("gumption/ProbSol-v0", num_envs=1, task=TASK_FILE).unwrapped
+    known = WorldKnowledge.of("train", WORLDS["probsol"], envs.vocabulary, envs.relations, settings={"task": TASK_FILE})
+    assert ("mine/0:a", "attracts", "mine/0:b") in set(known.source.triples())
 
 
 def test_the_facts_fit_the_shapes() -> None:
