@@ -94,7 +94,7 @@ def goal_text(task: Task) -> str:
     }.get(task.family, "A table to try things out on.")
     limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
     return " ".join([goal, *([f"Limits: {', '.join(limits)}."] if limits else []),
-                     *([f"Then answer {len(task.quiz)} questions."] if task.quiz else [])])  # fmt: skip
+                     *([f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}."] if task.quiz else [])])  # fmt: skip
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:

@@ -128,12 +128,14 @@ def chosen(moments: Sequence[Moment], count: int) -> list[Moment]:
     fewer."""
     import numpy as np
 
+    if len(moments) <= count:
+        return [moments[place] for place in np.linspace(0, len(moments) - 1, count).round().astype(int).tolist()]
     changes = np.array([moment.change for moment in moments])
     places = np.searchsorted(changes, np.linspace(0.0, changes[-1], count) - 1e-9)
     for k in range(1, count):
         places[k] = max(places[k], places[k - 1] + 1)
     for k in range(count):
-        places[-1 - k] = max(min(places[-1 - k], len(moments) - 1 - k), 0)
+        places[-1 - k] = min(places[-1 - k], len(moments) - 1 - k)
     return [moments[place] for place in places.tolist()]
 
 
