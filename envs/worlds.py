@@ -314,6 +314,7 @@ WORLDS: dict[str, World] = {
                 "experiments": "gumption.scripts.probsol.experiments:EXPERIMENTS",
                 "text": "gumption.envs.probsol.text:FACE",
                 "play": "gumption.scripts.probsol.play:app",
+                "splits": "gumption.scripts.probsol.splits:splits",
                 "tools": "gumption.scripts.probsol:app",
                 "watch": "gumption.scripts.probsol.watch:app",
                 "bench": "gumption.scripts.probsol.bench:CASES",

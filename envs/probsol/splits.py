@@ -1,10 +1,10 @@
-"""Splits of the certified tasks: ten folds within each family, and six across families, one of which is left out."""
+"""Ten fixed folds within each family of certified tasks; `split_files` writes them, and the splits across families."""
 
 import hashlib
 from collections.abc import Sequence
 
 FOLDS = 10
-#: Of each fold, two parts in ten are tested, and one in ten of the others serves to choose settings.
+#: Tenths of a family that a fold tests, and that it keeps to choose settings by.
 TEST, VALIDATION = 2, 1
 PARTS = ("train", "validation", "test")
 

@@ -1,0 +1,84 @@
+"""Files of splits: ten folds within each family of certified tasks, and six across families, which leave one out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gumption.data import InputError
+from gumption.envs.split_files import SplitFormat, read_file, write_folder
+
+from .generated import certified
+from .splits import FOLDS, PARTS, partition_of
+from .tasks import FAMILIES
+
+FORMAT = SplitFormat("gumption/probsol-splits/1", sort_keys=True)
+
+
+def names() -> list[str]:
+    """The names of all splits: fishing-fold-0, ..., and across-fishing, which leaves Fishing out."""
+    within = [f"{family.lower()}-fold-{fold}" for family in FAMILIES for fold in range(FOLDS)]
+    return [*within, *(f"across-{family.lower()}" for family in FAMILIES)]
+
+
+def make_split(name: str) -> dict[str, Any]:
+    """The content of a split: its parameters, and the names of the tasks of each part, sorted.
+
+    Across families the test holds all tasks of the family that is left out; of the others, fold 0 says which ones
+    serve to choose settings, and all others are for training.
+
+    :raises InputError: no such split.
+    """
+    if name not in names():
+        raise InputError(
+            f"there is no split {name!r}; there are fishing-fold-0 to modifying-fold-9, across-fishing, ..."
+        )
+    parts: dict[str, list[str]] = {part: [] for part in PARTS}
+    head, _, rest = name.partition("-")
+    for family in FAMILIES:
+        small = family.lower()
+        if head not in (small, "across"):
+            continue
+        seeds = [row.seed for row in certified(family)]
+        for seed, part in zip(
+            seeds, partition_of(family, seeds, 0 if head == "across" else int(rest[5:])), strict=True
+        ):
+            if head == "across":
+                part = "test" if small == rest else "validation" if part == "validation" else "train"
+            parts[part].append(f"{small}/seed-{seed}")
+    way = {"way": "across", "left_out": rest} if head == "across" else {"way": "within", "fold": int(rest[5:])}
+    return {"name": name, "parameters": way, **{part: sorted(tasks) for part, tasks in parts.items()}}
+
+
+def write_splits(folder: Path, *, force: bool = False) -> bool:
+    """Write all splits, a file each; False where they are there already, byte for byte.
+
+    :raises InputError: see `split_files.write_folder`.
+    """
+    contents = {f"{name}.json": FORMAT.seal(make_split(name)) for name in names()}
+    return write_folder(folder, contents, set(contents), force=force)
+
+
+def read_split(path: Path) -> dict[str, Any]:
+    """A split that `write_splits` wrote; InputError for another file, or a changed one."""
+    return FORMAT.unseal(read_file(path), path)
+
+
+def check_splits(folder: Path) -> Mapping[str, Mapping[str, int]]:
+    """How many tasks each part of each split in a folder has.
+
+    :raises InputError: a file is missing or changed, a task is in two parts, or the tasks of this gumption give another
+        split; the message names the file.
+    """
+    found = {}
+    for name in names():
+        path = folder / f"{name}.json"
+        split = read_split(path)
+        tasks = [task for part in PARTS for task in split.get(part, [])]
+        if len(set(tasks)) < len(tasks):
+            raise InputError(f"{path}: a task is in two parts")
+        if split != make_split(name):
+            raise InputError(
+                f"{path}: it is not the split that the certified tasks of this gumption give; make it again"
+            )
+        found[name] = {part: len(split[part]) for part in PARTS}
+    return found
