@@ -97,7 +97,7 @@ class TrainingTables(VecEnvWrapper):
         return self.latest.see(observation, done), reward, done, infos
 
 
-class Learned:
+class Trained:
     """The player of a learner: its actions are drawn with the probabilities that the policy gives them, so that another
     trial is another try."""
 
@@ -134,13 +134,13 @@ class ProbSolRun:
     run_dir: Path | None
     model: MaskablePPO = field(repr=False)
 
-    def player(self, seed: int = 0) -> Learned:
+    def player(self, seed: int = 0) -> Trained:
         """The trained player; the seed draws its actions."""
-        return Learned(self.model, self.config.stack, seed)
+        return Trained(self.model, self.config.stack, seed)
 
-    def untrained(self, seed: int = 0) -> Learned:
+    def untrained(self, seed: int = 0) -> Trained:
         """The player that the training began with."""
-        return Learned(untrained_model(self.config), self.config.stack, seed)
+        return Trained(untrained_model(self.config), self.config.stack, seed)
 
 
 def untrained_model(config: ProbSolConfig) -> MaskablePPO:
@@ -193,7 +193,7 @@ def train_probsol(
     def measure(model: BaseAlgorithm) -> dict[str, float]:
         found = {}
         for part, tasks in parts.items():
-            player = Learned(model, config.stack, config.seed)  # pyright: ignore[reportArgumentType]
+            player = Trained(model, config.stack, config.seed)  # pyright: ignore[reportArgumentType]
             figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
             found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
         return found

@@ -1,0 +1,104 @@
+"""`gumption train probsol` and `gumption evaluate RUN` of such runs, of both learners."""
+
+import json
+import sys
+
+import gymnasium as gym
+import pytest
+
+from gumption.data.writing import write_json
+from gumption.envs.sb3_adapter import SB3VecEnv
+from gumption.scripts import cli
+
+SMALL = ["--num-envs", "4", "--n-steps", "16", "--batch-size", "32", "--steps", "64", "--eval-interval", "64",
+         "--device", "cpu"]  # fmt: skip
+TASK = {
+    "schema": 1, "name": "easy/0", "family": "Curling", "max_obj_num": 2, "max_grid_num": 2,
+    "objects": [
+        {"id": one, "color": color, "mass": "medium", "magnetism": "medium", "polarity": "+", "stored": cell}
+        for cell, (one, color) in enumerate((("a", "red"), ("b", "blue")))
+    ],
+    "targets": [[20, 40, 200, 380]],
+}  # fmt: skip
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """The command line in a folder with a task file: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    write_json(tmp_path / "easy.json", TASK)
+
+    def called(*words):
+        monkeypatch.setattr(sys, "argv", ["gumption", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return called
+
+
+def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_path, call):
+    code, out, err = call("train", "probsol", "--task", "easy.json", *SMALL, "--run", "run")
+    assert code == 0, err
+    assert "of validation tasks" in out
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["world"], config["task"], config["num_envs"]) == ("probsol", ["easy.json"], 4)
+    code, out, err = call("evaluate", "run")
+    assert code == 0, err
+    for player in ("trained", "untrained", "random", "do nothing", "scripted (people wrote it)"):
+        assert player in out
+    assert "1 tasks, which the training had, too" in out
+    code, out, err = call("evaluate", "run", "--json", "--seed", "3")
+    found = json.loads(out)["players"]["do nothing"]["Curling"]
+    assert (found["solved"], found["tasks"], found["actions"]) == (0.0, 1, None)
+    code, _, err = call("train", "probsol", "--task", "easy.json", *SMALL, "--run", "run")
+    assert code == 2
+    assert "run holds a run already" in err
+
+
+def test_the_general_learner_is_trained_with_knowledge_and_evaluated(tmp_path, call):
+    words = ["--task", "easy.json", "--kg", "train", "--steps", "256", "--eval-interval", "256", "--device", "cpu"]
+    code, out, err = call("train", "probsol", *words, "--run", "guided")
+    assert code == 0, err
+    config = json.loads((tmp_path / "guided" / "config.json").read_text())
+    assert (config["kg"], dict(config["env"])["task"]) == ("train", ["easy.json"])
+    assert dict(config["env"])["partition"] == "train"
+    code, out, err = call("evaluate", "guided", "--json")
+    assert code == 0, err
+    assert list(json.loads(out)["players"])[:3] == ["trained", "untrained", "knowledge taken away"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--kg", "train", "--stack", "4"], "--stack is for MaskablePPO; the general learner (--kg) has no use for it"),
+        (["--kg-only"], "--kg-only is for the general learner (--kg); MaskablePPO has no use for it"),
+        (["--task", "fishing/99"], "there is no task 'fishing/99'"),
+        (["--batch-size", "100"], "batch_size is 100; it divides num_envs * n_steps = 4096"),
+    ],
+)
+def test_options_of_the_other_learner_and_bad_values_are_refused(call, words, told):
+    code, _, err = call("train", "probsol", *words)
+    assert code == 2
+    assert told in " ".join(err.split())
+
+
+def test_a_part_that_is_none_is_refused(call):
+    call("train", "probsol", "--task", "easy.json", *SMALL, "--run", "run")
+    code, _, err = call("evaluate", "run", "--partition", "tset")
+    assert code == 2
+    assert "--partition is 'tset'" in err
+
+
+def test_maskable_ppo_of_the_page_learns_in_a_few_lines():
+    contrib = pytest.importorskip("sb3_contrib")
+    env = gym.make_vec(
+        "gumption/ProbSol-v0", num_envs=4, autoreset_mode="SameStep", task="fishing/0", actions="objects",
+        max_actions=20,
+    )  # fmt: skip
+    model = contrib.MaskablePPO("MultiInputPolicy", SB3VecEnv(env), n_steps=16, batch_size=32, n_epochs=1, seed=0)
+    before = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    model.learn(64)
+    assert model.num_timesteps == 64
+    assert any((value != before[name]).any() for name, value in model.policy.state_dict().items())
