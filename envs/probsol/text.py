@@ -93,8 +93,10 @@ def goal_text(task: Task) -> str:
         "Modifying": f"Change the grey building until a disc rests in each of the {len(task.blocks)} red blocks.",
     }.get(task.family, "A table to try things out on.")
     limits = [f"{name.replace('_', ' ')} at most {limit:g}" for name, limit in task.constraints.items()]
-    return " ".join([goal, *([f"Limits: {', '.join(limits)}."] if limits else []),
-                     *([f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}."] if task.quiz else [])])  # fmt: skip
+    told = [f"Limits: {', '.join(limits)}."] if limits else []
+    if task.quiz:
+        told.append(f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}.")
+    return " ".join([goal, *told])
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:

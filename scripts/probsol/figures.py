@@ -64,7 +64,7 @@ def draw_all(folder: Path) -> None:
     """Write probsol-families.png and probsol.gif."""
     families = draw_families([designed(family)[0] for family in FAMILIES])
     with whole_file(folder / "probsol-families.png") as beside:
-        families.quantize(128).save(beside, format="PNG", optimize=True)
+        families.save(beside, format="PNG", optimize=True)
     animate(recorded_solution(designed("Fishing")[0]), folder / "probsol.gif")
 
 

@@ -55,6 +55,8 @@ def replay(
 
 def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the record") -> int:
     """Play a record again, and save it as an animation if a path is given; how many frames it has."""
+    from PIL import Image as images
+
     from gumption.envs.gif import save_gif
     from gumption.envs.probsol.render import painted, picture_size, shapes
     from gumption.envs.probsol.replay import replay as play_again
@@ -65,7 +67,10 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
 
     def look(env: Any, done: str) -> None:
         nonlocal count
-        frame = painted(shapes(env.tables, env.task()), picture_size(env.tables.cells)).quantize(128)
+        drawn = painted(shapes(env.tables, env.task()), picture_size(env.tables.cells))
+        # The first frame has the colours of all discs, each on few pixels, which other methods would mix.
+        colours = {"palette": frames[0]} if frames else {"colors": 256, "method": images.Quantize.MAXCOVERAGE}
+        frame = drawn.quantize(dither=images.Dither.NONE, **colours)
         acted, count = count != int(env.tables.actions[0]), int(env.tables.actions[0])
         if frames and frame == frames[-1]:
             durations[-1] += MILLISECONDS

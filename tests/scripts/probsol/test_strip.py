@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gumption.data.writing import write_json
 from gumption.envs.probsol.library import find_tasks
 from gumption.scripts import cli
 from gumption.scripts.probsol.figures import draw_families
@@ -35,12 +36,15 @@ def test_a_strip_has_eight_frames_that_differ(strip, tmp_path):
     assert (picture == np.array(draw_strip(find_tasks("fishing/0")[0]))).all()
 
 
-def test_a_family_has_a_strip_for_each_task(strip, tmp_path):
-    count = len(find_tasks("fishing"))
-    code, out, _ = strip("fishing", "--out", "all.png")
-    assert (code, out) == (0, f"saved: all.png, {count} strip{'s' if count > 1 else ''}\n")
+def test_several_tasks_stand_below_one_another(strip, tmp_path):
+    for number in range(2):
+        write_json(tmp_path / "mine" / f"{number}.json", find_tasks("fishing/0")[0].to_json())
+    assert strip("mine", "--out", "all.png")[:2] == (0, "saved: all.png, 2 strips\n")
     with Image.open(tmp_path / "all.png") as image:
-        assert image.height == count * (draw_strip(find_tasks("fishing/0")[0]).height + 8) - 8
+        both = np.array(image)
+    one = np.array(draw_strip(find_tasks("fishing/0")[0]))
+    assert both.shape[0] == 2 * one.shape[0] + 8
+    assert (both[-len(one) :] == one).all()
 
 
 def test_moments_begin_at_the_start_and_end_where_the_solution_does():
