@@ -20,6 +20,7 @@ from .compat_motion import CompatMotion
 from .compat_rules import COMPAT_RULES
 from .compiled_rules import CompiledRule, evaluated
 from .factors import (
+    Acceleration,
     Alive,
     Done,
     Factor,
@@ -32,7 +33,7 @@ from .factors import (
 from .motion import Motion
 from .own_values import OwnValues
 from .rest import WINDOW, RestWatch
-from .rules import RULES, Rule, read_rule
+from .rules import RULES, Aggregate, Differential, Rule, read_rule
 from .scene import Preset, Scene
 from .schedule import schedule
 from .state import POLYGON, State
@@ -89,6 +90,9 @@ class Simulator:
         self.arrays.polygons_scale = self.preset == "fixed"
         self.time = np.zeros(self.arrays.num_envs)
         self._discs = self.arrays.layout.owners([Position, Velocity])
+        #: Vectors of discs that do not change at rest, and all that does not in a step that changes nothing.
+        self._watched: list[type[Factor]] = [Position]
+        self._integrated: list[type[Factor]] = [Position, Velocity]
         self._check_shapes()
         self.rules = _read_rules(self.arrays.scenes, self.preset)
         if self.device is None:
@@ -142,9 +146,16 @@ class Simulator:
 
     def watch(self, slow: float = 1e-4, window: int = WINDOW) -> RestWatch:
         """A watch for `run` that begins with the state as it is; see `run_until_rest`."""
-        arrays = self.arrays
-        places = arrays.columns[Position][:, self._discs] if len(self._discs) else np.zeros((2, 0, arrays.num_envs))
-        return RestWatch.begin(places, slow * window / arrays.parameters[Framerate], window)
+        return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
+
+    def places(self) -> np.ndarray:
+        """(2, n, B): what a watch compares: the places of all discs, and other vectors of theirs that rules change, such as
+        orientations.
+        """
+        columns = self.arrays.columns
+        if not len(self._discs):
+            return np.zeros((2, 0, self._arrays.num_envs))
+        return np.concatenate([columns[each][:, self._discs] for each in self._watched], axis=1)
 
     def run(self, steps: np.ndarray, watch: RestWatch, *, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Run each scene until it rests, at most so many steps; `run_until_rest` says when that is.
@@ -172,17 +183,17 @@ class Simulator:
 
         keep(np.flatnonzero(over))
         while not over.all():
-            before = [state.columns[each].copy() for each in (Position, Velocity)]
+            before = [state.columns[each].copy() for each in self._integrated]
             self._step()
-            after = [state.columns[each] for each in (Position, Velocity)]
-            same = np.logical_and(*((old == new).all(axis=(0, 1)) for old, new in zip(before, after, strict=True)))
+            after, places = [state.columns[each] for each in self._integrated], self.places()
+            same = np.all([(old == new).all(axis=(0, 1)) for old, new in zip(before, after, strict=True)], axis=0)
             ended = np.zeros(len(steps), dtype=bool)
             for b in np.flatnonzero(~over).tolist():
                 made[b] += 1
-                near = watch.look(b, after[0][:, self._discs, b].T, self._moving(b))
+                near = watch.look(b, places[:, :, b].T, np.tile(self._moving(b), len(self._watched)))
                 rests[b] = near or same[b]
                 ended[b] = rests[b] or made[b] >= steps[b]
-            after[1][:, :, ended & rests] = 0.0
+            state.columns[Velocity][:, :, ended & rests] = 0.0
             keep(np.flatnonzero(ended))
             over |= ended
         for columns, copies, times in kept:
@@ -313,6 +324,11 @@ class Simulator:
             check_conflicts(self.arrays, rules, self._fixed)
         self._motion: Motion | CompatMotion | None = None
         self._live, self._answering = live, answering
+        for kind, factor in (one for each in live for one in each.rule.returns):
+            root = factor.root
+            if kind is not Aggregate and root not in (*self._integrated, Acceleration):
+                self._watched += [root] * (root.base == "vector")
+                self._integrated += [root] * (root.base == "vector" or kind is Differential)
         if len(self._discs):
             self._motion = CompatMotion(self.arrays, moves) if exact else Motion(self.arrays, moves, drifts, answering)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.envs.physics.factors import Alive, Mobile, Position, Velocity
+from gumption.envs.physics.factors import Alive, Factor, Mobile, Position, Velocity
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import Layout, State
@@ -30,7 +30,7 @@ from .geometry import (
     goal_distances,
     open_actions,
 )
-from .magnets import ARM, COUPLING, FRAMERATE, LAWS, RADIUS, RULES, TABLE, Arm, Coupling
+from .magnets import ARM, COUPLING, FRAMERATE, LAWS, RADIUS, RULES, TABLE, TURNING_RULES, Arm, Coupling, Spin
 from .tasks import CELL, CONSTRAINTS, CRAFTING, FAMILIES, GRID, Task
 
 POINTS = GRID * GRID
@@ -55,7 +55,7 @@ def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE)
     """The task's discs and walls as a scene of the physics."""
     sim = {
         "framerate": float(framerate), "boundaries": (0.0, TABLE), "friction": 0.0, "wall_damping": 0.0,
-        "max_velocity": 1e6, "min_velocity": 0.0, "rules": RULES,
+        "max_velocity": 1e6, "min_velocity": 0.0, "rules": TURNING_RULES if task.rotation else RULES,
         "parameters": {"Restitution": 0.0, "Coupling": coupling, "TableFriction": float(task.friction)},
     }  # fmt: skip
     entities: list[dict[str, Any]] = []
@@ -67,7 +67,8 @@ def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE)
             "OtherPole": -q if dipole else 0.0, "Alive": disc.at is not None,
             "Arm": arm(disc.boundary // 45) if dipole else (0.0, 0.0),
         }  # fmt: skip
-        entities.append({"id": f"disc {k}", "type": "Disc", "factors": factors})
+        kind = "TurningDisc" if task.rotation else "Disc"
+        entities.append({"id": f"disc {k}", "type": kind, "factors": factors})
     for k, (x, y, wide, high) in enumerate(task.walls):
         corners = [[-wide / 2, -high / 2], [wide / 2, -high / 2], [wide / 2, high / 2], [-wide / 2, high / 2]]
         factors = {"Position": (x + wide / 2, y + high / 2), "Shape": {"kind": "polygon", "vertices": corners}}
@@ -243,10 +244,17 @@ class Tables:
                     f"bar; these tables have room for {self.discs} and {self.cells}: make them with max_obj_num and "
                     "max_grid_num, or of this task"
                 )
+        self.turning = tasks[0].rotation
+        for task in tasks:
+            if task.rotation != self.turning:
+                raise InputError(
+                    f"the task {task.name!r}: rotation is {str(task.rotation).lower()}, and that of {tasks[0].name!r} "
+                    "is not: tables of one batch have the same rules; play them in two"
+                )
         playing = [self.save(i) for i in range(self.batch)] if hasattr(self, "state") else []
         self.data = TaskArrays.of(tasks, self.discs)
         scenes = [scene_of(task, self.coupling, self.framerate) for task in tasks]
-        layout = Layout.of([*scenes, scene_of(_crowd(self.discs))])
+        layout = Layout.of([*scenes, scene_of(_crowd(self.discs, self.turning))])
         self._all = State(scenes, layout)
         if not playing or self.state.layout != layout:
             self.state = self._all.select(np.zeros(self.batch, dtype=np.int64))
@@ -300,7 +308,7 @@ class Tables:
         self.since[columns] = self.place[columns]
         self.simulator.time[columns] = 0.0
         self.calm[columns] = False
-        self.watch.restart(columns, self.state.columns[Position][:, : self.discs])
+        self.watch.restart(columns, self.simulator.places())
         self._changed()
 
     # ---- what is
@@ -387,12 +395,14 @@ class Tables:
         columns[Alive][0, slots, tables] = (hold | put)[changed]
         columns[Mobile][0, slots, tables] = ~hold[changed]
         columns[Velocity][:, slots, tables] = 0.0
+        if self.turning:
+            columns[Spin][:, slots, tables] = 0.0
         turning = np.flatnonzero(turn)
         for k in turning.tolist():
             self._turn(active[k], disc[k], turn[k])
         self.calm[active[touched]] = False
         restless = np.flatnonzero(done & ~self.calm)
-        self.watch.restart(restless, columns[Position][:, : self.discs])
+        self.watch.restart(restless, self.simulator.places())
         none, check = np.zeros(self.batch, dtype=bool), np.zeros(self.batch, dtype=bool)
         none[active], check[active] = a == last + NONE, a == last + CHECK
         self.since[done] = self.place[done]
@@ -409,6 +419,8 @@ class Tables:
         if runs.any():
             made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
+            if self.turning:
+                self._read_angles()
             self._changed()
         else:
             made = runs
@@ -419,6 +431,16 @@ class Tables:
         if self.data.dipole[self.rows[table], disc]:
             self.state.columns[Arm][:, disc, table] = arm(int(self.theta[table, disc]))
 
+    def _read_angles(self) -> None:
+        """Where forces turn dipoles, theta is the nearest eighth; the arm is exact."""
+        x, y = self.state.columns[Arm][:, : self.discs]
+        eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
+        self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
+
+    def _factors(self) -> tuple[type[Factor], ...]:
+        """What changes of a disc in the physics."""
+        return Position, Velocity, Alive, Mobile, Arm, *((Spin,) if self.turning else ())
+
     def _changed(self) -> None:
         self._mask = self._distance = None
 
@@ -428,8 +450,7 @@ class Tables:
         """What changes of table i, as plain data; `restore` goes on from it, bit for bit."""
         kept = {name: getattr(self, name)[i].tolist() for name in self.CHANGING}
         kept["factors"] = {
-            factor.__name__: self.state.columns[factor][:, : self.discs, i].tolist()
-            for factor in (Position, Velocity, Alive, Mobile, Arm)
+            factor.__name__: self.state.columns[factor][:, : self.discs, i].tolist() for factor in self._factors()
         }
         kept["watch"] = {"age": int(self.watch.age[i]), "places": self.watch.places[i].tolist()}
         kept["time"], kept["law"] = float(self.simulator.time[i]), LAW_NAMES[self.law[i]]
@@ -442,16 +463,16 @@ class Tables:
         self._start(columns)
         for name in self.CHANGING:
             getattr(self, name)[i] = kept[name]
-        for factor in (Position, Velocity, Alive, Mobile, Arm):
+        for factor in self._factors():
             self.state.columns[factor][:, : self.discs, i] = kept["factors"][factor.__name__]
         self.watch.age[i], self.watch.places[i] = kept["watch"]["age"], kept["watch"]["places"]
         self.simulator.time[i] = kept["time"]
         self._changed()
 
 
-def _crowd(discs: int) -> Task:
+def _crowd(discs: int, rotation: bool) -> Task:
     """A task with as many discs as fit, which makes room for them."""
     from .tasks import DiscData
 
     objects = tuple(DiscData(f"{k}", "", "medium", "medium", "+", stored=k) for k in range(discs))
-    return Task("room", "Sandbox", objects, max_obj_num=discs, max_grid_num=discs)
+    return Task("room", "Sandbox", objects, max_obj_num=discs, max_grid_num=discs, rotation=rotation)

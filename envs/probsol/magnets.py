@@ -5,6 +5,11 @@ Law: a pole q1 at p1 gives the disc of mass M2 that has a pole q2 at p2 the acce
     K q1 q2 / (M2 max(r, cut)^2)     along p2 - p1, r = |p2 - p1|: equal signs repel, opposite ones attract.
 
 Friction decelerates by k whatever the mass; a disc at rest stays so while it is pushed by less (static = kinetic).
+
+A task may have forces turn dipoles (`TURNING_RULES`). The acceleration a by a pole that lies at r from the centre turns
+the disc by M (r x a) / I, with I = M R^2 / 2. A disc presses on the table evenly, so that friction has the moment
+2/3 k M R (the integral of k r over the mass): it decelerates turning by 4/3 k / R whatever the mass, and holds what is
+turned by less.
 """
 
 from collections.abc import Callable
@@ -19,6 +24,7 @@ from gumption.envs.physics.factors import (
     Collides,
     Drag,
     Factor,
+    Framerate,
     Mass,
     Mobile,
     Parameter,
@@ -26,9 +32,9 @@ from gumption.envs.physics.factors import (
     Shape,
     Velocity,
 )
-from gumption.envs.physics.rules import Aggregate, Rule, read_rule
+from gumption.envs.physics.rules import Aggregate, Differential, Rule, SetFactor, read_rule
 from gumption.envs.physics.shapes import circle
-from gumption.envs.physics.values import norm
+from gumption.envs.physics.values import norm, tangent
 
 #: Side of the table and radius of a disc, in px; physics steps a second.
 TABLE, RADIUS, FRAMERATE = 480.0, 12.0, 60
@@ -72,6 +78,18 @@ class Disc(Thing):
     }
 
 
+class Spin(Factor, base="float"):
+    """The angular velocity of a disc that forces turn, in radians a second, from the x axis to the y axis; friction
+    takes its part of it in the next step.
+    """
+
+
+class TurningDisc(Disc):
+    """A magnet that forces turn."""
+
+    factors = dict.fromkeys((Spin,))
+
+
 def _pull(first: bool, second: bool) -> Rule:
     """The law between one pole of the source and one of the target.
 
@@ -79,17 +97,10 @@ def _pull(first: bool, second: bool) -> Rule:
     """
 
     def magnetism(source: Any, target: Any, k: Any) -> Any:
-        x1, q1, other1, arm1, there = source
-        x2, q2, other2, arm2, m2, mobile, here, a = target
-        charge1, charge2 = q1 if first else other1, q2 if second else other2
-        at1, at2 = (x1 + arm1 if first else x1 - arm1), (x2 + arm2 if second else x2 - arm2)
-        apart = at2 - at1
-        distance = norm(apart)
-        cut = np.where((other1 != 0) | (other2 != 0), DIPOLE_CUT, CUT)
-        near = np.maximum(distance, cut)
-        share = k * (charge1 * charge2) / (m2 * (near * near) * np.where(distance > 0, distance, 1.0))
-        acts = there & here & mobile & (charge1 != 0) & (charge2 != 0)
-        return Aggregate(a, share * apart, where=acts)
+        *one, there = source
+        *other, mobile, here, a = target
+        pull, acts = _attraction(one, other, k, first, second)
+        return Aggregate(a, pull, where=there & here & mobile & acts)
 
     name = f"magnetism_{'a' if first else 'b'}{'a' if second else 'b'}"
     magnetism.__name__ = magnetism.__qualname__ = name
@@ -100,6 +111,71 @@ def _pull(first: bool, second: bool) -> Rule:
         "return": Aggregate[Acceleration],
     }
     return read_rule(magnetism)
+
+
+def _attraction(one: Any, other: Any, k: Any, first: bool, second: bool) -> tuple[Any, Any]:
+    """The acceleration of the other disc by these two poles, and where both poles are there."""
+    (x1, q1, other1, arm1), (x2, q2, other2, arm2, m2) = one, other
+    charge1, charge2 = q1 if first else other1, q2 if second else other2
+    at1, at2 = (x1 + arm1 if first else x1 - arm1), (x2 + arm2 if second else x2 - arm2)
+    apart = at2 - at1
+    distance = norm(apart)
+    cut = np.where((other1 != 0) | (other2 != 0), DIPOLE_CUT, CUT)
+    near = np.maximum(distance, cut)
+    share = k * (charge1 * charge2) / (m2 * (near * near) * np.where(distance > 0, distance, 1.0))
+    return share * apart, (charge1 != 0) & (charge2 != 0)
+
+
+def _twist(first: bool, second: bool) -> Rule:
+    """What the law between two poles turns the target by, where both discs have turned as they do in this step: so that
+    turning is integrated as motion is, velocities first, and gains no energy.
+    """
+
+    def twist(source: Any, target: Any, k: Any, friction: Any, framerate: Any) -> Any:
+        x1, q1, other1, arm1, spin1, there = source
+        x2, q2, other2, arm2, m2, spin2, mobile, here = target
+        arm1, arm2 = (_turned(arm, _braked(spin, friction, framerate) / framerate)
+                      for arm, spin in ((arm1, spin1), (arm2, spin2)))  # fmt: skip
+        pull, acts = _attraction((x1, q1, other1, arm1), (x2, q2, other2, arm2, m2), k, first, second)
+        lever = arm2 if second else -arm2
+        moment = lever[..., :1] * pull[..., 1:] - lever[..., 1:] * pull[..., :1]
+        return Differential(spin2, 2.0 / RADIUS**2 * moment, where=there & here & mobile & acts & (other2 != 0))
+
+    twist.__name__ = twist.__qualname__ = f"twist_{'a' if first else 'b'}{'a' if second else 'b'}"
+    twist.__annotations__ = {
+        "source": Tuple[Position, Pole, OtherPole, Arm, Spin, Alive],  # noqa: UP006
+        "target": Tuple[Position, Pole, OtherPole, Arm, Mass, Spin, Mobile, Alive],  # noqa: UP006
+        "k": Coupling,
+        "friction": TableFriction,
+        "framerate": Framerate,
+        "return": Differential[Spin],
+    }
+    return read_rule(twist)
+
+
+def _braked(spin: Any, friction: Any, framerate: Any) -> Any:
+    """What friction leaves of a spin within a step."""
+    return np.sign(spin) * np.maximum(np.abs(spin) - 4.0 / 3.0 * friction / RADIUS / framerate, 0.0)
+
+
+def _turned(arm: Any, angle: Any) -> Any:
+    """An arm turned by an angle from the x axis to the y axis."""
+    return arm * np.cos(angle) + tangent(arm) * np.sin(angle)
+
+
+def turning_friction(
+    spin: Spin, mobile: Mobile, alive: Alive, friction: TableFriction, framerate: Framerate
+) -> Differential[Spin]:
+    """The table decelerates turning, and what the player holds does not turn."""
+    left = np.where(mobile & alive, _braked(spin, friction, framerate), 0.0)
+    return Differential(spin, (left - spin) * framerate)
+
+
+def turn(
+    arm: Arm, spin: Spin, mobile: Mobile, alive: Alive, friction: TableFriction, framerate: Framerate
+) -> SetFactor[Arm]:
+    """Arms turn."""
+    return SetFactor(arm, _turned(arm, _braked(spin, friction, framerate) / framerate), where=mobile & alive)
 
 
 def table_friction(drag: Drag, alive: Alive, k: TableFriction) -> Aggregate[Drag]:
@@ -113,4 +189,11 @@ RULES: tuple[str | Callable[..., Any], ...] = (
     read_rule(table_friction),
     "accelerate",
     "move",
+)
+#: The same where forces turn dipoles, of discs of the type TurningDisc.
+TURNING_RULES: tuple[str | Callable[..., Any], ...] = (
+    *(_twist(first, second) for first in (True, False) for second in (True, False)),
+    read_rule(turning_friction),
+    read_rule(turn),
+    *RULES,
 )

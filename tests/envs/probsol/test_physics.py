@@ -2,7 +2,7 @@
 
 import json
 from itertools import combinations_with_replacement, product
-from math import cos, hypot, radians, sin, sqrt
+from math import atan2, cos, hypot, pi, radians, sin, sqrt
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gumption.data import InputError
 from gumption.envs.physics.factors import Alive, Mobile, Position, Velocity
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.probsol.engine import SLOW, scene_of
+from gumption.envs.probsol.magnets import Arm, Spin
 from gumption.envs.probsol.tasks import read_task
 from tests.probsol_examples import disc, make, play, task
 
@@ -317,6 +319,107 @@ def test_a_grabbed_disc_has_no_force_and_no_contact() -> None:
     assert places(sim, 2)[0, 1].tolist() == places(alone, 1)[0, 0].tolist()
     assert places(sim, 2)[0, 0].tolist() == [200, 240]
     assert places(sim, 2)[0, 1, 0] > 260
+
+
+# ---- tasks in which forces turn dipoles
+
+
+def turning(*discs: dict[str, Any], **more: Any) -> Simulator:
+    """A table with rotation."""
+    return simulator({**task("Sandbox", *discs), "rotation": True, **more})
+
+
+def theta(sim: Simulator, number: int = 0) -> float:
+    """Where the + pole of a disc lies, in radians, counter-clockwise from the right."""
+    x, y = sim.arrays.columns[Arm][:, number, 0]
+    return atan2(-y, x)
+
+
+PAIR = (
+    disc("a", (200, 240), polarity="dipole", boundary=90),
+    disc("b", (300, 240), polarity="-", mass="extremely large", magnetism="large"),
+)
+
+
+def test_forces_turn_a_dipole_as_its_moment_of_inertia_says() -> None:
+    """M R^2 / 2 times the angular acceleration is the sum over poles of r x F; without friction, in the first step."""
+    sim = turning(*PAIR, friction=0)
+    sim.step()
+    moment = 0.0
+    for sign in (1, -1):  # the poles at (0, -6) and (0, 6) from the centre; both forces point along the line to b
+        way = np.array([-100.0, -6.0 * sign])
+        force = K * sign * -1.41 / (way @ way) * way / np.sqrt(way @ way)
+        moment += -(-6.0 * sign) * force[0]  # r x F, with r = (0, -6 sign)
+    assert sim.arrays.columns[Spin][0, 0, 0] / DT == pytest.approx(moment / (1.0 * RADIUS**2 / 2), rel=1e-9)
+    assert moment > 0  # from the x axis to the y axis, which points downwards: the + pole turns to b
+
+
+def test_friction_stops_turning() -> None:
+    """By 4/3 k / R: from the spin w it turns by w^2 / (2 * 4/3 k / R), less at most what a step covers."""
+    sim = turning(PAIR[0])
+    slows = 4 / 3 * FRICTION / RADIUS
+    sim.arrays.columns[Spin][0, 0] = -2.0
+    steps, rests = rest(sim)
+    assert rests[0]
+    turned = theta(sim) - pi / 2
+    assert 2.0**2 / (2 * slows) - 2.0 * DT <= turned <= 2.0**2 / (2 * slows)
+    assert np.hypot(*sim.arrays.columns[Arm][:, 0, 0]) == pytest.approx(ARM, rel=1e-12)
+    assert steps[0] >= 2.0 / slows / DT  # it does not rest while it turns, though no disc moves
+
+
+def test_what_is_turned_by_less_than_friction_stays() -> None:
+    """Side-on at r: the moment about 2 * 6 K q2 / r^2, whose limit lies between these two distances."""
+    limit = sqrt(2 * ARM * K * 1.41 / (4 * RADIUS**2 / 2) / (4 / 3 * FRICTION / RADIUS))  # of a mass of 4
+    for r, turns in ((0.98 * limit, True), (1.02 * limit, False)):
+        sim = turning(
+            disc("a", (12, 240), polarity="dipole", boundary=90, mass="extremely large"),
+            disc("b", (12 + r, 240), polarity="-", mass="extremely large", magnetism="large"),
+        )
+        sim.step(30)
+        assert (theta(sim) < pi / 2) is turns
+
+
+def test_turning_gains_no_energy() -> None:
+    """Two dipoles without friction that swing: energy of motion and of turning, and K q1 q2 / r of the poles."""
+    sim = turning(
+        disc("a", (200, 240), polarity="dipole", boundary=90, mass="extremely large"),
+        disc("b", (250, 250), polarity="dipole", boundary=45, mass="extremely large"),
+        friction=0,
+    )
+    energies = []
+    for _ in range(240):
+        sim.step(5)
+        at, arms = places(sim, 2)[0], sim.arrays.columns[Arm][:, :2, 0].T
+        v, spin = sim.arrays.columns[Velocity][:, :2, 0], sim.arrays.columns[Spin][0, :2, 0]
+        potential = sum(
+            K * s * t / np.hypot(*(at[1] + t * arms[1] - at[0] - s * arms[0])) for s in (1, -1) for t in (1, -1)
+        )
+        energies.append(4 / 2 * (v * v).sum() + 4 * RADIUS**2 / 4 * (spin * spin).sum() + potential)
+        if np.hypot(*(at[1] - at[0])) < 26:
+            break
+    assert np.abs(np.diff(energies)).max() < 0.05 * abs(energies[0])
+    assert abs(energies[-1] - energies[0]) < 0.1 * abs(energies[0])
+
+
+def test_a_held_dipole_does_not_turn_and_theta_is_told_by_the_nearest_eighth() -> None:
+    data = {**task("Sandbox", *PAIR), "rotation": True}
+    env = make(data)
+    play(env, ("hold", "a"), ("none",), ("none",))
+    assert env.table()[0]["boundary"] == 90
+    state = json.loads(json.dumps(env.save()))
+    play(env, ("put_down",))
+    told = env.table()
+    assert told[0]["boundary"] in (0, 45)
+    again = make(data)
+    again.restore(state)
+    play(again, ("put_down",))
+    assert again.table() == told
+    assert again.save() == env.save()
+
+
+def test_tasks_with_and_without_rotation_are_not_in_one_batch() -> None:
+    with pytest.raises(InputError, match="rotation is false, and that of 'mine/0' is not"):
+        make([{**task("Sandbox", *PAIR), "rotation": True}, task("Sandbox", *PAIR)])
 
 
 # ---- rest

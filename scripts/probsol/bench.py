@@ -1,0 +1,180 @@
+"""ProbSol in `gumption bench`: runs to rest, beside the same tables step by step in arrays, and what is told of them.
+
+Rates are by the clock, since the tables of a batch run on all cores; those by CPU time stand in the details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gumption.envs.probsol.tasks import Task
+
+DISCS, BATCH, SECONDS = 12, 256, 1.0
+FEW = 16  # tables of the yardstick, which all run as long as the slowest
+ARRAYS = f"step by step in arrays, {FEW} tables"
+POLE, POLE_STEPS = "1,000 steps of CartPole-v1", 1000
+#: Actions a second to reach on two cores, and seconds of a reset and of what is told of all tables.
+MIX, ALL, ONE, RESET, TOLD = 5_000, 1_000, 1_000, 0.002, 0.003
+#: A workload: actions done, seconds by the clock, seconds of CPU time.
+Play = Callable[[float], tuple[int, float, float]]
+
+
+def probsol_case(settings: BenchSettings) -> Iterator[Measurement]:
+    """Random actions, tables of discs thrown at random, one table, a reset, and observations with masks."""
+    pole = CartPoleRandom(process_time)
+    pole(0.2)
+    what = f"ProbSol, `mix`: random open actions, 6 discs placed and 6 stored, {BATCH} tables"
+    yield _rate(settings, what, mixed(BATCH), mixed(FEW, compiled=False), MIX)
+    what = f"ProbSol, `all`: 12 discs put down at random places, {BATCH} tables"
+    yield _rate(settings, what, thrown(BATCH), thrown(FEW, compiled=False), ALL)
+    yield _rate(settings, "ProbSol, `mix`, one table", mixed(1), mixed(1, compiled=False), ONE)
+    yield _duration(settings, "ProbSol, reset of a designed task", _resets(), pole, RESET)
+    yield _duration(settings, f"ProbSol, observation and mask of {BATCH} tables", _told(), pole, TOLD)
+
+
+CASES = {"probsol": Case(probsol_case, title="ProbSol")}
+
+
+def table(rng: np.random.Generator, stored: int) -> Task:
+    """Twelve discs of any classes: the first ones in the side bar, the others at free points of the grid."""
+    from math import dist
+
+    from gumption.envs.probsol.magnets import RADIUS
+    from gumption.envs.probsol.tasks import CELL, GRID, MAGNETISM, MASS, POLARITIES, read_task
+
+    points: list[list[float]] = []
+    while len(points) < DISCS:
+        point = [CELL * (each + 0.5) for each in rng.integers(1, GRID - 1, 2).tolist()]
+        if all(dist(point, other) >= 2 * RADIUS for other in points):
+            points.append(point)
+    objects = [
+        {
+            "id": f"d{k}", "color": f"#{k:06x}", "mass": str(rng.choice(list(MASS))),
+            "magnetism": str(rng.choice(list(MAGNETISM))), "polarity": str(rng.choice(POLARITIES)),
+            "boundary": 45 * int(rng.integers(8)), **({"stored": k} if k < stored else {"at": point}),
+        }
+        for k, point in enumerate(points)
+    ]  # fmt: skip
+    return read_task({"schema": 1, "name": "bench/0", "family": "Sandbox", "objects": objects})
+
+
+def mixed(batch: int, compiled: bool = True) -> Play:
+    """Random open actions of environments; drawing the actions does not count."""
+    import numpy as np
+
+    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+    rng = np.random.default_rng(0)
+    env = ProbSolVectorEnv(batch, task=[table(rng, 6) for _ in range(batch)], max_actions=10**6)
+    env.tables.compiled = compiled
+    env.reset(seed=0)
+
+    def play(seconds: float) -> tuple[int, float, float]:
+        actions, passed, used = 0, 0.0, 0.0
+        while passed < seconds:
+            mask = env.action_mask()
+            chosen = (rng.random(mask.shape) * mask).argmax(axis=1)
+            started, busy = perf_counter(), process_time()
+            env.step(chosen)
+            passed, used, actions = passed + perf_counter() - started, used + process_time() - busy, actions + batch
+        return actions, passed, used
+
+    return play
+
+
+def thrown(batch: int, compiled: bool = True) -> Play:
+    """Tables with all discs at random places, which run until they rest: an action each."""
+    import numpy as np
+
+    from gumption.envs.probsol.engine import LONGEST_SECONDS, Tables
+    from gumption.envs.probsol.magnets import FRAMERATE
+
+    rng = np.random.default_rng(1)
+    tables = Tables([table(rng, 0) for _ in range(batch)], batch, DISCS, DISCS, compiled=compiled)
+    every, longest = np.arange(batch), np.full(batch, int(LONGEST_SECONDS * FRAMERATE))
+
+    def play(seconds: float) -> tuple[int, float, float]:
+        actions, passed, used = 0, 0.0, 0.0
+        while passed < seconds:
+            started, busy = perf_counter(), process_time()
+            tables.begin(every, every, np.zeros(batch, dtype=np.int64))
+            tables.run(longest)
+            passed, used, actions = passed + perf_counter() - started, used + process_time() - busy, actions + batch
+        return actions, passed, used
+
+    return play
+
+
+def _rate(settings: BenchSettings, what: str, play: Play, slow: Play, target: int) -> Measurement:
+    """Ours and the yardstick in turn; the yardstick once for each two of ours, as it takes seconds."""
+    settings.tell(what)
+    play(0.1)  # first calls pay for imports, compiling and memory
+    ours, theirs = [], []
+    for repeat in range(settings.repeats):
+        ours.append(play(SECONDS))
+        if repeat % 2 == 0:
+            theirs.append(slow(SECONDS))
+    rates, yardsticks = [many / passed for many, passed, _ in ours], [many / passed for many, passed, _ in theirs]
+    by_cpu = [many / used for many, _, used in ours]
+    rate, yardstick = median(rates), median(yardsticks)
+    return Measurement(
+        what, "actions/s", rate, max(rates), ARRAYS, yardstick, rate / yardstick, f"{target:,} actions/s",
+        rate >= target, {"actions a second of CPU time": median(by_cpu)},
+    )  # fmt: skip
+
+
+def _resets() -> Callable[[], float]:
+    import gymnasium as gym
+
+    import gumption.envs  # noqa: F401  (registers)
+
+    env = gym.make("gumption/ProbSol-v0", task="fishing/0")
+
+    def once() -> float:
+        started = process_time()
+        for _ in range(20):
+            env.reset(seed=0)
+        return (process_time() - started) / 20
+
+    return once
+
+
+def _told() -> Callable[[], float]:
+    import numpy as np
+
+    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+    rng = np.random.default_rng(2)
+    env: Any = ProbSolVectorEnv(BATCH, task=[table(rng, 6) for _ in range(BATCH)])
+    env.reset(seed=0)
+    none, idle = np.full(BATCH, env.labels.num_actions - 2), np.zeros(BATCH, dtype=bool)
+
+    def once() -> float:
+        env.tables.act(none, env.waits, idle)  # after it nothing is known from before
+        started = process_time()
+        env.observe()
+        env.action_mask()
+        return process_time() - started
+
+    return once
+
+
+def _duration(
+    settings: BenchSettings, what: str, once: Callable[[], float], pole: CartPoleRandom, target: float
+) -> Measurement:
+    settings.tell(what)
+    once()
+    pairs = [(median(once() for _ in range(5)), POLE_STEPS / pole(0.2)) for _ in range(settings.repeats)]
+    seconds, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    return Measurement(
+        what, "s", seconds, min(pair[0] for pair in pairs), POLE, yardstick, seconds / yardstick, f"{target:g} s",
+        seconds <= target,
+    )  # fmt: skip
