@@ -54,9 +54,9 @@ def build(
             raise InputError("--task, --partition, --fold and --laws are for the facts of tasks; --memory takes none")
         build_of_memory(worlds.find("probsol"), memory, out, update, as_json)
         return
-    asked: dict[str, Any] = {"task": task or "designed", "fold": fold, "laws": laws}
+    asked: Any = {"task": task or "designed", "fold": fold, "laws": laws}
     with working("stating what is true of the tasks"):
-        parts = list(dict.fromkeys(partition or ["all"]))
+        parts: Any = dict.fromkeys(partition or ["all"])
         stated = {f"probsol/{part}": list(facts(partition=part, **asked)) for part in parts}
     with changed_graph(out, update, anew=True) as graph:
         for name, triples in stated.items():
