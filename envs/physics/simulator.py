@@ -149,7 +149,7 @@ class Simulator:
         return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
 
     def places(self) -> np.ndarray:
-        """(2, n, B): what a watch compares: the places of all discs, and other vectors of theirs that rules change, such as
+        """(2, n, B): what a watch compares: places of all discs, and other vectors of theirs that rules change, such as
         orientations.
         """
         columns = self.arrays.columns
