@@ -4,7 +4,7 @@ All but the oracle and "all at once" know what other tasks have taught: a curiou
 how their discs compare, and rules were mined from both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Literal
@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gumption.envs.probsol.engine import CHECK
+from gumption.data import InputError
+from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS
 from gumption.envs.probsol.experience import (
     ACTED_AS_MUCH,
     ACTED_MORE,
@@ -29,12 +30,17 @@ from gumption.envs.probsol.experience import (
 )
 from gumption.envs.probsol.facts import properties
 from gumption.envs.probsol.generators import generate
+from gumption.envs.probsol.magnets import TABLE
 from gumption.envs.probsol.quiz import (
     DIPOLE,
     HEAVIER_THAN,
+    LARGEST,
+    PAIR,
     SAME_POLARITY,
+    SMALLEST,
     STRONGER_THAN,
     disc_label,
+    is_right,
     property_facts,
 )
 from gumption.envs.probsol.tasks import DISCOVERY, Laws, Task
@@ -43,8 +49,25 @@ from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Rule
 from gumption.kg.rules.mining import MinedRule, mine_rules
 
-from .players import Script, Scripts, play
-from .prober import CELLS, DIFFERS_FROM, IS_LIKE, MOVED, Expectations, Follows, Prober, Probing, Setup, outcome
+from .players import Script, play
+from .prober import (
+    CELLS,
+    DIFFERS_FROM,
+    IS_LIKE,
+    MOVED,
+    SAME_MAGNETISM,
+    SAME_MASS,
+    EveryPair,
+    Expectations,
+    Follows,
+    Hands,
+    Prober,
+    Probing,
+    RandomPairs,
+    Setup,
+    Star,
+    outcome,
+)
 
 Discs = Literal["monopoles", "with dipoles"]
 #: What rules are mined from: relations of the experience, and of what is told of the tasks that one learns from.
@@ -52,10 +75,13 @@ LIVED = (
     ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH
 )  # fmt: skip
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
+TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Rules have no exception, since the world has none, and this support.
 CONFIDENCE, SUPPORT = 1.0, 15
 #: Meetings of the curious agent on a table.
 CURIOUS = 24
+#: px: radius of the ring of `AtOnce`.
+RING = 150.0
 
 
 def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
@@ -69,9 +95,19 @@ def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
         task = generate(DISCOVERY[len(found) % 2], seed)
         dipoles = any(disc.polarity == DIPOLE for disc in task.objects)
         if not task.inaccessible and not task.walls and dipoles == (discs == "with dipoles"):
-            found.append(replace(task, constraints={"trial_number": 1}, quiz=()))
+            found.append(replace(task, constraints={"trial_number": 1}, quiz=_questions(seed)))
         seed += 1
     return found
+
+
+def _questions(seed: int) -> tuple[Mapping[str, str], ...]:
+    """An extreme of mass, one of magnetism, and a pair: what can be answered by comparing discs."""
+    rng = np.random.default_rng([seed, 19])
+    ends = [(SMALLEST, LARGEST)[k] for k in rng.integers(2, size=2)]
+    same = ("mass", "magnetism", "polarity")[int(rng.integers(3))]
+    return (
+        {"ask": "mass", "which": ends[0]}, {"ask": "magnetism", "which": ends[1]}, {"ask": PAIR, "same": same}
+    )  # fmt: skip
 
 
 # ---- what other tasks teach
@@ -110,15 +146,17 @@ def told(task: Task) -> Iterator[Triple]:
     """What an agent is told of a task that it learns from: how its discs compare."""
     yield from (fact for fact in property_facts(task) if fact[1] in COMPARED)
     for one, other in permutations(task.objects, 2):
-        relation = IS_LIKE if properties(task, one) == properties(task, other) else DIFFERS_FROM
-        yield disc_label(task, one.id), relation, disc_label(task, other.id)
+        (mass, magnetism, kind), others = properties(task, one), properties(task, other)
+        same = {SAME_MASS: mass == others[0], SAME_MAGNETISM: magnetism == others[1]}
+        same |= {IS_LIKE: (mass, magnetism, kind) == others, DIFFERS_FROM: (mass, magnetism, kind) != others}
+        yield from ((disc_label(task, one.id), name, disc_label(task, other.id)) for name, it in same.items() if it)
 
 
 def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     """Live through tasks as a curious agent, be told how their discs compare, and mine rules from both."""
     rng = np.random.default_rng([seed, 17])
     player = Probing(lambda labels, family: Curious(labels, family, rng))
-    play_tasks(tasks, player, laws)
+    play_tasks([replace(task, quiz=()) for task in tasks], player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
     compared = [fact for task in tasks for fact in told(task)]
     graph = KnowledgeGraph()
@@ -167,23 +205,35 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
     """
     kept: list[Rule] = []
     place = {"x": 0, "y": 1, "z": 2}
-    number = {label: k for k, label in enumerate(sorted({one for fact in compared for one in fact[::2]}))}
-    facts = [(number[one], relation, number[other]) for one, relation, other in lived]
-    true = {(number[one], relation, number[other]) for one, relation, other in compared}
+    relations = sorted({*TOLD, *(fact[1] for fact in lived)})
+    facts, true = (_by_task(each, relations, compared) for each in (lived, compared))
+    told = [relations.index(name) for name in TOLD]
     for rule in rules:
-        head = place[rule.head.subject], place[rule.head.object]
         body = [(place[atom.subject], atom.relation, place[atom.object]) for atom in rule.body]
-        asked = [rule.head.relation, *(atom.relation for atom in rule.body)]
-        if Follows(kept, asked).closure(body, 3)[rule.head.relation][head]:
+        entailed = Follows(kept, relations).closure(body, 3)[rule.head.relation]
+        if entailed[place[rule.head.subject], place[rule.head.object]]:
             continue
         if rule.head.relation in LIVED:
-            holds = Follows([*kept, rule]).closure(facts, len(number))
-            told = [name for name in (IS_LIKE, DIFFERS_FROM, *COMPARED) if name in holds]
-            entailed = {(a, name, b) for name in told for a, b in np.argwhere(holds[name]).tolist()}
-            if not entailed <= true:
+            holds = facts.copy()
+            Follows([*kept, rule], relations).close(holds)
+            if (holds[told] & ~true[told]).any():
                 continue
         kept.append(rule)
     return tuple(kept)
+
+
+def _by_task(facts: Sequence[Triple], relations: Sequence[str], compared: Sequence[Triple]) -> np.ndarray:
+    """(R, T, N, N) bool: the facts of T tasks, whose discs are those that are compared."""
+    discs: dict[str, list[str]] = {}
+    for label in sorted({one for fact in compared for one in fact[::2]}):
+        discs.setdefault(label.rpartition(":")[0], []).append(label)
+    number = {label: (t, k) for t, labels in enumerate(discs.values()) for k, label in enumerate(labels)}
+    most = max(map(len, discs.values()))
+    holds = np.zeros((len(relations), len(discs), most, most), dtype=bool)
+    for one, relation, other in facts:
+        (task, k), (_, m) = number[one], number[other]
+        holds[relations.index(relation), task, k, m] = True
+    return holds
 
 
 # ---- other strategies
@@ -216,28 +266,93 @@ class Oracle(Prober):
         return (Setup(*pair, CELLS[0]) for pair in pairs if frozenset(pair) not in met)
 
 
-class AtOnce(Scripts):
-    """Puts all discs on a ring, one after the other, and compares how far each went in all."""
+class AtOnce(Probing):
+    """Puts all discs on a ring, one after the other, and compares how far each went in all.
+
+    FindTheDiff: the one that went least like the others. FindTheSame: the two that went most alike.
+    """
 
     def __init__(self) -> None:
-        super().__init__(self._script)
-
-    def begin(self, batch: ProbSolVectorEnv) -> None:
-        self.probes = np.zeros(batch.num_envs, dtype=np.int64)
-        super().begin(batch)
+        super().__init__(lambda labels, family: Prober(labels, family, (), Expectations()))
 
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
-        yield batch.labels.num_actions + CHECK
+        task, tables, labels = batch.task(i), batch.tables, batch.labels
+        way = np.zeros(len(task.objects))
+        for k in range(len(way)):
+            turn = 2 * np.pi * k / len(way)
+            wanted = TABLE / 2 + RING * np.array([np.cos(turn), np.sin(turn)])
+            yield k
+            first = labels.first_point
+            apart = np.where(
+                tables.mask(batch.waits)[i, first : first + POINTS], ((CENTRES - wanted) ** 2).sum(1), np.inf
+            )
+            self.probes[i] += 1
+            yield first + int(apart.argmin())
+            way += np.hypot(*tables.moved[i, : len(way)].T)
+        if task.family == "FindTheDiff":
+            answer = [int(np.abs(way - np.median(way)).argmax())]
+        else:
+            order = np.argsort(way, kind="stable")
+            least = int(np.diff(way[order]).argmin())
+            answer = order[least : least + 2].tolist()
+        yield from Hands(batch, i).leave(answer)
+        yield labels.num_actions + CHECK
 
 
 # ---- playing
 
 
-def play_tasks(tasks: Sequence[Task], player: Scripts, laws: Laws = "real") -> np.ndarray:
-    """One episode of each task. :returns: (B,) bool, which were solved."""
+def play_tasks(tasks: Sequence[Task], player: Probing, laws: Laws = "real") -> np.ndarray:
+    """One episode of each task, quizzes left out. :returns: (B,) bool, which were solved."""
     batch = ProbSolVectorEnv(
-        len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws,
+        len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
         max_actions=10_000,
     )  # fmt: skip
     batch.reset(seed=0)
     return play(batch, player)
+
+
+STRATEGIES = ("every pair", "star", "all at once", "random", "graph", "oracle")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came of a strategy, by task.
+
+    :ivar solved: (B,) bool. :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
+    :ivar right: (B, 3) bool, of the questions of the quiz; (B, 0) where the strategy answers none.
+    """
+
+    solved: np.ndarray
+    probes: np.ndarray
+    meetings: np.ndarray
+    right: np.ndarray
+
+
+def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) -> Results:
+    """Play the tasks by one of the strategies.
+
+    :param learned: what it knows from other tasks, of these laws or of other ones.
+    :raises InputError: no such strategy.
+    """
+    kinds: dict[str, type[Prober]] = {
+        "every pair": EveryPair, "star": Star, "random": RandomPairs, "graph": Prober
+    }  # fmt: skip
+    if strategy not in STRATEGIES:
+        raise InputError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+    if strategy == "all at once":
+        player = AtOnce()
+    elif strategy == "oracle":
+        untested = [replace(task, quiz=()) for task in tasks]
+        player = Probing(lambda labels, family: Oracle(labels, family, untested))
+        tasks = untested
+    else:
+        player = Probing(lambda labels, family: kinds[strategy](labels, family, learned.rules, learned.expected))
+    solved = play_tasks(tasks, player, laws)
+    right = [
+        [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))
+         for question, reply in zip(task.quiz, replies, strict=False)]
+        for task, replies in zip(tasks, player.replies, strict=True)
+    ]  # fmt: skip
+    meetings = np.array([len(prober.met) for prober in player.probers])
+    return Results(solved, player.probes, meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))

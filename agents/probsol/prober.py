@@ -8,7 +8,7 @@ something, is learned.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import NamedTuple
@@ -16,18 +16,21 @@ from typing import NamedTuple
 import numpy as np
 
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
-from gumption.envs.probsol.experience import SEEN, Meeting, Shown, Triple, shown
+from gumption.envs.probsol.experience import SEEN, Experience, Meeting, Triple
 from gumption.envs.probsol.geometry import HELD, PLACED
 from gumption.envs.probsol.memory import visible
-from gumption.envs.probsol.quiz import disc_label
+from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, disc_label
 from gumption.envs.probsol.tasks import GRID, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
-from gumption.kg.rules.fixpoint import Fixpoint
-from gumption.kg.rules.horn import Rule
+from gumption.kg.rules.horn import Atom, Rule
 
 from .players import Script, Scripts
 
 IS_LIKE, DIFFERS_FROM = "isLike", "differsFrom"
+SAME_MASS, SAME_MAGNETISM = "sameMass", "sameMagnetism"
+#: What a quiz asks about -> the relation that orders discs, and that of equal ones; the latter also for pairs.
+_ORDER = {"mass": (HEAVIER_THAN, SAME_MASS), "magnetism": (STRONGER_THAN, SAME_MAGNETISM)}
+_EQUAL = {"mass": SAME_MASS, "magnetism": SAME_MAGNETISM, "polarity": SAME_POLARITY}
 #: Distances at which discs are put side by side, in cells of 12 px.
 CELLS = (4, 6, 9, 12, 16, 20)
 MOVED, STILL = "moved", "still"
@@ -89,32 +92,55 @@ class Expectations:
 
 
 class Follows:
-    """What rules entail of facts about N discs.
+    """What rules entail of facts about N discs, also of many tables at once.
 
+    The discs of a table are few, so relations are dense here: a rule is a product of matrices, which for a dozen discs
+    takes a fortieth of the time of the joins of `gumption.kg.rules`. Both entail the same.
+
+    :param rules: mined ones: the head is about x and y, the body has one atom or two.
     :param relations: that are asked about, beside those that the rules name; facts of others say nothing here.
     """
 
     def __init__(self, rules: Sequence[Rule], relations: Iterable[str] = (IS_LIKE, DIFFERS_FROM)) -> None:
         self.rules = tuple(rules)
         atoms = [atom for rule in rules for atom in (rule.head, *rule.body)]
-        names = sorted({*relations, *(atom.relation for atom in atoms)})
-        self.relations = {name: k for k, name in enumerate(names)}
+        self.relations = {name: k for k, name in enumerate(sorted({*relations, *(atom.relation for atom in atoms)}))}
 
     def closure(self, facts: Iterable[tuple[int, str, int]], size: int) -> dict[str, np.ndarray]:
-        """Relation -> (N, N) bool, the pairs that are stated or entailed."""
-        keys: dict[int, set[int]] = defaultdict(set)
+        """Relation -> (N, N) bool, the pairs that are stated or entailed. :param facts: about discs 0 to N - 1."""
+        holds = np.zeros((len(self.relations), size, size), dtype=bool)
         for one, relation, other in facts:
             if relation in self.relations:
-                keys[self.relations[relation]].add(one * size + other)
-        stated = {relation: np.array(sorted(many), dtype=np.int64) for relation, many in sorted(keys.items())}
-        found = Fixpoint(self.rules, self.relations, size, np.empty(0, dtype=np.int64)).run({}, stated)
-        holds = {}
-        for name, relation in self.relations.items():
-            matrix = np.zeros(size * size, dtype=bool)
-            for part in (stated, found.keys):
-                matrix[part.get(relation, np.empty(0, dtype=np.int64))] = True
-            holds[name] = matrix.reshape(size, size)
-        return holds
+                holds[self.relations[relation], one, other] = True
+        return self.close(holds)
+
+    def close(self, holds: np.ndarray) -> dict[str, np.ndarray]:
+        """As `closure`. :param holds: (R, ..., N, N) bool, in the order of `relations`; what follows is added to it."""
+        before = -1
+        while (count := int(holds.sum())) != before:
+            before = count
+            for rule in self.rules:
+                parts = [self._oriented(holds, atom, *ends) for atom, ends in zip(rule.body, _ends(rule), strict=True)]
+                found = parts[0]
+                if len(parts) == 2:
+                    found = parts[0] @ parts[1] if _is_chain(rule) else parts[0] & parts[1]
+                if rule.distinct:
+                    found = found & ~np.eye(holds.shape[-1], dtype=bool)
+                holds[self.relations[rule.head.relation]] |= found
+        return {name: holds[k] for name, k in self.relations.items()}
+
+    def _oriented(self, holds: np.ndarray, atom: Atom, one: str, other: str) -> np.ndarray:
+        matrix = holds[self.relations[atom.relation]]
+        return matrix if (atom.subject, atom.object) == (one, other) else matrix.swapaxes(-1, -2)
+
+
+def _is_chain(rule: Rule) -> bool:
+    return any("z" in atom.variables for atom in rule.body)
+
+
+def _ends(rule: Rule) -> tuple[tuple[str, str], ...]:
+    """Rows and columns of the matrix of each atom of a body."""
+    return (("x", "z"), ("z", "y")) if _is_chain(rule) else (("x", "y"),) * len(rule.body)
 
 
 def possible_answers(family: str, discs: int) -> np.ndarray:
@@ -149,7 +175,10 @@ class Prober:
         self.met: list[tuple[Setup, Meeting]] = []
         self.outcomes: list[tuple[str, int]] = []  # of the meetings, with their distances in cells
         self.wrong = np.zeros(len(self.answers), dtype=bool)  # answers that a CHECK refused
+        self._experience = Experience()
+        self._facts: set[Triple] = set()
         self._alive: np.ndarray | None = None
+        self._known: dict[str, np.ndarray] | None = None
 
     # ---- what is known
 
@@ -157,26 +186,25 @@ class Prober:
         """Learn from a meeting."""
         self.met.append((setup, met))
         self.outcomes.append((outcome(met), setup.cells))
-        self._alive = None
+        self._facts.update(one.fact for one in self._experience.add(met))
+        self._alive = self._known = None
 
     def refuse(self, answer: Sequence[int]) -> None:
         """Learn that a CHECK found this answer wrong."""
         self.wrong |= (self.answers == np.isin(np.arange(len(self.labels)), list(answer))).all(axis=1)
         self._alive = None
 
-    def seen(self) -> list[Shown]:
-        """What the meetings showed."""
-        return shown(met for _, met in self.met)
-
     def facts(self) -> list[Triple]:
         """The facts that the meetings showed, sorted."""
-        return sorted({each.fact for each in self.seen()})
+        return sorted(self._facts)
 
     def known(self) -> dict[str, np.ndarray]:
         """Relation -> (N, N) bool: what was shown, and what follows."""
-        number = {label: k for k, label in enumerate(self.labels)}
-        facts = [(number[one], relation, number[other]) for one, relation, other in self.facts()]
-        return self.follows.closure(facts, len(self.labels))
+        if self._known is None:
+            number = {label: k for k, label in enumerate(self.labels)}
+            facts = [(number[one], relation, number[other]) for one, relation, other in self.facts()]
+            self._known = self.follows.closure(facts, len(self.labels))
+        return self._known
 
     def alive(self) -> np.ndarray:
         """(H,) bool: the answers that the fewest facts speak against; that is none, unless facts contradict."""
@@ -226,8 +254,7 @@ class Prober:
         return self.expected.moves(cells, self.outcomes)
 
     def _information(self, setup: Setup, alive: np.ndarray, weights: np.ndarray) -> float:
-        """Of a meeting in which both move, in nats: entropy of what it can show, less what is left of it when the answer
-        is known."""
+        """Of a meeting in which both move, in nats: how much it tells of which answer is right."""
         first, second, cells, _ = setup
         compared = {(first, done.first) for done, _ in self.met if (done.second, done.cells) == (second, cells)}
         compared |= {(second, done.second) for done, _ in self.met if (done.first, done.cells) == (first, cells)}
@@ -240,13 +267,71 @@ class Prober:
         left = float((weights * (_plogp(tells) + _plogp(1.0 - tells))).sum())
         return float(_plogp(shares).sum() - left)
 
+    # ---- quizzes
+
+    def next_asked(self, question: Mapping[str, str]) -> Setup | None:
+        """A meeting for a question of a quiz; None when its answer follows, or all that may tell was tried.
+
+        Of two discs that may be the ones with the most or least mass, both free; for magnetism each is held beside the
+        same third disc, nearer and nearer to the distance where one no longer moves it.
+        """
+        if self._sure(question) or len(self.met) >= MOST_MEETINGS:
+            return None
+        made = {setup for setup, _ in self.met}
+        about = question["same"] if question["ask"] == PAIR else question["ask"]
+        most = max(CELLS, key=lambda cells: (self._moves(cells), cells))
+        ordered = sorted(CELLS, key=lambda cells: abs(cells - most))
+        for one, other in combinations(self._candidates(question), 2):
+            for cells in ordered:
+                if about != "magnetism":
+                    wanted = [] if Setup(other, one, cells) in made else [Setup(one, other, cells)]
+                else:
+                    thirds = [k for k in range(len(self.labels)) if k not in (one, other)]
+                    wanted = [Setup(first, third, cells, True) for third in thirds[:2] for first in (one, other)]
+                for setup in wanted:
+                    if setup not in made:
+                        return setup
+        return None
+
+    def reply(self, question: Mapping[str, str]) -> tuple[int, ...]:
+        """The discs to name: one that has to be right, or may be; a pair that has to be, or the first."""
+        candidates = self._candidates(question)
+        if question["ask"] != PAIR:
+            return (candidates[0],)
+        pairs = np.argwhere(self.known().get(_EQUAL[question["same"]], np.zeros((0, 0)))).tolist()
+        return tuple(pairs[0] if pairs else candidates[:2])
+
+    def _sure(self, question: Mapping[str, str]) -> bool:
+        known, size = self.known(), len(self.labels)
+        if question["ask"] == PAIR:
+            return bool(known.get(_EQUAL[question["same"]], np.zeros(0)).any())
+        more, equal = (known.get(name, np.zeros((size, size), dtype=bool)) for name in _ORDER[question["ask"]])
+        beyond = more if question["which"] == LARGEST else more.T
+        first = self._candidates(question)[0]
+        return bool((beyond | equal | equal.T | np.eye(size, dtype=bool))[first].all())
+
+    def _candidates(self, question: Mapping[str, str]) -> list[int]:
+        """The discs that nothing known excludes, those first of which most is known."""
+        size = len(self.labels)
+        if question["ask"] == PAIR:
+            return list(range(size))
+        known = self.known()
+        more, equal = (known.get(name, np.zeros((size, size), dtype=bool)) for name in _ORDER[question["ask"]])
+        beyond = more if question["which"] == LARGEST else more.T
+        certain = (beyond | equal | equal.T).sum(axis=1)
+        left = [k for k in range(size) if not beyond[:, k].any()] or list(range(size))
+        return sorted(left, key=lambda k: (-certain[k], k))
+
 
 def _plogp(p: np.ndarray) -> np.ndarray:
     return np.where(p > 0, -p * np.log(np.where(p > 0, p, 1.0)), 0.0)
 
 
 class EveryPair(Prober):
-    """All pairs, one after the other; a meeting in which one lay still is made again at another distance, twice at most."""
+    """All pairs, one after the other; where a disc lay still, again at another distance, twice at most."""
+
+    def next_asked(self, question: Mapping[str, str]) -> None:
+        """It makes no meetings for a quiz."""
 
     def pairs(self) -> list[tuple[int, int]]:
         """Who meets whom, (first, second)."""
@@ -286,31 +371,42 @@ class Probing(Scripts):
     that discs meet as they lay before. Then the answer is put on the table, and checked.
 
     :ivar make: (labels of the discs in question, family) -> the agent.
-    :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn; `checks` made.
+    :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn the answer.
+    :ivar replies: of each table, the discs that it names for each question of the quiz, found out after the answer.
     """
 
     def __init__(self, make: Callable[[Sequence[str], str], Prober]) -> None:
         super().__init__(self._script)
         self.make = make
+        self.replies: list[list[list[str]]] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         self.probers = [self.make(*_in_question(batch.task(i))) for i in range(batch.num_envs)]
         self.probes = np.zeros(batch.num_envs, dtype=np.int64)
+        self.replies = [[] for _ in range(batch.num_envs)]
         super().begin(batch)
 
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
         task, prober = batch.task(i), self.probers[i]
         discs = [k for k, disc in enumerate(task.objects) if disc.stored is not None]
         looked: set[int] = set()
+
+        def meeting(setup: Setup) -> Iterator[int]:
+            hands = Hands(batch, i)
+            yield from hands.meet(discs[setup.first], discs[setup.second], setup, looked)
+            prober.add(setup, hands.seen(*(prober.labels[k] for k in setup[:2])))
+
         while True:
             while (setup := prober.next()) is not None:
-                hands = _Hands(batch, i)
-                for action in hands.meet(discs[setup.first], discs[setup.second], setup, looked):
+                for action in meeting(setup):
                     self.probes[i] += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
                     yield action
-                prober.add(setup, hands.seen(*(prober.labels[k] for k in setup[:2])))
+            for question in task.quiz:
+                while (setup := prober.next_asked(question)) is not None:
+                    yield from meeting(setup)
+            self.replies[i] = [[task.ids[discs[k]] for k in prober.reply(question)] for question in task.quiz]
             answer, trial = prober.answer(), batch.tables.trials[i]
-            yield from _Hands(batch, i).leave([discs[k] for k in answer])
+            yield from Hands(batch, i).leave([discs[k] for k in answer])
             yield batch.labels.num_actions + CHECK
             if batch.tables.trials[i] == trial:
                 return  # the episode is over
@@ -321,7 +417,7 @@ def _in_question(task: Task) -> tuple[list[str], str]:
     return [disc_label(task, id) for id in task.first_stored], task.family
 
 
-class _Hands:
+class Hands:
     """The actions of one meeting on table i, and what was seen of it."""
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:

@@ -152,29 +152,41 @@ def _put(memory: Memory, record: np.ndarray) -> tuple[int, np.ndarray] | None:
 
 def shown(met: Iterable[Meeting]) -> list[Shown]:
     """All that the meetings show, each of them alone and two by two, in their order."""
-    found: list[Shown] = []
-    still: dict[tuple[str, str], list[Meeting]] = defaultdict(list)
-    moved: set[tuple[str, str]] = set()
-    alike: dict[tuple[object, ...], list[tuple[str, Meeting]]] = defaultdict(list)
-    for each in met:
-        found += _of_one(each)
+    experience = Experience()
+    found = [one for each in met for one in experience.add(each)]
+    return [*found, *experience.stayed()]
+
+
+class Experience:
+    """What an agent has seen so far."""
+
+    def __init__(self) -> None:
+        self._still: dict[tuple[str, str], list[Meeting]] = defaultdict(list)
+        self._moved: set[tuple[str, str]] = set()
+        self._setups: dict[tuple[int, ...], list[tuple[str, str, Meeting]]] = defaultdict(list)
+
+    def add(self, each: Meeting) -> list[Shown]:
+        """What a meeting shows, alone and together with each one before; for (a stayedBy b) see `stayed`."""
+        found = list(_of_one(each))
         names = each.first, each.second
         for i in (1,) if each.held else (0, 1):
             pair = names[i], names[1 - i]
             if each.moved[i] > SEEN:
-                moved.add(pair)
+                self._moved.add(pair)
             else:
-                still[pair].append(each)
+                self._still[pair].append(each)
         for i in (0, 1):
-            setup = each.episode, names[1 - i], (1 + i) * each.held, each.boundary, *_rounded(each, i)
-            for other, before in alike[setup]:
-                if other != names[i]:
+            alike = self._setups[each.episode, (1 + i) * each.held, each.boundary, *_rounded(each, i)]
+            for third, other, before in alike:
+                if third == names[1 - i] and other != names[i]:
                     found += _of_two(names[i], each, other, before, i)
-            alike[setup].append((names[i], each))
-    for pair, many in still.items():
-        if pair not in moved:
-            found += [Shown((pair[0], STAYED_BY, pair[1]), one.episode, one.distance, 0.0) for one in many]
-    return found
+            alike.append((names[1 - i], names[i], each))
+        return found
+
+    def stayed(self) -> list[Shown]:
+        """(a stayedBy b) of those that b never moved."""
+        lasting = ((pair, many) for pair, many in self._still.items() if pair not in self._moved)
+        return [Shown((a, STAYED_BY, b), one.episode, one.distance, 0.0) for (a, b), many in lasting for one in many]
 
 
 def _rounded(each: Meeting, subject: int) -> tuple[int, ...]:
