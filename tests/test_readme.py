@@ -29,6 +29,7 @@ TABLE = re.compile(r"<!-- (results|bench|link prediction|scale|table): ([\w-]+) 
 SLOW = {
     "README.md",
     "envs/halma/README.md",
+    "envs/probsol/README.md",
     "envs/segar/README.md",
     "envs/wordcraft/README.md",
     "kg/README.md",

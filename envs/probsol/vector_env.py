@@ -21,7 +21,7 @@ from .actions import Labels
 from .affordances import RELATIONS, Affordances, check_chosen
 from .engine import FRAMERATE, LAW_NAMES, Tables, law_of
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
-from .magnets import TABLE
+from .magnets import TABLE, Arm
 from .memory import OVER, REFUSED, SOLVED, layout, task_file, visible
 from .quiz import is_right, questions
 from .render import pixels
@@ -211,7 +211,10 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def _row(self, given: Any) -> int:
         """The number of a task, which is added to those of this batch if it is none of them."""
-        found = ProbSolSettings(task=given, names=self.settings.names, partition=self.settings.partition)
+        told = self.settings
+        found = ProbSolSettings(
+            task=given, names=told.names, partition=told.partition, fold=told.fold, trial_number=told.trial_number
+        )
         task, *others = found.load_tasks()
         if others:
             raise InputError(f"the reset option 'task' is {shown(given)}, which is {len(others) + 1} tasks; give one")
@@ -345,7 +348,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
         """16 hexadecimal digits that differ where any bit of what lies on table i, in its bar and in hand does."""
         tables = self.tables
         numbers = [tables.hand[i], tables.steps[i], tables.trials[i]]
-        parts = [tables.where[i], tables.cell[i], tables.theta[i], numbers, tables.place[i], tables.velocity[i]]
+        arms = tables.state.columns[Arm][:, : tables.discs, i]  # where forces turn dipoles, theta is rounded
+        parts = [tables.where[i], tables.cell[i], tables.theta[i], numbers, tables.place[i], tables.velocity[i], arms]
         told = b"".join(np.ascontiguousarray(part).astype("<f8").tobytes() for part in parts)
         return hashlib.sha256(told).hexdigest()[:16]
 
