@@ -1,7 +1,7 @@
 """What a run of MaskablePPO in ProbSol is made of: tasks, episodes, learner. On a CPU a config gives the same bits."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Literal
 
 from gumption.agents.settings import config_values
@@ -25,12 +25,10 @@ class ProbSolConfig:
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
     :ivar laws: real, counterfactual, inert or shuffled; without it the tasks' own.
-    :ivar trials: how many trials an episode of the training has.
-    :ivar max_actions: of a trial in training; putting a disc down takes two.
-    :ivar stack: how many of the latest observations of the discs the learner sees, those of earlier trials too. Which
-        disc is the odd one, or attracts, shows in what happened before: one look at the table does not tell.
-    :ivar progress: what a higher solution rate than ever before in the episode is worth in training, beside the 1 for a
-        solved task.
+    :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
+    :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
+        attracts, shows in how discs moved before: one look at the table does not tell.
+    :ivar progress: what the change of the solution rate is worth in training, beside the 1 for a solved task.
     :ivar total_steps: environment steps.
     :ivar num_envs: tables at a time.
     :ivar learning_rate: of Adam.
@@ -52,7 +50,6 @@ class ProbSolConfig:
     task: tuple[str, ...] = ("fishing/generated",)
     fold: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] = 0
     laws: Laws | None = None
-    trials: Count = 10
     max_actions: Count = 40
     stack: Size = 8
     progress: NonNegative = 1.0
@@ -62,10 +59,10 @@ class ProbSolConfig:
     gamma: Share = 0.98
     n_steps: Count = 64
     batch_size: Size = 512
-    epochs: Count = 3
+    epochs: Count = 2
     clip_range: Positive = 0.2
     gae_lambda: Share = 0.95
-    entropy_coefficient: NonNegative = 0.01
+    entropy_coefficient: NonNegative = 0.003
     value_coefficient: NonNegative = 0.5
     max_grad_norm: Positive = 0.5
     eval_interval: Count = 50_000
@@ -101,8 +98,3 @@ class ProbSolConfig:
     def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "ProbSolConfig":
         """The config of such a dict; InputError for unknown fields."""
         return cls(**config_values(value, cls, changes))
-
-
-def with_trials(task: Task, trials: int) -> Task:
-    """The task with another limit of the number of trials."""
-    return replace(task, constraints={**task.constraints, "trial_number": trials})

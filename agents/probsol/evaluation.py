@@ -11,7 +11,6 @@ from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import FAMILIES, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
-from .config import with_trials
 from .measures import auccess
 from .players import DoNothing, Player, Random, Scripted
 
@@ -63,7 +62,7 @@ def play_tasks(
     """
     form: ActionForm = getattr(player, "actions", "paper")
     batch = ProbSolVectorEnv(
-        len(tasks), autoreset_mode="Disabled", order="sequential", task=[with_trials(task, trials) for task in tasks],
+        len(tasks), autoreset_mode="Disabled", order="sequential", task=tasks, trial_number=trials,
         quiz=False, actions=form, laws=laws,
     )  # fmt: skip
     batch.reset(seed=seed)

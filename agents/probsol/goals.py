@@ -16,7 +16,6 @@ from gumption.data.settings import Seed, checked
 from gumption.envs.probsol.tasks import CONSTRAINTS, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
-from .config import with_trials
 from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
 from .prior import Prior, Row, left_out_likelihoods
 from .strategies import agreement, consistency, entropy_by_tightness, over_policies, strategy, tendencies
@@ -59,7 +58,7 @@ def design(layouts: Mapping[str, Sequence[Task]]) -> list[tuple[str, str, str, T
                 limit = {} if np.isinf(times) else {"action_number": times * len(task.solution)}
                 # Records tell episodes apart by the names of their tasks.
                 limited = replace(task, name=f"{task.name}, {tightness}", constraints=limit, quiz=())
-                found.append((goal, task.name, tightness, with_trials(limited, 1)))
+                found.append((goal, task.name, tightness, limited))
     return found
 
 
@@ -72,7 +71,7 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
     tasks = [task for *_, task in cells]
     batch = ProbSolVectorEnv(
         len(tasks), autoreset_mode="Disabled", order="sequential", task=tasks, quiz=False, on_violation="go_on",
-        actions=getattr(player, "actions", "paper"),
+        trial_number=1, actions=getattr(player, "actions", "paper"),
     )  # fmt: skip
     batch.episodes = []
     batch.reset(seed=seed)

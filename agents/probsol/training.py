@@ -28,7 +28,7 @@ from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 
-from .config import ProbSolConfig, with_trials
+from .config import ProbSolConfig
 from .evaluation import play_tasks, spread
 from .networks import TablePolicy
 
@@ -36,8 +36,8 @@ KIND = "gumption/probsol/1"
 
 
 class Latest:
-    """Observations as the network takes them: the n latest ones of the discs, those of earlier trials too, and a map at
-    the points of the form "objects".
+    """Observations as the network takes them: the n latest ones of the discs in the trial, and a map at the points of
+    the form "objects".
 
     :ivar space: their space.
     """
@@ -53,16 +53,15 @@ class Latest:
             }
         )
 
-    def see(self, observation: Any, begun: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """An observation (B, ...) with those before it. :param begun: (B,) bool: episodes that begin with it."""
+    def see(self, observation: Any, begun: np.ndarray) -> dict[str, np.ndarray]:
+        """An observation (B, ...) with those before it. :param begun: (B,) bool: trials that begin with it."""
         self.discs[:, 1:] = self.discs[:, :-1].copy()
-        if begun is not None:
-            self.discs[begun] = 0.0
+        self.discs[begun] = 0.0
         self.discs[:, 0] = observation["discs"]
         return {**observation, "discs": self.discs.copy(), "map": _coarse(observation["map"])}
 
     def last(self, observation: Any, i: int) -> dict[str, np.ndarray]:
-        """The last observation of the episode of table i, which is not kept."""
+        """The last observation of the trial of table i, which is not kept."""
         discs = np.concatenate([observation["discs"][None], self.discs[i, :-1]])
         return {**observation, "discs": discs, "map": _coarse(observation["map"])}
 
@@ -72,18 +71,17 @@ def _coarse(grid: np.ndarray) -> np.ndarray:
 
 
 class TrainingTables(VecEnvWrapper):
-    """Tables whose observations are those of `Latest`. The reward is 1 for a solved task, and `progress` times what the
-    solution rate is higher than ever before in the episode: where the goal is far, this is what there is to learn from.
-    """
+    """Tables whose observations are those of `Latest`, one trial an episode. The reward is 1 for a solved task, and
+    `progress` times the change of the solution rate: where the goal is far, this is what there is to learn from."""
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float) -> None:
         self.adapter = SB3VecEnv(tables)
         self.latest, self.progress = Latest(tables, stack), progress
         super().__init__(self.adapter, observation_space=self.latest.space)
-        self.best = np.zeros(self.num_envs)
+        self.rate = np.zeros(self.num_envs)
 
     def reset(self) -> Any:
-        self.best[:] = 0.0
+        self.rate[:] = 0.0
         return self.latest.see(self.adapter.reset(), np.ones(self.num_envs, dtype=bool))
 
     def step_wait(self) -> Any:
@@ -92,8 +90,8 @@ class TrainingTables(VecEnvWrapper):
         for i in np.flatnonzero(done).tolist():
             infos[i]["terminal_observation"] = self.latest.last(infos[i]["terminal_observation"], i)
             rate[i] = infos[i]["solution_rate"]
-        reward += (self.progress * np.maximum(rate - self.best, 0.0)).astype(np.float32)
-        self.best = np.where(done, 0.0, np.maximum(rate, self.best))
+        reward += (self.progress * (rate - self.rate)).astype(np.float32)
+        self.rate = np.where(done, 0.0, rate)
         return self.latest.see(observation, done), reward, done, infos
 
 
@@ -108,13 +106,15 @@ class Trained:
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         self.latest = Latest(batch, self.stack)
+        self.trial = np.zeros(batch.num_envs, dtype=np.int64)
         self.random = torch.Generator().manual_seed(self.seed)
 
     @torch.no_grad()
     def act(self, batch: ProbSolVectorEnv) -> np.ndarray:
         policy: Any = self.model.policy
         policy.set_training_mode(False)
-        seen = policy.obs_to_tensor(self.latest.see(batch.observe()))[0]
+        begun, self.trial = batch.tables.trials != self.trial, batch.tables.trials.copy()
+        seen = policy.obs_to_tensor(self.latest.see(batch.observe(), begun))[0]
         chances = policy.get_distribution(seen, action_masks=batch.action_mask()).distributions
         parts = [torch.multinomial(part.probs.cpu(), 1, generator=self.random) for part in chances]
         return torch.cat(parts, dim=1).numpy()
@@ -152,7 +152,7 @@ def untrained_model(config: ProbSolConfig) -> MaskablePPO:
 def _make_model(config: ProbSolConfig, tasks: Sequence[Task]) -> MaskablePPO:
     """Its weights depend on the seed alone."""
     tables = ProbSolVectorEnv(
-        config.num_envs, autoreset_mode="SameStep", task=[with_trials(task, config.trials) for task in tasks],
+        config.num_envs, autoreset_mode="SameStep", task=tasks, trial_number=1,
         actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
     )  # fmt: skip
     return MaskablePPO(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
@@ -36,6 +37,7 @@ class ProbSolSettings:
     :ivar reward: "solved" (1 at the end of a solved task) or "solution_rate" (1 - d at the end of each trial).
     :ivar on_violation: "end": a broken constraint ends the episode; "go_on": the excess is measured.
     :ivar max_actions: of a trial; what is refused counts too.
+    :ivar trial_number: overrides the limit of the tasks: so many trials at the most.
     :ivar action_seconds: what an action takes, beside the time that the world runs.
     :ivar max_obj_num, max_grid_num: M and G; None for the most that the tasks need.
     """
@@ -52,6 +54,7 @@ class ProbSolSettings:
     reward: Literal["solved", "solution_rate"] = "solved"
     on_violation: Literal["end", "go_on"] = "end"
     max_actions: Count = 200
+    trial_number: Count | None = None
     action_seconds: NonNegative = 1.0
     max_obj_num: Size | None = None
     max_grid_num: Size | None = None
@@ -68,6 +71,9 @@ class ProbSolSettings:
         found = [task for each in many for task in find_tasks(each, self.partition, self.fold)]
         if not found:
             raise InputError("task is an empty list; it names one task at least")
+        if self.trial_number is not None:
+            limit = {"trial_number": self.trial_number}
+            found = [replace(task, constraints={**task.constraints, **limit}) for task in found]
         return tuple(renamed(self.checked_task(task), self.names) for task in found)
 
     def checked_task(self, task: Task) -> Task:

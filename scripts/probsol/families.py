@@ -195,7 +195,7 @@ FAMILY_EXPERIMENT = Experiment(
     "The paper reports no learner. Random solves at most 5 % of each task's trials, by construction of the tasks.",
     "solved is the share of test tasks solved in the first trial; AUCCESS weighs the shares solved within 1 to 10 "
     "trials, early ones more; the solution rate is that of the first trial; actions are those of trials that solve. "
-    "MaskablePPO sees the 8 latest observations, those of earlier trials too, and draws its actions with the "
-    "probabilities that it has learned. 'left out' trains on the other five families. The scripted player looks hidden "
+    "MaskablePPO sees the 8 latest observations of the trial, and draws its actions with the probabilities that it has "
+    "learned. 'left out' trains on the other five families. The scripted player looks hidden "
     "properties up in tool use and crafting. Settings were chosen on validation tasks of fold 0.",
 )

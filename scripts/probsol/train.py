@@ -18,7 +18,7 @@ app = App(add_completion=False)
 
 FLAGS = {"total_steps": "steps"}
 #: Options of the config that the general learner reads, too.
-SHARED = ("task", "fold", "laws", "total_steps", "eval_interval", "seed", "device")
+SHARED = ("task", "fold", "laws", "max_actions", "total_steps", "eval_interval", "eval_tasks", "seed", "device")
 
 EPILOG = """Example: gumption train probsol --task fishing/generated --steps 100000 --run runs/fishing
 
@@ -73,7 +73,9 @@ def _general(context: typer.Context, config: ProbSolConfig, kg: str, kg_only: bo
     from gumption.agents.world_config import WorldConfig
 
     env: dict[str, Any] = {"task": list(config.task), "partition": "train", "fold": config.fold, "quiz": False}
+    env |= {"trial_number": 1, "max_actions": config.max_actions}
     env |= {} if config.laws is None else {"laws": config.laws}
     typed = {name: getattr(config, name) for name in ("total_steps", "eval_interval") if was_typed(context, name)}
-    learner = {"kg": kg, "kg_only": kg_only, "seed": config.seed, "device": config.device}
+    learner = {"kg": kg, "kg_only": kg_only, "eval_episodes": config.eval_tasks, "seed": config.seed}
+    learner["device"] = config.device
     return WorldConfig(config.world, env=tuple(env.items()), **learner, **typed)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gumption.agents.learners.sb3 import own_random_numbers
-from gumption.agents.probsol.config import ProbSolConfig, with_trials
+from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks, wilson
 from gumption.agents.probsol.networks import TABLE, TableNetwork
 from gumption.agents.probsol.players import DoNothing, Random, Solved
@@ -104,17 +104,16 @@ def tables(task, **settings):
     return made
 
 
-def test_the_latest_observations_come_first_and_an_episode_begins_without_any():
-    batch = tables(easy(0))
+def test_the_latest_observations_come_first_and_a_trial_begins_without_any():
+    batch, every, none = tables(easy(0)), np.ones(2, dtype=bool), np.zeros(2, dtype=bool)
     latest = Latest(batch, 3)
-    begun = np.ones(2, dtype=bool)
-    first = latest.see(batch.observe(), begun)
+    first = latest.see(batch.observe(), every)
     assert first["discs"].shape == (2, 3, 3, 11)
     assert first["map"].shape == (2, 5, 19, 19)
     assert not first["discs"][:, 1:].any()
     assert latest.space["discs"].shape == (3, 3, 11)
     batch.step(np.array([[0, 0, 180], [5, 0, 0]]))
-    second = latest.see(batch.observe())
+    second = latest.see(batch.observe(), none)
     assert np.array_equal(second["discs"][:, 1], first["discs"][:, 0])
     assert second["discs"][0, 0, 0, 3] == 1  # placed
     third = latest.see(batch.observe(), np.array([True, False]))
@@ -122,27 +121,30 @@ def test_the_latest_observations_come_first_and_an_episode_begins_without_any():
     assert third["discs"][1, 1:].any()
 
 
-def test_the_reward_is_1_for_a_solved_task_and_what_the_solution_rate_is_higher_than_before():
-    batch = tables(with_trials(easy(0), 2))
+def test_the_reward_is_1_for_a_solved_task_and_the_change_of_the_solution_rate():
+    batch = tables(easy(0), trial_number=1)
     training = TrainingTables(batch, 2, progress=0.5)
     training.reset()
-    where = 9 * 19 + 4  # in the target
-    _, reward, done, _ = training.step(np.array([[0, 0, where], [0, 0, 9 * 19 + 18]]))
+    inside, outside = 9 * 19 + 4, 9 * 19 + 18  # of the target
+    _, reward, done, _ = training.step(np.array([[0, 0, inside], [0, 0, outside]]))
     rate = training.adapter.infos["solution_rate"]
     assert rate[0] == 1.0 > rate[1] > 0.5
     assert reward == pytest.approx(0.5 * rate)
-    _, reward, done, infos = training.step(np.array([[6, 0, 0], [6, 0, 0]]))
-    assert reward == pytest.approx([1.0, 0.0])  # the second fails, and has another trial
+    assert not done.any()
+    _, reward, done, infos = training.step(np.array([[6, 0, 0], [2, 0, 0]]))
+    assert reward[0] == pytest.approx(1.0)
+    assert reward[1] == pytest.approx(-0.5 * rate[1])  # the disc is stored again
     assert done.tolist() == [True, False]
     assert infos[0]["terminal_observation"]["discs"].shape == (2, 3, 11)
-    _, reward, done, _ = training.step(np.array([[5, 0, 0], [0, 0, 9 * 19 + 18]]))
-    assert reward == pytest.approx([0.0, 0.0])  # as far as in the first trial, no farther
 
 
 def test_the_network_knows_discs_by_what_is_seen_of_them_alone():
     batch = tables("fishing/0")
     latest = Latest(batch, 2)
-    seen = {name: torch.from_numpy(part).float() for name, part in latest.see(batch.observe()).items()}
+    seen = {
+        name: torch.from_numpy(part).float()
+        for name, part in latest.see(batch.observe(), np.ones(2, dtype=bool)).items()
+    }
     order = torch.randperm(12, generator=torch.Generator().manual_seed(0))
     with own_random_numbers(), torch.no_grad():
         network = TableNetwork(latest.space).eval()
@@ -210,7 +212,7 @@ def test_a_run_is_evaluated_beside_players_that_learn_nothing(config):
         ({"world": "segar"}, "world is 'segar'; a run of ProbSol's learner has 'probsol'"),
         ({"task": ()}, "task is empty; it names one task at least"),
         ({"batch_size": 48}, "batch_size is 48; it divides num_envs . n_steps = 64"),
-        ({"trials": 0}, "trials is 0"),
+        ({"stack": 0}, "stack is 0"),
         ({"fold": 10}, "fold is 10"),
     ],
 )

@@ -120,6 +120,16 @@ def test_a_failed_check_begins_another_trial() -> None:
     assert (reward, terminated, info["end"]) == (0.0, True, "trials")
 
 
+def test_the_limit_of_trials_can_be_set_for_all_tasks() -> None:
+    env = make(fishing(constraints={"trial_number": 2}), trial_number=1)
+    _, _, terminated, _, info = play(env, *FAIL)
+    assert (terminated, info["end"], info["constraints"]["trial_number"]["limit"]) == (True, "trials", 1)
+    _, info = env.reset(options={"task": fishing(name="another")})
+    assert (info["task"], info["constraints"]["trial_number"]["limit"]) == ("another", 1)
+    with pytest.raises(InputError, match="trial_number is 0"):
+        make(fishing(), trial_number=0)
+
+
 def test_no_limit_of_trials() -> None:
     env = make(fishing(), max_actions=5)
     for _ in range(4):

@@ -57,13 +57,16 @@ def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_pa
     assert "run holds a run already" in err
 
 
+@pytest.mark.slow
 def test_the_general_learner_is_trained_with_knowledge_and_evaluated(tmp_path, call):
-    words = ["--task", "easy.json", "--kg", "train", "--steps", "256", "--eval-interval", "256", "--device", "cpu"]
+    words = ["--task", "easy.json", "--kg", "train", "--steps", "256", "--eval-interval", "256", "--device", "cpu",
+             "--eval-tasks", "5"]  # fmt: skip
     code, out, err = call("train", "probsol", *words, "--run", "guided")
     assert code == 0, err
     config = json.loads((tmp_path / "guided" / "config.json").read_text())
     assert (config["kg"], dict(config["env"])["task"]) == ("train", ["easy.json"])
     assert dict(config["env"])["partition"] == "train"
+    assert (dict(config["env"])["trial_number"], config["eval_episodes"]) == (1, 5)
     code, out, err = call("evaluate", "guided", "--json")
     assert code == 0, err
     assert list(json.loads(out)["players"])[:3] == ["trained", "untrained", "knowledge taken away"]
