@@ -306,6 +306,8 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.probsol.facts:facts",
+                "memory": "gumption.envs.probsol.memory:Memory",
+                "add_memory": "gumption.envs.probsol.knowledge_base:add_memory",
                 "build": "gumption.scripts.probsol.build:app",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
                 "evaluate": "gumption.agents.probsol.runs:evaluate",

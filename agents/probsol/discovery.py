@@ -6,6 +6,7 @@ how their discs compare, and rules were mined from both.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import permutations
 from typing import Literal
 
@@ -356,3 +357,9 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
     ]  # fmt: skip
     meetings = np.array([len(prober.met) for prober in player.probers])
     return Results(solved, player.probes, meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))
+
+
+@lru_cache
+def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
+    """As `learn`, of so many generated tasks, which are other ones for each seed."""
+    return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
