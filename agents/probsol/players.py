@@ -144,7 +144,8 @@ class Naive(Scripts):
         if task.family in DISCOVERY:
             for disc in rng.permutation(np.flatnonzero(tables.data.concerned[tables.rows[i]]))[: len(task.answer)]:
                 yield int(disc)
-                yield int(rng.choice(np.flatnonzero(_open_points(batch, i)))) + batch.labels.first_point
+                points = np.flatnonzero(_open_points(batch, i))
+                yield int(rng.choice(points)) + batch.labels.first_point if len(points) else check
         elif task.family in CRAFTING:
             middles = [np.mean(block, axis=0) for block in task.blocks]
             served, idle = _serving(batch, i)

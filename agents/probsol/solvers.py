@@ -1,8 +1,8 @@
 """Solutions found by search in the simulator: people wrote how, and hidden properties are looked up.
 
 Fishing and Curling: the closed form of a pair on the table says where a disc would end, and candidates that end in a
-target are simulated at once; a second round goes on from the most promising tables. Crafting: discs are put near the
-middles of the blocks in many orders. Discovery: the answer is looked up.
+target are simulated at once; further rounds go on from the most promising tables. Crafting: discs are put near blocks
+that hold none, one a round. Discovery: the answer is looked up.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,15 @@ import numpy as np
 from gumption.envs.probsol.actions import Labels
 from gumption.envs.probsol.certification import holding, replay
 from gumption.envs.probsol.engine import CENTRES, POINTS, Tables
-from gumption.envs.probsol.geometry import PLACED, STORED
+from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import COUPLING, RADIUS, TABLE
 from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, GRID, Task
 
 Solution = tuple[tuple[Any, ...], ...]
 #: Candidates of a round, tables that a round goes on from, rounds, and solutions tested for how well they hold.
 CANDIDATES, BEST, ROUNDS, TESTED = 240, 8, 3, 12
+#: Rounds of crafting beyond one for each block.
+MORE = 4
 #: Pairs of points drawn, of which the closed form keeps some; px that it allows beside a target's middle.
 DRAWN = 30_000
 
@@ -37,8 +39,7 @@ def solve(task: Task) -> Solution:
     if task.family in DISCOVERY:
         return _answer(task)
     rng = np.random.default_rng([int(task.hash[:8], 16), 7])
-    found = _crafted(task, rng) if task.family in CRAFTING else _Search(task, rng).run()
-    found = found[:TESTED]
+    found = _Search(task, rng).run()[:TESTED]
     if not found:
         return ()
     holds = holding([task] * len(found), found)
@@ -54,21 +55,6 @@ def _answer(task: Task) -> Solution:
     return (*sum(puts, ()), ("check",))
 
 
-def _crafted(task: Task, rng: np.random.Generator) -> list[Solution]:
-    """Discs put at grid points near the middles of the blocks, in drawn orders; those orders that solve."""
-    middles = np.array([np.mean(block, axis=0) for block in task.blocks])
-    plans = []
-    for _ in range(2 * CANDIDATES):
-        discs, blocks = rng.permutation(len(task.ids)), rng.permutation(len(middles))
-        at = (middles[blocks] + rng.normal(0.0, 10.0, (len(blocks), 2))) // 12
-        plans.append(
-            (*sum(((("grab", task.ids[disc]), ("place", *map(int, np.clip(point, 1, GRID - 2))))
-                   for disc, point in zip(discs.tolist(), at, strict=False)), ()), ("check",))
-        )  # fmt: skip
-    told = replay([task] * len(plans), plans)
-    return [plans[k] for k in np.flatnonzero(told.solved & ~told.refused).tolist()]
-
-
 @dataclass
 class _Node:
     """A table in a search.
@@ -81,7 +67,7 @@ class _Node:
 
 
 class _Search:
-    """Breadth-first search of a tool-use task: candidates of each round are simulated in one batch."""
+    """Beam search of a tool-use or crafting task: candidates of each round are simulated in one batch."""
 
     def __init__(self, task: Task, rng: np.random.Generator) -> None:
         self.task, self.rng = task, rng
@@ -90,6 +76,8 @@ class _Search:
         charge = {"+": 1.0, "-": -1.0, "dipole": 0.0}
         self.q = np.array([task.magnetisms[disc.magnetism] * charge[disc.polarity] for disc in task.objects])
         self.mass = np.array([task.masses[disc.mass] for disc in task.objects])
+        self.crafting = task.family in CRAFTING
+        self.blocks = [np.array(block) for block in task.blocks]
         self.middles = np.array([(x + w / 2, y + h / 2) for x, y, w, h in task.targets])
         self.halves = np.array([(w / 2, h / 2) for _, _, w, h in task.targets])
         self.goals = [task.ids.index(one) for one in task.goal]
@@ -100,7 +88,7 @@ class _Search:
         tables = self._tables(1)
         tables.begin(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [0])
         nodes = [_Node(0, ())]
-        for _ in range(ROUNDS):
+        for _ in range(len(self.blocks) + MORE if self.crafting else ROUNDS):
             each = CANDIDATES // len(nodes)
             grown = [(node, actions) for node in nodes for actions in self._candidates(tables, node.row, each)]
             if not grown:
@@ -109,6 +97,8 @@ class _Search:
             distance = np.where(open_, tables.distance(), np.inf)
             plans = [(*node.plan, *actions) for node, actions in grown]
             solved = np.flatnonzero(distance == 0.0)
+            if len(solved) and self.crafting:
+                return [(*plans[k], ("check",)) for k in solved.tolist()]
             if len(solved):
                 depth = self._depth(tables, solved)
                 return [(*plans[k], ("check",)) for k in solved[np.argsort(-depth, kind="stable")].tolist()]
@@ -161,6 +151,8 @@ class _Search:
         tools = [k for k in tools if k not in self.goals]
         if not tools or not len(points):
             return []
+        if self.crafting:
+            return self._crafts(place, there, tools, points, most)
         found = self._pushes(place, there, tools, points, most)
         if not self.goals:
             found = [*self._throws(place, where, tools, points, most), *found]
@@ -169,6 +161,26 @@ class _Search:
             tool, point = tools[int(self.rng.integers(len(tools)))], int(points[int(self.rng.integers(len(points)))])
             found.append(self._put(tool, point, bool(self.rng.random() < 0.5)))
         return found[: most + most // 4]
+
+    def _crafts(
+        self, place: np.ndarray, there: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
+    ) -> list[Solution]:
+        """Put discs that serve no block, and now and then others, near the middles of blocks without a disc."""
+        serves = np.full((self.discs, len(self.blocks)), False)
+        for disc in there.tolist():
+            for k, block in enumerate(self.blocks):
+                serves[disc, k] = area_distance(*place[disc], block, len(block)) == 0.0
+        idle = [disc for disc in tools if not serves[disc].any()]
+        missing = np.flatnonzero(~serves.any(axis=0)).tolist() or list(range(len(self.blocks)))
+        found = []
+        for _ in range(most):
+            among = idle if idle and self.rng.random() < 0.8 else tools
+            disc = among[int(self.rng.integers(len(among)))]
+            block = self.blocks[missing[int(self.rng.integers(len(missing)))]]
+            wanted = block.mean(axis=0) + self.rng.normal(0.0, 12.0, 2) * self.rng.integers(3)
+            point = int(points[((CENTRES[points] - wanted) ** 2).sum(axis=1).argmin()])
+            found.append(self._put(disc, point, bool(self.rng.random() < 0.25)))
+        return found
 
     def _pushes(
         self, place: np.ndarray, there: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int

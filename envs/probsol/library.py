@@ -16,6 +16,8 @@ from gumption.data import InputError
 from .tasks import FAMILIES, Task, read_task
 
 FOLDER = "designed"
+#: Numbers of the designed tasks of each family that look alike and need another strategy.
+PAIRS = ((2, 3), (4, 5))
 #: Colours of anonymous discs, by their number.
 PALETTE = ("steelblue", "peru", "seagreen", "orchid", "goldenrod", "slategray", "tomato", "olive", "teal", "plum",
            "sienna", "navy")  # fmt: skip

@@ -67,7 +67,7 @@ def _played(task: Task) -> tuple[str, bool]:
     batch = ProbSolVectorEnv(1, task=task, max_actions=max(200, len(task.solution)))
     batch.reset(seed=0)
     for number, (verb, *arguments) in enumerate(task.solution):
-        where = f"solution[{number}], {' '.join(map(str, (verb, *arguments)))}"
+        where = f"solution[{number}], {verb}"
         if batch.results()[1][0]:
             return f"the episode is over before {where}", False
         if verb == "answer":
