@@ -370,15 +370,15 @@ def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[i
     lines += [f"            for lane in range(np.uint64(min(padded - some, {_LANES}))):"]
     indent = " " * 16
 
-    def row(k: int) -> str:
+    def lane_row(k: int) -> str:
         return f"lanes[at + np.uint64({_LANES * k}) + lane]"
 
     for k, each in enumerate(kept[place]):
-        lines += [f"{indent}{again(each, row(1 + len(sums) + k))}"]
+        lines += [f"{indent}{again(each, lane_row(1 + len(sums) + k))}"]
     done |= {*kept[place], *kept[1 - place]}
     lines += [line for part in (*paired, *value) for line in code.write(part, done, indent)]
-    lines += [f"{indent}acts = {code.conditional([f'({row(0)} != other)'], paired)}"]
-    lines += [f"{indent}{row(1 + k)} += t{part} if acts else 0.0" for k, part in enumerate(value)]
+    lines += [f"{indent}acts = {code.conditional([f'({lane_row(0)} != other)'], paired)}"]
+    lines += [f"{indent}{lane_row(1 + k)} += t{part} if acts else 0.0" for k, part in enumerate(value)]
     lines += ["    for target in range(targets):", f"        at = target // {_LANES} * stride + target % {_LANES}"]
     for k, row in enumerate(sums):
         lines += [f"        room[{row}, int(lanes[at])] += lanes[at + {_LANES * (1 + k)}]"]

@@ -105,7 +105,7 @@ def thrown(batch: int, compiled: bool = True) -> Play:
         actions, passed, used = 0, 0.0, 0.0
         while passed < seconds:
             started, busy = perf_counter(), process_time()
-            tables.begin(every, every, np.zeros(batch, dtype=np.int64))
+            tables.begin(every, every, [0] * batch)
             tables.run(longest)
             passed, used, actions = passed + perf_counter() - started, used + process_time() - busy, actions + batch
         return actions, passed, used
