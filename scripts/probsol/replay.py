@@ -69,8 +69,8 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
         nonlocal count
         drawn = painted(shapes(env.tables, env.task()), picture_size(env.tables.cells))
         # The first frame has the colours of all discs, each on few pixels, which other methods would mix.
-        colours = {"palette": frames[0]} if frames else {"colors": 256, "method": images.Quantize.MAXCOVERAGE}
-        frame = drawn.quantize(dither=images.Dither.NONE, **colours)
+        method = None if frames else images.Quantize.MAXCOVERAGE
+        frame = drawn.quantize(256, method, palette=frames[0] if frames else None, dither=images.Dither.NONE)
         acted, count = count != int(env.tables.actions[0]), int(env.tables.actions[0])
         if frames and frame == frames[-1]:
             durations[-1] += MILLISECONDS
