@@ -13,7 +13,7 @@ import numpy as np
 
 from gumption.envs.probsol.actions import Labels
 from gumption.envs.probsol.certification import holding, replay
-from gumption.envs.probsol.engine import CENTRES, POINTS, Tables
+from gumption.envs.probsol.engine import CENTRES, Tables
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import COUPLING, RADIUS, TABLE
 from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, GRID, Task
@@ -23,7 +23,7 @@ Solution = tuple[tuple[Any, ...], ...]
 CANDIDATES, BEST, ROUNDS, TESTED = 240, 8, 3, 12
 #: Rounds of crafting beyond one for each block.
 MORE = 4
-#: Pairs of points drawn, of which the closed form keeps some; px that it allows beside a target's middle.
+#: Placements drawn, of which the closed form keeps those that end in a target.
 DRAWN = 30_000
 
 
@@ -84,7 +84,7 @@ class _Search:
         self.range = COUPLING / max(task.friction, 1e-9)
 
     def run(self) -> list[Solution]:
-        """Solutions of the first round that has some, those first that hold their place best."""
+        """Solutions of the first round that has some, those first whose discs lie deepest in the targets."""
         tables = self._tables(1)
         tables.begin(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [0])
         nodes = [_Node(0, ())]
@@ -139,14 +139,12 @@ class _Search:
     def _candidates(self, tables: Tables, row: int, most: int) -> list[Solution]:
         """Actions worth a simulation on a table, as many as asked for: those first that the closed form favours."""
         place, where = tables.place[row], tables.where[row]
-        first = 3 * self.discs + self.task.max_grid_num
         free = tables.mask(np.zeros(tables.batch, dtype=bool))[row]
         allowed = tables.data.allowed[0].copy()
         there = np.flatnonzero(where == PLACED)
         for disc in there.tolist():
             allowed &= ((CENTRES - place[disc]) ** 2).sum(axis=1) >= 4 * RADIUS * RADIUS
         points = np.flatnonzero(allowed)
-        assert first + POINTS <= len(free)
         tools = [k for k in range(self.discs) if where[k] == STORED or (where[k] == PLACED and free[self.discs + k])]
         tools = [k for k in tools if k not in self.goals]
         if not tools or not len(points):
@@ -156,8 +154,7 @@ class _Search:
         found = self._pushes(place, there, tools, points, most)
         if not self.goals:
             found = [*self._throws(place, where, tools, points, most), *found]
-        rest = most - len(found)
-        for _ in range(max(rest, most // 4)):
+        for _ in range(max(most - len(found), most // 4)):  # some at random: the closed form knows no third disc
             tool, point = tools[int(self.rng.integers(len(tools)))], int(points[int(self.rng.integers(len(points)))])
             found.append(self._put(tool, point, bool(self.rng.random() < 0.5)))
         return found[: most + most // 4]
@@ -169,7 +166,8 @@ class _Search:
         serves = np.full((self.discs, len(self.blocks)), False)
         for disc in there.tolist():
             for k, block in enumerate(self.blocks):
-                serves[disc, k] = area_distance(*place[disc], block, len(block)) == 0.0
+                x, y = place[disc]
+                serves[disc, k] = area_distance(x, y, block, len(block)) == 0.0
         idle = [disc for disc in tools if not serves[disc].any()]
         missing = np.flatnonzero(~serves.any(axis=0)).tolist() or list(range(len(self.blocks)))
         found = []

@@ -116,7 +116,7 @@ def certified(family: str) -> tuple[Row, ...]:
 
 @cache
 def _shipped() -> tuple[Row, ...]:
-    return tuple(read_rows(Path(str(files(__package__) / FILE))))
+    return tuple(read_rows(Path(str(files("gumption.envs.probsol") / FILE))))
 
 
 @cache

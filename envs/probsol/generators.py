@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .certification import VARIANTS, replay, still
+from .geometry import PLACED
 from .magnets import RADIUS, TABLE
 from .tasks import CELL, CRAFTING, FAMILIES, GRID, MAGNETISM, MASS, SANDBOX, Area, DiscData, Point, Polygon, Task
 
@@ -20,8 +21,8 @@ COLORS = ("purple", "darkblue", "red", "orange", "gold", "green", "teal", "deeps
           "gray", "pink", "black", "lime", "coral")  # fmt: skip
 #: Drafts of a seed, from which the simulation chooses.
 DRAFTS = 6
-#: px: a shape is worth building where some discs went so far on their own; how far places may differ in simulations
-#: that differ a little, and by what a block's side is at least away from the place that its disc takes.
+#: px: a shape is worth building where discs went so far on their own; places may differ by less than this between
+#: simulations that differ a little; a block's sides are at least so far from the place that its disc takes.
 FAR, SAME, MARGIN = 14.0, 4.0, 9.0
 _IDS = "abcdefghijkl"
 
@@ -71,10 +72,7 @@ def finish(family: str, seed: int, decision: Decision) -> Task:
     if family not in CRAFTING:
         return draft.task
     start, end = dict(decision.start), dict(decision.end)
-    objects = tuple(
-        replace(disc, at=start[disc.id], stored=None) if disc.id in start else disc for disc in draft.task.objects
-    )
-    task = replace(draft.task, family=family, objects=objects, blocks=_blocks(list(end.values()), draft.sides))
+    task = replace(_placed(draft.task, start), family=family, blocks=_blocks(list(end.values()), draft.sides))
     if start:
         task = replace(task, building=_blocks(list(start.values()), draft.sides[::-1]))
     return replace(task, solution=(*draft.witness, ("check",)))
@@ -131,7 +129,7 @@ def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
 def _settled(tasks: Sequence[Task], build: Sequence[Any]) -> tuple[list[tuple[tuple[str, Point], ...]], np.ndarray]:
     """Where discs come to rest, in rounded places at which they hold still; (B,) bool: they do."""
     told = replay(tasks, build)
-    holds = ~told.refused
+    holds, moving = ~told.refused, np.zeros(len(tasks), dtype=bool)
     places = [_places(task, told.tables, b) for b, task in enumerate(tasks)]
     for _ in range(4):
         placed = [_placed(task, dict(each)) for task, each in zip(tasks, places, strict=True)]
@@ -153,8 +151,6 @@ def _placed(task: Task, start: dict[str, Point]) -> Task:
 
 def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str, Point], ...]:
     """id -> place of the discs on the table, rounded so that none overlaps another one or the edge (to 3 digits)."""
-    from .geometry import PLACED
-
     there = [k for k in range(len(task.objects)) if tables.where[b, k] == PLACED]
     at = {task.objects[k].id: tables.place[b, k].copy() for k in there}
     for point in at.values():
