@@ -355,8 +355,7 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
          for question, reply in zip(task.quiz, replies, strict=False)]
         for task, replies in zip(tasks, player.replies, strict=True)
     ]  # fmt: skip
-    meetings = np.array([len(prober.met) for prober in player.probers])
-    return Results(solved, player.probes, meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))
+    return Results(solved, player.probes, player.meetings, np.array(right, dtype=bool).reshape(len(tasks), -1))
 
 
 @lru_cache

@@ -33,6 +33,8 @@ _ORDER = {"mass": (HEAVIER_THAN, SAME_MASS), "magnetism": (STRONGER_THAN, SAME_M
 _EQUAL = {"mass": SAME_MASS, "magnetism": SAME_MAGNETISM, "polarity": SAME_POLARITY}
 #: Distances at which discs are put side by side, in cells of 12 px.
 CELLS = (4, 6, 9, 12, 16, 20)
+#: Cells between which a quiz about magnetism looks for the distance where a disc is no longer moved.
+NEAREST, FARTHEST = 2, 25
 MOVED, STILL = "moved", "still"
 #: Meetings of one table at most, so that an agent whose rules contradict what it sees ends.
 MOST_MEETINGS = 60
@@ -275,48 +277,66 @@ class Prober:
         Of two discs that may be the ones with the most or least mass, both free; for magnetism each is held beside the
         same third disc, nearer and nearer to the distance where one no longer moves it.
         """
-        if self._sure(question) or len(self.met) >= MOST_MEETINGS:
+        if self._sure(question) or len(self.met) >= 3 * MOST_MEETINGS:
             return None
-        made = {setup for setup, _ in self.met}
         about = question["same"] if question["ask"] == PAIR else question["ask"]
-        most = max(CELLS, key=lambda cells: (self._moves(cells), cells))
-        ordered = sorted(CELLS, key=lambda cells: abs(cells - most))
+        more, equal = self._compared(about)
+        made = {setup for setup, _ in self.met}
         for one, other in combinations(self._candidates(question), 2):
-            for cells in ordered:
-                if about != "magnetism":
-                    wanted = [] if Setup(other, one, cells) in made else [Setup(one, other, cells)]
-                else:
-                    thirds = [k for k in range(len(self.labels)) if k not in (one, other)]
-                    wanted = [Setup(first, third, cells, True) for third in thirds[:2] for first in (one, other)]
-                for setup in wanted:
-                    if setup not in made:
-                        return setup
+            if (more | more.T | equal | equal.T)[one, other]:
+                continue
+            if about == "magnetism":
+                thirds = [k for k in range(len(self.labels)) if k not in (one, other)][:2]
+                wanted = [self._between(one, other, third) for third in thirds]
+            else:
+                wanted = [Setup(one, other, cells) for cells in CELLS if Setup(other, one, cells) not in made]
+            for setup in wanted:
+                if setup is not None and setup not in made:
+                    return setup
         return None
+
+    def _between(self, one: int, other: int, third: int) -> Setup | None:
+        """One of the two held beside the third, half-way between where both move it and where neither does."""
+        held = {(done.first, done.cells): outcome(met) for done, met in self.met if done.held and done.second == third}
+        near, far = NEAREST, FARTHEST
+        while far - near > 1:
+            cells = (near + far) // 2
+            for first in (one, other):
+                if (first, cells) not in held:
+                    return Setup(first, third, cells, held=True)
+            if held[one, cells] != held[other, cells]:
+                return None
+            near, far = (cells, far) if held[one, cells] == MOVED else (near, cells)
+        return None
+
+    def _compared(self, about: str) -> tuple[np.ndarray, np.ndarray]:
+        """(N, N) bool: which discs have more of it, and which as much."""
+        known, none = self.known(), np.zeros((len(self.labels),) * 2, dtype=bool)
+        names = _ORDER.get(about, ("", _EQUAL[about]))
+        return known.get(names[0], none), known.get(names[1], none)
 
     def reply(self, question: Mapping[str, str]) -> tuple[int, ...]:
         """The discs to name: one that has to be right, or may be; a pair that has to be, or the first."""
         candidates = self._candidates(question)
         if question["ask"] != PAIR:
             return (candidates[0],)
-        pairs = np.argwhere(self.known().get(_EQUAL[question["same"]], np.zeros((0, 0)))).tolist()
+        pairs = np.argwhere(self._compared(question["same"])[1]).tolist()
         return tuple(pairs[0] if pairs else candidates[:2])
 
     def _sure(self, question: Mapping[str, str]) -> bool:
-        known, size = self.known(), len(self.labels)
         if question["ask"] == PAIR:
-            return bool(known.get(_EQUAL[question["same"]], np.zeros(0)).any())
-        more, equal = (known.get(name, np.zeros((size, size), dtype=bool)) for name in _ORDER[question["ask"]])
+            return bool(self._compared(question["same"])[1].any())
+        more, equal = self._compared(question["ask"])
         beyond = more if question["which"] == LARGEST else more.T
         first = self._candidates(question)[0]
-        return bool((beyond | equal | equal.T | np.eye(size, dtype=bool))[first].all())
+        return bool((beyond | equal | equal.T | np.eye(len(equal), dtype=bool))[first].all())
 
     def _candidates(self, question: Mapping[str, str]) -> list[int]:
         """The discs that nothing known excludes, those first of which most is known."""
         size = len(self.labels)
         if question["ask"] == PAIR:
             return list(range(size))
-        known = self.known()
-        more, equal = (known.get(name, np.zeros((size, size), dtype=bool)) for name in _ORDER[question["ask"]])
+        more, equal = self._compared(question["ask"])
         beyond = more if question["which"] == LARGEST else more.T
         certain = (beyond | equal | equal.T).sum(axis=1)
         left = [k for k in range(size) if not beyond[:, k].any()] or list(range(size))
@@ -371,7 +391,7 @@ class Probing(Scripts):
     that discs meet as they lay before. Then the answer is put on the table, and checked.
 
     :ivar make: (labels of the discs in question, family) -> the agent.
-    :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn the answer.
+    :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn the answer; `meetings` (B,).
     :ivar replies: of each table, the discs that it names for each question of the quiz, found out after the answer.
     """
 
@@ -382,7 +402,7 @@ class Probing(Scripts):
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         self.probers = [self.make(*_in_question(batch.task(i))) for i in range(batch.num_envs)]
-        self.probes = np.zeros(batch.num_envs, dtype=np.int64)
+        self.probes, self.meetings = (np.zeros(batch.num_envs, dtype=np.int64) for _ in range(2))
         self.replies = [[] for _ in range(batch.num_envs)]
         super().begin(batch)
 
@@ -401,6 +421,7 @@ class Probing(Scripts):
                 for action in meeting(setup):
                     self.probes[i] += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
                     yield action
+            self.meetings[i] = len(prober.met)
             for question in task.quiz:
                 while (setup := prober.next_asked(question)) is not None:
                     yield from meeting(setup)

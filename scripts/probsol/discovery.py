@@ -194,9 +194,9 @@ def _laws() -> dict[str, Condition]:
     return found
 
 
-_BASE = {"laws": "real", "tasks": 40, "learned": 60}
+_BASE = {"laws": "real", "tasks": 20, "learned": 60}
 _NOTES = (
-    "Tasks are generated ones of FindTheDiff and FindTheSame in turn, with an empty table and one trial; 40 a seed, "
+    "Tasks are generated ones of FindTheDiff and FindTheSame in turn, with an empty table and one trial; 20 a seed, "
     "other ones than those that were learned from. A probe is a place, a hold or a turn made to learn; a meeting is a "
     "pair put side by side alone on the table. The 60 tasks to learn from were lived through by a curious agent, 24 "
     "meetings each, and how their discs compare was told; rules were mined from both. Solved is the share of tasks "
