@@ -28,7 +28,8 @@ class ProbSolConfig:
     :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
     :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
         attracts, shows in how discs moved before: one look at the table does not tell.
-    :ivar progress: what the change of the solution rate is worth in training, beside the 1 for a solved task.
+    :ivar progress: what a higher solution rate than ever before in the trial is worth in training, beside the 1 for a
+        solved task.
     :ivar total_steps: environment steps.
     :ivar num_envs: tables at a time.
     :ivar learning_rate: of Adam.

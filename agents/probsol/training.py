@@ -22,6 +22,7 @@ from gumption.agents.run_folder import RunFolder, read_config, read_final, read_
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs.probsol.actions import COARSE
+from gumption.envs.probsol.certification import start_distance
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
@@ -72,17 +73,19 @@ def _coarse(grid: np.ndarray) -> np.ndarray:
 
 class TrainingTables(VecEnvWrapper):
     """Tables whose observations are those of `Latest`, one trial an episode. The reward is 1 for a solved task, and
-    `progress` times the change of the solution rate: where the goal is far, this is what there is to learn from."""
+    `progress` times what the solution rate is higher than ever before in the trial. Going farther away costs nothing: a
+    learner that it cost something learned to leave the goal disc alone."""
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float) -> None:
         self.adapter = SB3VecEnv(tables)
         self.latest, self.progress = Latest(tables, stack), progress
         super().__init__(self.adapter, observation_space=self.latest.space)
-        self.rate = np.zeros(self.num_envs)
+        self.start = 1.0 - start_distance(tables.tasks)
 
     def reset(self) -> Any:
-        self.rate[:] = 0.0
-        return self.latest.see(self.adapter.reset(), np.ones(self.num_envs, dtype=bool))
+        seen = self.latest.see(self.adapter.reset(), np.ones(self.num_envs, dtype=bool))
+        self.best = self._begin()
+        return seen
 
     def step_wait(self) -> Any:
         observation, reward, done, infos = self.adapter.step_wait()
@@ -90,9 +93,15 @@ class TrainingTables(VecEnvWrapper):
         for i in np.flatnonzero(done).tolist():
             infos[i]["terminal_observation"] = self.latest.last(infos[i]["terminal_observation"], i)
             rate[i] = infos[i]["solution_rate"]
-        reward += (self.progress * (rate - self.rate)).astype(np.float32)
-        self.rate = np.where(done, 0.0, rate)
+        best = np.maximum(rate, self.best)
+        reward += (self.progress * (best - self.best)).astype(np.float32)
+        self.best = np.where(done, self._begin(), best)
         return self.latest.see(observation, done), reward, done, infos
+
+    def _begin(self) -> np.ndarray:
+        """(B,) solution rates at the start of what the tables now have."""
+        tables: Any = self.adapter.env.unwrapped
+        return self.start[tables.tables.rows]
 
 
 class Trained:

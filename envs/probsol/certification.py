@@ -107,6 +107,11 @@ def holding(tasks: Sequence[Task], solutions: Sequence[Solution]) -> np.ndarray:
 
 def start_solved(tasks: Sequence[Task]) -> np.ndarray:
     """(B,) bool: the goal is reached at the start, but for the rule that something has to change."""
+    return start_distance(tasks) == 0.0
+
+
+def start_distance(tasks: Sequence[Task]) -> np.ndarray:
+    """(B,) how far the goal is at the start, but for the rule that something has to change."""
     discs, cells = max(task.max_obj_num for task in tasks), max(task.max_grid_num for task in tasks)
     tables = Tables(tasks, len(tasks), discs, cells)
     rows, data = np.arange(len(tasks)), tables.data
@@ -117,7 +122,7 @@ def start_solved(tasks: Sequence[Task]) -> np.ndarray:
         np.ascontiguousarray(tables.speed), tables.cell, data.cell, tables.theta, data.theta, data.golden,
         data.concerned, data.answer, data.corners, data.counts, data.areas, DIAGONAL, found,
     )  # fmt: skip
-    return found == 0.0
+    return found
 
 
 def still(tasks: Sequence[Task]) -> np.ndarray:
