@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from gumption.agents.settings import config_values
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.data.wording import shown
-from gumption.envs.probsol.settings import Partition, ProbSolSettings
+from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
 
 WORLD = "probsol"
@@ -49,7 +49,7 @@ class ProbSolConfig:
 
     world: str = WORLD
     task: tuple[str, ...] = ("fishing/generated",)
-    fold: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9] = 0
+    fold: Fold = 0
     laws: Laws | None = None
     max_actions: Count = 40
     stack: Size = 8

@@ -28,6 +28,9 @@ class TableNetwork(BaseFeaturesExtractor):
     same layers, then looks at the others (attention); every point goes through the same layers, too.
     """
 
+    side: torch.Tensor  # (19,) places of columns and rows, as shares of the table's side
+    points: torch.Tensor  # (361, 2)
+
     def __init__(self, observation_space: spaces.Dict) -> None:
         stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
