@@ -59,8 +59,7 @@ class Probing:
         if len(same) > 1 and look is not None and look[0] < self._x(NEAR[0]):  # pulled: another one may repel them
             pulled = [disc for disc in others if self._pulled(disc, by)]
             found = yield from self._split(found, pulled, False, 0)
-            left = [group for group in found if len(group) > 1]
-            if any(self._pulled(group[0], self._other(group[0], pulled)) for group in left):
+            if any(len(group) > 1 and self._pulled(group[0], group[1]) for group in found):
                 found = yield from self._split(found, [by], False, 4)
         elif len(same) > 1 and look is not None and look[0] >= TABLE - RADIUS - 1:
             found = yield from self._split(found, [by], True, 0)
@@ -69,13 +68,21 @@ class Probing:
     def _split(
         self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int
     ) -> Generator[int | tuple[object, ...], None, list[list[int]]]:
-        """The groups, after a look at each disc of those with several beside the first of `by`, or the next one."""
+        """The groups, after a look at each disc of those with several: beside the first of `by` that does not pull
+        them, or beside one another."""
         found: list[list[int]] = []
         for group in groups:
             seen: dict[Look | None, list[int]] = {}
-            common = next((one for one in by if one not in group), None)
+            common = None
+            for one in by if len(group) > 1 else ():
+                if one not in group:
+                    yield from self._probe(group[0], one, far, turned)
+                    look = self.looks[group[0], one, far, turned]
+                    if far or turned or (look is not None and look[0] >= self._x(NEAR[0])):
+                        common = one
+                        break
             for disc in group if len(group) > 1 else ():
-                beside = self._other(disc, by) if common is None else common
+                beside = self._other(disc, group) if common is None else common
                 yield from self._probe(disc, beside, far, turned)
                 look = self.looks[disc, beside, far, turned]
                 if look is not None and look[0] >= TABLE - RADIUS - 1 and not far:
