@@ -116,6 +116,7 @@ def saved_table(kind: str, name: str) -> str:
 
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
+PROBSOL_TABLES = ("probsol-goals",)
 EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
 
 
@@ -151,7 +152,7 @@ def test_every_headline_is_shown_once() -> None:
     benches = [("bench", path.parent.name) for path in RESULTS.glob("*/bench.md")]
     headlines = [
         ("results", name)
-        for name in ("wordcraft-fig2", "wordcraft-fig3", *HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES)
+        for name in ("wordcraft-fig2", "wordcraft-fig3", *HALMA_TABLES, *GRADUAL_TABLES, *SEGAR_TABLES, *PROBSOL_TABLES)
     ]
     assert shown == sorted(
         [
