@@ -54,8 +54,10 @@ from .players import Script, play
 from .prober import (
     CELLS,
     DIFFERS_FROM,
+    FARTHEST,
     IS_LIKE,
     MOVED,
+    NEAREST,
     SAME_MAGNETISM,
     SAME_MASS,
     EveryPair,
@@ -78,7 +80,7 @@ LIVED = (
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Rules have no exception, since the world has none, and this support.
-CONFIDENCE, SUPPORT = 1.0, 15
+CONFIDENCE, SUPPORT = 1.0, 30
 #: Meetings of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
@@ -134,9 +136,16 @@ class Curious(Prober):
     def __init__(self, labels: Sequence[str], family: str, rng: np.random.Generator) -> None:
         super().__init__(labels, family, (), Expectations())
         thirds = rng.permutation(len(labels))[:2].tolist()
-        distances = rng.permutation(CELLS)[:2].tolist()
-        every = [Setup(first, second, cells, held) for first in range(len(labels)) for second in thirds
-                 if first != second for cells in distances for held in (False, True)]  # fmt: skip
+        free = rng.permutation(CELLS)[:2].tolist()
+        held = rng.permutation(np.arange(NEAREST, FARTHEST))[:2].tolist()
+        distances = [(cells, False) for cells in free] + [(cells, True) for cells in held]
+        every = [
+            Setup(first, second, cells, is_held)
+            for first in range(len(labels))
+            for second in thirds
+            if first != second
+            for cells, is_held in distances
+        ]
         self._plan = [every[k] for k in rng.permutation(len(every))[:CURIOUS].tolist()]
 
     def next(self) -> Setup | None:

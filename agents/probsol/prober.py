@@ -421,12 +421,12 @@ class Probing(Scripts):
                 for action in meeting(setup):
                     self.probes[i] += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
                     yield action
-            self.meetings[i] = len(prober.met)
+            answer, self.meetings[i] = prober.answer(), len(prober.met)
             for question in task.quiz:
                 while (setup := prober.next_asked(question)) is not None:
                     yield from meeting(setup)
             self.replies[i] = [[task.ids[discs[k]] for k in prober.reply(question)] for question in task.quiz]
-            answer, trial = prober.answer(), batch.tables.trials[i]
+            trial = batch.tables.trials[i]
             yield from Hands(batch, i).leave([discs[k] for k in answer])
             yield batch.labels.num_actions + CHECK
             if batch.tables.trials[i] == trial:
