@@ -19,6 +19,8 @@ REACHES = (0.06, 0.2)
 #: Of a point: map (5), x, y, placed discs near it (of a held one no place is told), and how far and which way the goal
 #: disc and the target are.
 POINT_FEATURES = 5 + 2 + len(REACHES) + 6
+#: Of a disc: the map (5) at its place, and the way to the middle of the targets.
+PLACE_FEATURES = 5 + 2
 
 
 class TableNetwork(BaseFeaturesExtractor):
@@ -34,7 +36,8 @@ class TableNetwork(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Dict) -> None:
         stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
-        self.disc = nn.Sequential(nn.Linear(stack * NUMBERS, DISC), nn.ReLU(), nn.Linear(DISC, DISC), nn.ReLU())
+        seen = stack * NUMBERS + PLACE_FEATURES
+        self.disc = nn.Sequential(nn.Linear(seen, DISC), nn.ReLU(), nn.Linear(DISC, DISC), nn.ReLU())
         self.attention = nn.MultiheadAttention(DISC, 4, batch_first=True)
         told = sum(int(torch.tensor(observation_space[name].shape).prod()) for name in ("family", "constraints"))  # pyright: ignore[reportArgumentType]
         self.map = nn.Sequential(nn.AvgPool2d(4, ceil_mode=True), nn.Flatten(), nn.Linear(5 * 5 * 5, DISC), nn.ReLU())
@@ -54,7 +57,7 @@ class TableNetwork(BaseFeaturesExtractor):
     def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
         discs, grid = observations["discs"], observations["map"].float()
         there = discs[:, 0, :, :4].sum(dim=2) > 0
-        rows = self.disc(discs.transpose(1, 2).flatten(2))
+        rows = self.disc(torch.cat([discs.transpose(1, 2).flatten(2), self._under(discs[:, 0], grid)], dim=2))
         hidden = ~there & there.any(dim=1, keepdim=True)  # absent discs are not looked at
         rows = rows + self.attention(rows, rows, rows, key_padding_mask=hidden, need_weights=False)[0]
         kept = rows * there[..., None]
@@ -64,6 +67,19 @@ class TableNetwork(BaseFeaturesExtractor):
         which = self.which(torch.cat([rows, table[:, None].expand(-1, self.discs, -1)], dim=2))[..., 0]
         points = self.point(self._around(discs[:, 0], grid)) + self.point_table(table)[:, None]
         return torch.cat([table, which, self.where(points)[..., 0]], dim=1)
+
+    @torch.no_grad()
+    def _under(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+        """(B, M, 7): the map at the place of each disc (5), and the way to it from the middle of the targets; 0 for discs
+        that are not placed. Without this a learner hardly sees when to CHECK."""
+        placed = discs[:, :, PLACED, None]
+        column, row = ((discs[:, :, each] * 20 - 0.25).long().clamp(0, COARSE - 1) for each in (X, Y))
+        at = (row * COARSE + column)[:, None].expand(-1, grid.shape[1], -1)
+        under = grid.flatten(2).gather(2, at).transpose(1, 2)
+        area = (grid[:, 1] + grid[:, 2]).flatten(1)
+        middle = area @ self.points / area.sum(dim=1, keepdim=True).clamp(min=1.0)
+        way = (discs[:, :, X : Y + 1] - middle[:, None]) * (area.sum(dim=1) > 0)[:, None, None]
+        return torch.cat([under, way], dim=2) * placed
 
     @torch.no_grad()
     def _around(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:

@@ -212,7 +212,7 @@ FAMILY_EXPERIMENT = Experiment(
     "solved is the share of test tasks solved in the first trial; AUCCESS weighs the shares solved within 1 to 10 "
     "trials, early ones more; the solution rate is that of the first trial; actions are those of trials that solve. "
     "MaskablePPO sees the 8 latest observations of the trial, and draws its actions with the probabilities that it has "
-    "learned. The graph agent probes discs, and has learned rules of meetings from 60 other tasks. 'left out' trains on "
-    "the other five families. The scripted player looks hidden "
+    "learned. The graph agent probes discs, and has learned rules of meetings from 60 other tasks. 'left out' trains "
+    "on the other five families. The scripted player looks hidden "
     "properties up in tool use and crafting. Settings were chosen on validation tasks of fold 0.",
 )
