@@ -28,8 +28,7 @@ class ProbSolConfig:
     :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
     :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
         attracts, shows in how discs moved before: one look at the table does not tell.
-    :ivar progress: what a higher solution rate than ever before in the trial is worth in training, beside the 1 for a
-        solved task.
+    :ivar progress: what the change of the solution rate is worth in training, beside the 1 for a solved task.
     :ivar total_steps: environment steps.
     :ivar num_envs: tables at a time.
     :ivar learning_rate: of Adam.
@@ -53,7 +52,7 @@ class ProbSolConfig:
     laws: Laws | None = None
     max_actions: Count = 40
     stack: Size = 8
-    progress: NonNegative = 1.0
+    progress: NonNegative = 0.3
     total_steps: Count = 100_000
     num_envs: Size = 64
     learning_rate: Positive = 1e-3

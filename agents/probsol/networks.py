@@ -70,7 +70,7 @@ class TableNetwork(BaseFeaturesExtractor):
 
     @torch.no_grad()
     def _under(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-        """(B, M, 7): the map at the place of each disc (5), and the way to it from the middle of the targets; 0 for discs
+        """(B, M, 7): the map at the place of each disc (5), and the way to it from the targets' middle; 0 for discs
         that are not placed. Without this a learner hardly sees when to CHECK."""
         placed = discs[:, :, PLACED, None]
         column, row = ((discs[:, :, each] * 20 - 0.25).long().clamp(0, COARSE - 1) for each in (X, Y))

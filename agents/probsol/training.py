@@ -73,8 +73,11 @@ def _coarse(grid: np.ndarray) -> np.ndarray:
 
 class TrainingTables(VecEnvWrapper):
     """Tables whose observations are those of `Latest`, one trial an episode. The reward is 1 for a solved task, and
-    `progress` times what the solution rate is higher than ever before in the trial. Going farther away costs nothing: a
-    learner that it cost something learned to leave the goal disc alone."""
+    `progress` times the change of the solution rate, which begins as it is at the start but for the rule that something
+    has to change: where the goal is far, this is what there is to learn from.
+
+    Rewards for coming nearer than ever before, without a loss for going away, were tried: learners never came to CHECK.
+    """
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float) -> None:
         self.adapter = SB3VecEnv(tables)
@@ -84,7 +87,7 @@ class TrainingTables(VecEnvWrapper):
 
     def reset(self) -> Any:
         seen = self.latest.see(self.adapter.reset(), np.ones(self.num_envs, dtype=bool))
-        self.best = self._begin()
+        self.rate = self._begin()
         return seen
 
     def step_wait(self) -> Any:
@@ -93,9 +96,8 @@ class TrainingTables(VecEnvWrapper):
         for i in np.flatnonzero(done).tolist():
             infos[i]["terminal_observation"] = self.latest.last(infos[i]["terminal_observation"], i)
             rate[i] = infos[i]["solution_rate"]
-        best = np.maximum(rate, self.best)
-        reward += (self.progress * (best - self.best)).astype(np.float32)
-        self.best = np.where(done, self._begin(), best)
+        reward += (self.progress * (rate - self.rate)).astype(np.float32)
+        self.rate = np.where(done, self._begin(), rate)
         return self.latest.see(observation, done), reward, done, infos
 
     def _begin(self) -> np.ndarray:
