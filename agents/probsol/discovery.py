@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
+from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ from gumption.envs.probsol.quiz import (
 )
 from gumption.envs.probsol.tasks import DISCOVERY, Laws, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Rule
 from gumption.kg.rules.mining import MinedRule, mine_rules
@@ -151,6 +153,9 @@ class Curious(Prober):
     def next(self) -> Setup | None:
         return self._plan[len(self.met)] if len(self.met) < len(self._plan) else None
 
+    def next_asked(self, question: Mapping[str, str]) -> None:
+        """It makes no meetings for a quiz."""
+
 
 def told(task: Task) -> Iterator[Triple]:
     """What an agent is told of a task that it learns from: how its discs compare."""
@@ -164,9 +169,8 @@ def told(task: Task) -> Iterator[Triple]:
 
 def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     """Live through tasks as a curious agent, be told how their discs compare, and mine rules from both."""
-    rng = np.random.default_rng([seed, 17])
-    player = Probing(lambda labels, family: Curious(labels, family, rng))
-    play_tasks([replace(task, quiz=()) for task in tasks], player, laws)
+    player = curious(seed)
+    play_tasks(tasks, player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
     compared = [fact for task in tasks for fact in told(task)]
     graph = KnowledgeGraph()
@@ -312,14 +316,29 @@ class AtOnce(Probing):
 # ---- playing
 
 
-def play_tasks(tasks: Sequence[Task], player: Probing, laws: Laws = "real") -> np.ndarray:
-    """One episode of each task, quizzes left out. :returns: (B,) bool, which were solved."""
+def play_tasks(
+    tasks: Sequence[Task], player: Probing, laws: Laws = "real", memory: str | PathLike[str] | None = None
+) -> np.ndarray:
+    """One episode of each task, quizzes left out.
+
+    :param memory: a folder in which the steps are kept.
+    :returns: (B,) bool, which were solved.
+    """
     batch = ProbSolVectorEnv(
         len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
         max_actions=10_000,
     )  # fmt: skip
-    batch.reset(seed=0)
-    return play(batch, player)
+    env = batch if memory is None else RecordMemory(batch, memory)
+    env.reset(seed=0)
+    solved = play(batch, player)
+    env.close()
+    return solved
+
+
+def curious(seed: int) -> Probing:
+    """A player that makes meetings at random on each table, to learn."""
+    rng = np.random.default_rng([seed, 17])
+    return Probing(lambda labels, family: Curious(labels, family, rng))
 
 
 STRATEGIES = ("every pair", "star", "all at once", "random", "graph", "oracle")

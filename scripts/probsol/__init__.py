@@ -2,12 +2,12 @@
 
 import typer
 
-from . import certify, check, log, replay, strip
+from . import certify, check, log, probe, replay, strip
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Tasks of ProbSol, their certificates and splits, records, and pictures of solutions.",
 )
-for part in (certify, check, log, replay, strip):
+for part in (certify, check, log, probe, replay, strip):
     app.add_typer(part.app)
