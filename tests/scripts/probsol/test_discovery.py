@@ -59,5 +59,5 @@ def test_a_memory_becomes_a_graph_of_facts_that_rules_are_mined_from(gumption) -
     assert "probsol/ada/evidence" in told
     facts = KnowledgeGraph.load("mine.nq")
     assert {"attracts", "repels"} & {relation for _, relation, _ in facts.triples(graph="probsol/ada")}
-    mined = gumption.ok("mine", "mine.nq", "--graph", "probsol/ada", "--min-support", "2", "--out", "rules.json")
+    mined = gumption.ok("mine", "mine.nq#probsol/ada", "--min-support", "2", "--out", "rules.json")
     assert "rules" in mined
