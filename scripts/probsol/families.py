@@ -187,16 +187,11 @@ def _estimate(summary: Mapping[str, Any]) -> Any:
     return Estimate(summary["iqm"], *(nan if summary[end] is None else summary[end] for end in ("low", "high")))
 
 
-def _training(family: str) -> dict[str, Any]:
-    """Settings of the learner where they differ from its defaults; chosen on validation tasks, see `ProbSolConfig`."""
-    return {**TRAINING, **({"progress": 1.0} if family in DISCOVERY else {})}
-
-
 def _conditions() -> dict[str, Condition]:
     found = {}
     for family in FAMILIES:
         own = {"task": (f"{family.lower()}/generated",), "test": family}
-        found[f"{family}: MaskablePPO"] = Condition({**own, **_training(family)}, panels=(family,))
+        found[f"{family}: MaskablePPO"] = Condition({**own, **TRAINING}, panels=(family,))
         found[f"{family}: untrained"] = Condition(own, method="untrained", panels=(family,))
         if family in DISCOVERY:
             found[f"{family}: {GRAPH_AGENT}"] = Condition(own, method=GRAPH_AGENT, panels=(family,))
@@ -205,7 +200,7 @@ def _conditions() -> dict[str, Condition]:
     for family in FAMILIES:
         panel = f"{family}, left out"
         others = {"task": tuple(f"{one.lower()}/generated" for one in FAMILIES if one != family), "test": family}
-        found[f"{panel}: MaskablePPO"] = Condition({**others, **_training(family)}, panels=(panel,))
+        found[f"{panel}: MaskablePPO"] = Condition({**others, **TRAINING}, panels=(panel,))
     return found
 
 
