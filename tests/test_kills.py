@@ -91,12 +91,21 @@ segar train-guided --num-levels 2 --steps 512 --eval-interval 256 --eval-episode
 segar level --steps 2 --gif level.gif --json scene.json
 segar renderers --epochs 1 --out looks
 """
-CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR)
+PROBSOL = """
+kg build probsol --task fishing/0 --out probsol.nq
+splits probsol --out parts
+train probsol --task fishing/0 --num-envs 2 --n-steps 8 --batch-size 8 --epochs 1 --steps 32 --eval-interval 16\
+ --eval-tasks 1 --stack 1 --device cpu --run run [--resume]
+probsol certify --family findthediff --seeds 0:2 --out found.jsonl
+probsol pack found.jsonl --out packed.jsonl.gz
+probsol strip fishing/0 --out strip.png
+"""
+CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR, PROBSOL)
 
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, gradual watch, evaluate segar, play segar
+evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, evaluate probsol, probsol check
 """
 APART = {
     "data fetch": "needs the network",
@@ -112,6 +121,10 @@ APART = {
     "halma probe": "needs a pretrained model, and writes its plot in one piece at its end",
     "segar axes": "measures for ten seconds, and writes its file in one piece at its end",
     "segar stress": "plays for minutes, and writes its files in one piece at its end",
+    "play probsol": "appends its record when an episode has ended, which the records' own tests cut short",
+    "probsol replay": "writes its GIF in one piece at its end",
+    "probsol log": "keeps transitions as RecordMemory does, whose own tests kill it",
+    "probsol probe": "keeps transitions as RecordMemory does, whose own tests kill it",
     "kg import wordnet": "needs the files of WordNet; it is written as the other imports are",
 }
 WRITING = {"--out", "--save", "--update", "--plot", "--png", "--markdown"}
@@ -163,8 +176,8 @@ def test_graphs_and_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "chain",
-    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR],
-    ids=["tasks", "pictures", "predictors", "wordcraft", "halma", "gradual", "segar"],
+    [TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR, PROBSOL],
+    ids=["tasks", "pictures", "predictors", "wordcraft", "halma", "gradual", "segar", "probsol"],
 )
 def test_other_commands(tmp_path: Path, chain: str) -> None:
     killed(tmp_path, chain, kills=2)
@@ -183,7 +196,7 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 
     for name, (module, _) in cli.COMMANDS.items():
         yield from within(typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app), [name])
-    for name in ("halma", "gradual", "segar"):
+    for name in ("halma", "gradual", "segar", "probsol"):
         yield from within(typer.main.get_command(cli._tools_of(name)), [name])
 
 
