@@ -190,8 +190,11 @@ class _Reader:
             masses=self.classes("mass", classes.get("mass"), MASS),
             magnetisms=self.classes("magnetism", classes.get("magnetism"), MAGNETISM),
             rotation=self.truth("rotation", self.given.get("rotation", False)),
-            **{name: self.areas(name) for name in ("inaccessible", "walls", "targets")},
-            **{name: self.polygons(name) for name in ("blocks", "building")},
+            inaccessible=self.areas("inaccessible"),
+            walls=self.areas("walls"),
+            targets=self.areas("targets"),
+            blocks=self.polygons("blocks"),
+            building=self.polygons("building"),
             constraints=self.constraints(),
         )
         task = replace(task, objects=self.objects(task))
