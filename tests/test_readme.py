@@ -116,7 +116,7 @@ def saved_table(kind: str, name: str) -> str:
 
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
-PROBSOL_TABLES = ("probsol-goals",)
+PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
 EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
 
 

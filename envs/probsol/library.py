@@ -31,7 +31,7 @@ def family_of(name: str) -> str | None:
 @cache
 def designed(family: str) -> tuple[Task, ...]:
     """The designed tasks of a family, by their numbers."""
-    folder = files(__package__) / FOLDER / family.lower()
+    folder = files("gumption.envs.probsol") / FOLDER / family.lower()
     paths = [Path(str(each)) for each in folder.iterdir() if each.name.endswith(".json")] if folder.is_dir() else []
     return tuple(read_task(path) for path in sorted(paths, key=lambda path: int(path.stem)))
 
