@@ -17,6 +17,8 @@ from gumption.scripts.world_commands import Resume, Run, train_and_tell
 app = App(add_completion=False)
 
 FLAGS = {"total_steps": "steps"}
+#: Options that are no fields of the config: they ask for the general learner.
+OTHERS = ("kg", "kg_only")
 #: Options of the config that the general learner reads, too.
 SHARED = ("task", "fold", "laws", "max_actions", "total_steps", "eval_interval", "eval_tasks", "seed", "device")
 

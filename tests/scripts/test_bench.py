@@ -96,6 +96,7 @@ def test_names():
         "halma",
         "gradual",
         "segar",
+        "probsol",
         "kg",
         "rules",
         "help",

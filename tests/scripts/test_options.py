@@ -203,11 +203,12 @@ def test_no_two_options_of_a_training_share_their_help(kind: type[Any]) -> None:
 def test_train_has_an_option_for_each_field_of_its_config(name: str) -> None:
     world = worlds.find(name)
     kind = world.get("config")
-    flags = import_module(world.offers["train_command"].split(":")[0]).FLAGS
+    module = import_module(world.offers["train_command"].split(":")[0])
+    flags = module.FLAGS
     wanted = {field.name: flags.get(field.name, field.name.replace("_", "-")) for field in fields(kind)}
     del wanted["world"]
     options = {option.name: option for option in command_of(world, "train_command").params}
-    assert set(options) == {*wanted, "run", "resume"}
+    assert set(options) == {*wanted, *getattr(module, "OTHERS", ()), "run", "resume"}
     help_text = CliRunner().invoke(cli.app, ["train", name, "--help"], env={"COLUMNS": "200"}).output
     shown = {word for word in help_text.split() if word.startswith("--")}
     said = field_help(kind)

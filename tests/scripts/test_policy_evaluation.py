@@ -107,7 +107,7 @@ def test_wordcraft_on_a_split_file_or_a_partition(gumption: Call, small_book: Pa
     [
         (
             ("--policy", "policy_of_a_test:right"),
-            "give --world, or tests that there are (worlds: wordcraft, halma, gradual, segar)",
+            "give --world, or tests that there are (worlds: wordcraft, halma, gradual, segar, probsol)",
         ),
         (("--policy", "policy_of_a_test:right", "--splits", "none"), "tests that there are: none is not there"),
         (("--policy", "policy_of_a_test:right", "--splits", "."), "manifest.json: no tests of a world"),
