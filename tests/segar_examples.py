@@ -73,6 +73,7 @@ SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
     "envs.segar.Simulator.add_force": {"name": lambda: "golfball", "force": lambda: [1.0, 0.0]},
     "envs.segar.Simulator.add_velocity": {"name": lambda: "golfball", "velocity": lambda: [1.0, 0.0]},
     "envs.segar.Simulator.load": {"path": saved},
+    "envs.segar.Simulator.run": {"steps": lambda: np.array([3]), "watch": lambda: simulator().watch()},
     "envs.segar.Simulator.run_until_rest": {"max_seconds": lambda: 0.05},
     "envs.segar.add_memory": {"graph": KnowledgeGraph, "memory": memory},
     "envs.segar.memory_evidence": {"memory": memory},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Whole, check, checked
+from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, check, checked
 from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
@@ -144,7 +144,8 @@ class Simulator:
         rate = self._arrays.parameters[Framerate]
         return self.run((max_seconds * rate).astype(np.int64), self.watch(slow, window))[1]
 
-    def watch(self, slow: float = 1e-4, window: int = WINDOW) -> RestWatch:
+    @checked
+    def watch(self, slow: Positive = 1e-4, window: Size = WINDOW) -> RestWatch:
         """A watch for `run` that begins with the state as it is; see `run_until_rest`."""
         return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
 
@@ -157,6 +158,7 @@ class Simulator:
             return np.zeros((2, 0, self._arrays.num_envs))
         return np.concatenate([columns[each][:, self._discs] for each in self._watched], axis=1)
 
+    @checked
     def run(self, steps: np.ndarray, watch: RestWatch, *, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Run each scene until it rests, at most so many steps; `run_until_rest` says when that is.
 
@@ -166,6 +168,10 @@ class Simulator:
         :returns: (B,) int64 steps made, (B,) bool which rest.
         :raises InputError: as `step`.
         """
+        if steps.shape != (self._arrays.num_envs,) or steps.dtype.kind not in "iu":
+            raise InputError(
+                f"steps is {shown(steps)}; it is {self._arrays.num_envs} whole numbers, one for each scene"
+            )
         if not len(self._discs):
             return np.zeros(len(steps), dtype=np.int64), np.ones(len(steps), dtype=bool)
         if self._simulation is not None:

@@ -6,7 +6,9 @@ import gumption.envs
 env = gym.make("gumption/ProbSol-v0", task="fishing/0")
 """
 
-from .facts import facts, task_facts
-from .tasks import Task, read_task
+from .facts import facts
+from .facts import task_facts as task_facts
+from .tasks import Task as Task
+from .tasks import read_task as read_task
 
-__all__ = ["Task", "facts", "read_task", "task_facts"]
+__all__ = ["facts"]

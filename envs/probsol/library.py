@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
+from gumption.data.wording import shown
+from gumption.data.writing import can_be_named
 
 from .tasks import FAMILIES, Task, read_task
 
@@ -64,6 +66,8 @@ def find_tasks(given: Any, partition: str = "all", fold: int = 0) -> tuple[Task,
             if found:
                 return tuple(found)
     if isinstance(given, str | os.PathLike):
+        if not can_be_named(given):
+            raise InputError(f"there is no task {shown(given)}: no file can have that name")
         path = Path(given)
         if path.is_dir():
             return _folder(path)

@@ -89,7 +89,7 @@ def test_a_loaded_run_plays_as_the_trained_one_and_not_as_the_untrained_one(tmp_
 
 @pytest.mark.slow
 def test_the_learner_learns_what_random_actions_seldom_do(config):
-    run = train_probsol(config(num_envs=32, n_steps=32, batch_size=256, total_steps=12_288), progress=False)
+    run = train_probsol(config(num_envs=32, n_steps=32, batch_size=256, total_steps=24_576), progress=False)
     tasks = [easy(k) for k in range(10)] * 4
     trained, random = (play_tasks(each, tasks).figures() for each in (run.player(), Random(0)))
     assert trained["solved"] > random["solved"] + 0.3, (trained, random)
