@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gumption.envs.probsol.affordances import DIFFERS_FROM
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
 from gumption.envs.probsol.experience import SEEN, Experience, Meeting, Triple
 from gumption.envs.probsol.geometry import HELD, PLACED
@@ -26,7 +27,7 @@ from gumption.kg.rules.horn import Atom, Rule
 
 from .players import Script, Scripts
 
-IS_LIKE, DIFFERS_FROM = "isLike", "differsFrom"
+IS_LIKE = "isLike"
 SAME_MASS, SAME_MAGNETISM = "sameMass", "sameMagnetism"
 #: What a quiz asks about -> the relation that orders discs, and that of equal ones; the latter also for pairs.
 _ORDER = {"mass": (HEAVIER_THAN, SAME_MASS), "magnetism": (STRONGER_THAN, SAME_MAGNETISM)}
@@ -452,7 +453,7 @@ class Hands:
             looked.add(first)
             yield from self._look(first, points[0])
             yield self.labels.num_actions + TAKE_UP
-            yield self._free_cell()
+            yield self.labels.free_cell(self.batch.tables, self.i)
         if second in looked:
             yield second
             yield self.labels.first_point + points[1]
@@ -489,10 +490,10 @@ class Hands:
         if tables.hand[self.i]:
             if tables.where[self.i, tables.hand[self.i] - 1] == HELD:
                 yield self.labels.num_actions + TAKE_UP
-            yield self._free_cell()
+            yield self.labels.free_cell(self.batch.tables, self.i)
         for disc in np.flatnonzero(tables.where[self.i] == PLACED).tolist():
             yield self.labels.discs + disc
-            yield self._free_cell()
+            yield self.labels.free_cell(self.batch.tables, self.i)
 
     def _look(self, disc: int, point: int) -> Iterator[int]:
         """Hold a stored disc at a point and turn it to the boundary 0."""
@@ -501,10 +502,6 @@ class Hands:
         eighths = int(visible(self.batch.tables)[2][self.i, disc]) // 45
         turns = eighths if eighths <= 4 else 8 - eighths
         yield from [self.labels.num_actions + (TURN_BACK if eighths <= 4 else TURN)] * turns
-
-    def _free_cell(self) -> int:
-        taken = set(self.batch.tables.cell[self.i].tolist())
-        return 3 * self.labels.discs + min(set(range(self.labels.cells)) - {cell - 1 for cell in taken})
 
 
 #: Grid points of a spread answer: corners, middles of the sides, then between these and the middle.

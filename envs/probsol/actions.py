@@ -116,7 +116,7 @@ class Labels:
         done: list[int] = []
         if hand and hand - 1 != disc:  # the hand is freed first
             holds = tables.where[i, hand - 1] == HELD
-            done.append(last + PUT_DOWN if holds else self._free_cell(tables, i))
+            done.append(last + PUT_DOWN if holds else self.free_cell(tables, i))
         if what == "turn":
             if state == PLACED:
                 done.append(2 * self.discs + disc)
@@ -128,9 +128,10 @@ class Labels:
         elif state != GRABBED:
             return []
         if what == "store":
-            return [*done, self._free_cell(tables, i)]
+            return [*done, self.free_cell(tables, i)]
         return [*done, self.first_point + (POINTS if what == "hold" else 0) + where]
 
-    def _free_cell(self, tables: Tables, i: int) -> int:
+    def free_cell(self, tables: Tables, i: int) -> int:
+        """The number of the action that stores the disc in hand in the first free cell of table i."""
         taken = set(tables.cell[i].tolist())
         return 3 * self.discs + next((cell for cell in range(self.cells) if cell + 1 not in taken), 0)

@@ -17,7 +17,7 @@ from .actions import WHAT, WHERE
 from .engine import CENTRES, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK, Tables
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED, area_distance
 from .quiz import HEAVIER_THAN, disc_label
-from .tasks import CRAFTING, GRID, Task
+from .tasks import GRID, Task, goal_areas
 
 ATTRACTS, REPELS, DIFFERS_FROM, AFFORDS, INSIDE = "attracts", "repels", "differsFrom", "affords", "inside"
 #: Facts of a disc and the disc that it comes near, and then what a disc affords and where a grid point lies.
@@ -163,13 +163,6 @@ class _Seen:
     def _labels(self, discs: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         ids = self.ids if rows is None else self.ids[rows]
         return np.where(discs >= 0, np.take_along_axis(ids, np.maximum(discs, 0), axis=1), 0)
-
-
-def goal_areas(task: Task) -> tuple[str, Sequence[Sequence[tuple[float, float]]]]:
-    """What the areas of the goal are called, "target" or "block", and their corners in px."""
-    if task.family in CRAFTING:
-        return "block", task.blocks
-    return "target", [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in task.targets]
 
 
 def check_chosen(chosen: np.ndarray, num_envs: int, parts: np.ndarray) -> np.ndarray:

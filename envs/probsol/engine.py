@@ -31,7 +31,7 @@ from .geometry import (
     open_actions,
 )
 from .magnets import ARM, COUPLING, FRAMERATE, LAWS, RADIUS, RULES, TABLE, TURNING_RULES, Arm, Coupling, Spin
-from .tasks import CELL, CONSTRAINTS, CRAFTING, FAMILIES, GRID, Task
+from .tasks import CELL, CONSTRAINTS, FAMILIES, GRID, Task, goal_areas
 
 POINTS = GRID * GRID
 #: Grid points' centres, (1600, 2), row by row.
@@ -145,12 +145,17 @@ def _arrays(task: Task, discs: int) -> dict[str, np.ndarray]:
         dx, dy = np.maximum(np.maximum(left - x, x - right), 0), np.maximum(np.maximum(top - y, y - bottom), 0)
         free &= np.hypot(dx, dy) >= RADIUS
         in_wall |= (dx == 0) & (dy == 0)
-    targets = [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in task.targets]
-    polygons = task.blocks if task.family in CRAFTING else targets
+    kind, polygons = goal_areas(task)
     corners = np.zeros((len(polygons), max([len(each) for each in polygons], default=1), 2))
     for k, each in enumerate(polygons):
         corners[k, : len(each)] = each
-    maps = [in_dark, _covered(targets), _covered(task.blocks), _covered(task.building), in_wall]
+    maps = [
+        in_dark,
+        _covered(polygons if kind == "target" else ()),
+        _covered(task.blocks),
+        _covered(task.building),
+        in_wall,
+    ]
     return {
         "family": np.array(family), "where": where, "cell": cell, "theta": theta, "place": place,
         "dipole": chosen([disc.id for disc in task.objects if disc.polarity == "dipole"]),

@@ -26,12 +26,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .actions import WHAT, WHERE
+from .affordances import ATTRACTS, REPELS
 from .engine import CENTRES, POINTS, PUT_DOWN
 from .geometry import GRABBED, HELD, PLACED
 from .magnets import RADIUS, TABLE
 from .memory import REFUSED, Memory
+from .quiz import Triple
 
-ATTRACTS, REPELS, REACHED, STAYED_BY = "attracts", "repels", "reached", "stayedBy"
+REACHED, STAYED_BY = "reached", "stayedBy"
 MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
 DID_AS, ENDED_AS, DID_OTHERWISE = "didAs", "endedAs", "didOtherwiseThan"
 ACTED_MORE, ACTED_AS_MUCH = "actedMoreThan", "actedAsMuchAs"
@@ -39,7 +41,6 @@ ACTED_MORE, ACTED_AS_MUCH = "actedMoreThan", "actedAsMuchAs"
 SEEN = 0.05
 #: px between centres at which discs touch, and from an edge to the centre of a disc that lies at it.
 TOUCH, EDGE = 2 * RADIUS + 0.6, RADIUS + 0.6
-Triple = tuple[str, str, str]
 
 
 class Meeting(NamedTuple):

@@ -24,7 +24,6 @@ from .affordances import (
     TURNING,
     area_label,
     distances_to,
-    goal_areas,
     point_label,
 )
 from .engine import CENTRES
@@ -32,7 +31,7 @@ from .magnets import ARM, COUPLING, CUT, DIPOLE_CUT, LAWS, RADIUS
 from .quiz import DIPOLE, Triple, disc_label, property_facts, quiz_facts
 from .settings import Fold, Partition, ProbSolSettings
 from .splits import partition_of
-from .tasks import GRID, DiscData, Laws, Task
+from .tasks import GRID, DiscData, Laws, Task, goal_areas
 
 HAS_FAMILY, HAS_DISC, HAS_GOAL, HAS_DARK = "hasFamily", "hasDisc", "hasGoal", "hasDark"
 HAS_AREA = {"target": "hasTarget", "block": "hasBlock"}

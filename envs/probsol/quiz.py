@@ -138,14 +138,14 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
     """
     if not isinstance(given, Mapping):
         raise InputError(f'{where}: is {shown(given)}; it is an object such as {{"ask": "mass", "which": "largest"}}')
-    ask = _choice(f"{where}.ask", given.get("ask"), (*PROPERTIES, PAIR))
+    ask = choice(f"{where}.ask", given.get("ask"), (*PROPERTIES, PAIR))
     field = "same" if ask == PAIR else "which"
     for name in given:
         if name not in ("ask", field):
             raise InputError(f"{where}.{name}: a question for {ask} has 'ask' and {field!r} only")
     classes = {"mass": task.masses, "magnetism": task.magnetisms, "boundary": BOUNDARIES}
     known = SAME if ask == PAIR else (*classes[ask], *((SMALLEST, LARGEST) if ask in _MORE else ()))
-    question = {"ask": ask, field: _choice(f"{where}.{field}", given.get(field), known)}
+    question = {"ask": ask, field: choice(f"{where}.{field}", given.get(field), known)}
     if "boundary" in question.values():
         dipoles, needed = sum(disc.polarity == DIPOLE for disc in task.objects), 2 if ask == PAIR else 1
         if dipoles < needed:
@@ -158,7 +158,11 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
     return question
 
 
-def _choice(where: str, value: Any, choices: Sequence[str]) -> str:
+def choice(where: str, value: Any, choices: Sequence[str]) -> str:
+    """A value that is one of some texts.
+
+    :raises InputError: it is none of them, with the nearest one.
+    """
     if not isinstance(value, str) or value not in choices:
         near = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
         hint = f"did you mean {near[0]!r}?" if near else f"it can be {', '.join(choices)}"

@@ -19,6 +19,7 @@ from gumption.data.reading import read_json
 from gumption.data.wording import shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
+from .quiz import choice, read_question
 
 SCHEMA = 1
 FAMILIES = ("Fishing", "Curling", "FindTheDiff", "FindTheSame", "Building", "Modifying")
@@ -156,6 +157,13 @@ def read_task(given: Any, where: str = "the task") -> Task:
     return _Reader(given, where).task()
 
 
+def goal_areas(task: Task) -> tuple[str, Sequence[Polygon]]:
+    """What the areas of the goal are called, "target" or "block", and their corners in px."""
+    if task.family in CRAFTING:
+        return "block", task.blocks
+    return "target", [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in task.targets]
+
+
 class _Reader:
     """Reads the fields of a task; each error names where and which."""
 
@@ -216,11 +224,7 @@ class _Reader:
         return value
 
     def choice(self, name: str, value: Any, choices: Sequence[str]) -> str:
-        if not isinstance(value, str) or value not in choices:
-            near = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
-            hint = f"did you mean {near[0]!r}?" if near else f"it can be {', '.join(choices)}"
-            self.fail(name, f"is {shown(value)}; {hint}")
-        return value
+        return choice(f"{self.where}: {name}", value, choices)
 
     def number(self, name: str, value: Any, least: float = -1e9, most: float = 1e9) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
@@ -410,8 +414,6 @@ class _Reader:
         return found
 
     def quiz(self, task: Task) -> tuple[Mapping[str, str], ...]:
-        from .quiz import read_question
-
         given = self.listed("quiz", self.given.get("quiz", []))
         return tuple(read_question(one, task, f"{self.where}: quiz[{k}]") for k, one in enumerate(given))
 
