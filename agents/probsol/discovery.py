@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS
+from gumption.envs.probsol.engine import CHECK
 from gumption.envs.probsol.experience import (
     ACTED_AS_MUCH,
     ACTED_MORE,
@@ -52,7 +52,7 @@ from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Rule
 from gumption.kg.rules.mining import MinedRule, mine_rules
 
-from .players import Script, play
+from .players import Script, nearest_open, play
 from .prober import (
     CELLS,
     DIFFERS_FROM,
@@ -296,12 +296,9 @@ class AtOnce(Probing):
             turn = 2 * np.pi * k / len(way)
             wanted = TABLE / 2 + RING * np.array([np.cos(turn), np.sin(turn)])
             yield k
-            first = labels.first_point
-            apart = np.where(
-                tables.mask(batch.waits)[i, first : first + POINTS], ((CENTRES - wanted) ** 2).sum(1), np.inf
-            )
             self.probes[i] += 1
-            yield first + int(apart.argmin())
+            if (number := nearest_open(batch, i, wanted)) is not None:
+                yield number
             way += np.hypot(*tables.moved[i, : len(way)].T)
         if task.family == "FindTheDiff":
             answer = [int(np.abs(way - np.median(way)).argmax())]

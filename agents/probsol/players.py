@@ -157,9 +157,7 @@ class Naive(Scripts):
             places = tables.place[i][tables.data.golden[tables.rows[i]]].tolist()
             places += [[x + wide / 2, y + high / 2] for x, y, wide, high in task.targets]
             discs = np.flatnonzero(tables.where[i] == STORED)
-            discs = (
-                discs if len(discs) else np.flatnonzero(tables.mask(batch.waits)[i, tables.discs : 2 * tables.discs])
-            )
+            discs = discs if len(discs) else np.flatnonzero(tables.mask()[i, tables.discs : 2 * tables.discs])
             if len(discs):
                 yield from _set(batch, i, int(rng.choice(discs)), np.array(places[int(rng.integers(len(places)))]))
         yield check
@@ -168,17 +166,23 @@ class Naive(Scripts):
 def _set(batch: ProbSolVectorEnv, i: int, disc: int, point: np.ndarray) -> Script:
     """Put a disc, which lies in the side bar or on the table, at the open point nearest to a place."""
     yield "grab", batch.task(i).ids[disc]
+    if (number := nearest_open(batch, i, point)) is not None:
+        yield number
+
+
+def nearest_open(batch: ProbSolVectorEnv, i: int, place: np.ndarray) -> int | None:
+    """The action that places the disc in hand at the open point nearest to a place, (2,) px; None if none is open."""
     open_points = _open_points(batch, i)
     if not open_points.any():
-        return
-    apart = ((CENTRES - point) ** 2).sum(axis=1)
-    yield int(np.where(open_points, apart, np.inf).argmin()) + batch.labels.first_point
+        return None
+    apart = ((CENTRES - place) ** 2).sum(axis=1)
+    return int(np.where(open_points, apart, np.inf).argmin()) + batch.labels.first_point
 
 
 def _open_points(batch: ProbSolVectorEnv, i: int) -> np.ndarray:
     """(1600,) bool: the points at which the disc in hand can be placed."""
     first = batch.labels.first_point
-    return batch.tables.mask(batch.waits)[i, first : first + POINTS]
+    return batch.tables.mask()[i, first : first + POINTS]
 
 
 def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:

@@ -116,17 +116,13 @@ class _Search:
         batch = len(grown)
         after = self._tables(batch)
         after.take(np.arange(batch), tables, np.array([node.row for node, _ in grown]))
-        waits = np.zeros(batch, dtype=bool)
         refused = after.refused.copy()
         for k in range(max(len(actions) for _, actions in grown)):
             idle, numbers = np.ones(batch, dtype=bool), np.zeros(batch, dtype=np.int64)
             for b, (_, actions) in enumerate(grown):
                 if k < len(actions):
-                    verb, *rest = actions[k]
-                    if verb == "grab" and after.where[b, self.task.ids.index(rest[0])] == PLACED:
-                        verb = "grab_placed"
-                    idle[b], numbers[b] = False, self.labels.action_index(self.task, verb, *rest)
-            after.run(after.act(numbers, waits, idle)[1])
+                    idle[b], numbers[b] = False, self.labels.index_on(after, b, self.task, *actions[k])
+            after.run(after.act(numbers, idle)[1])
         return after, after.refused == refused
 
     def _depth(self, tables: Tables, rows: np.ndarray) -> np.ndarray:
@@ -139,7 +135,7 @@ class _Search:
     def _candidates(self, tables: Tables, row: int, most: int) -> list[Solution]:
         """Actions worth a simulation on a table, as many as asked for: those first that the closed form favours."""
         place, where = tables.place[row], tables.where[row]
-        free = tables.mask(np.zeros(tables.batch, dtype=bool))[row]
+        free = tables.mask()[row]
         allowed = tables.data.allowed[0].copy()
         there = np.flatnonzero(where == PLACED)
         for disc in there.tolist():

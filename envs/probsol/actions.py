@@ -59,6 +59,13 @@ class Labels:
             return self.num_actions + (TURN if arguments[0] == 1 else TURN_BACK)
         return self.num_actions + _LAST[name]
 
+    def index_on(self, tables: Tables, i: int, task: Task, verb: str, *arguments: Any) -> int:
+        """As `action_index`; "grab" is that of the disc where it is on table i, in the side bar or on the table."""
+        if verb == "grab" and arguments and arguments[0] in task.ids:
+            placed = tables.where[i, task.ids.index(arguments[0])] == PLACED
+            verb = "grab_placed" if placed else "grab"
+        return self.action_index(task, verb, *arguments)
+
     def label(self, task: Task, action: int) -> tuple[Any, ...]:
         """The name of an action with its arguments; "grab_placed" for a disc on the table. () for a reserved one.
 
@@ -92,9 +99,9 @@ class Labels:
         """How many choices each part of the form "objects" has: what, which disc, where."""
         return np.array([len(WHAT), self.discs, len(WHERE)])
 
-    def part_masks(self, tables: Tables, waits: np.ndarray) -> np.ndarray:
+    def part_masks(self, tables: Tables) -> np.ndarray:
         """(B, 7 + M + 361) bool: choices of each part that are open for some choice of the others."""
-        mask = tables.mask(waits)
+        mask, waits = tables.mask(), tables.waits
         free_hand = tables.hand == 0
         held = (tables.where == HELD).any(axis=1)
         discs = (tables.where == STORED) | (tables.where == GRABBED) | (tables.where == HELD)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .actions import Labels
 from .engine import DIAGONAL, FRAMERATE, Tables
-from .geometry import GRABBED, PLACED, goal_distances
+from .geometry import GRABBED, goal_distances
 from .magnets import COUPLING
 from .tasks import Task
 
@@ -62,15 +62,15 @@ def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> 
     rows = np.array([numbers[id(task)] for task in tasks])
     tables.begin(np.arange(batch), rows, [0] * batch)
     labels = Labels(discs, cells)
-    solved, refused, waits = (np.zeros(batch, dtype=bool) for _ in range(3))
+    solved, refused = np.zeros(batch, dtype=bool), np.zeros(batch, dtype=bool)
     rate, moved = np.full(batch, np.nan), np.zeros((batch, discs))
     for k in range(max(map(len, solutions), default=0)):
         idle, actions = np.ones(batch, dtype=bool), np.zeros(batch, dtype=np.int64)
         for b, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
             if k < len(solution) and solution[k][0] != "answer" and not solved[b]:
-                idle[b], actions[b] = False, _number(labels, tables, b, task, solution[k])
+                idle[b], actions[b] = False, labels.index_on(tables, b, task, *solution[k])
         before = tables.refused.copy()
-        check, most = tables.act(actions, waits, idle)
+        check, most = tables.act(actions, idle)
         refused |= tables.refused > before
         tables.run(most)
         moved += np.where(idle[:, None], 0.0, np.sqrt((tables.moved**2).sum(axis=2)))
@@ -81,13 +81,6 @@ def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> 
             tables.next_trial(np.flatnonzero(check & ~solved))
     rate = np.where(np.isnan(rate), 1.0 - tables.distance(), rate)
     return Replays(solved, rate, refused, tables, moved)
-
-
-def _number(labels: Labels, tables: Tables, b: int, task: Task, action: Sequence[Any]) -> int:
-    verb, *arguments = action
-    if verb == "grab" and tables.where[b, task.ids.index(arguments[0])] == PLACED:
-        verb = "grab_placed"
-    return labels.action_index(task, verb, *arguments)
 
 
 def solves(task: Task, solution: Solution, **how: Any) -> bool:

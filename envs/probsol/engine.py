@@ -198,12 +198,13 @@ class Tables:
     :ivar steps: (B,) physics steps of the trial; `steps_before` of trials before it.
     :ivar actions: (B,) of the trial; `actions_before`, `refused` (of the trial), `trials` begun.
     :ivar calm: (B,) bool: it rests since the last action.
+    :ivar waits: (B,) bool: the goal is reached and the quiz is not answered yet; see `wait`.
     :ivar since: (B, M, 2) px, the places after the last action, before time went on.
     """
 
     #: What changes while a table is played: arrays whose first axis is the batch.
     CHANGING = ("where", "cell", "theta", "hand", "steps", "steps_before", "actions", "actions_before", "refused",
-                "trials", "calm", "since")  # fmt: skip
+                "trials", "calm", "waits", "since")  # fmt: skip
 
     def __init__(
         self,
@@ -230,7 +231,7 @@ class Tables:
         self.actions, self.actions_before, self.refused, self.trials = (
             np.zeros(batch, dtype=np.int64) for _ in range(4)
         )
-        self.calm = np.zeros(batch, dtype=bool)
+        self.calm, self.waits = np.zeros(batch, dtype=bool), np.zeros(batch, dtype=bool)
         self.since = np.zeros((*shape, 2))
         self.law = np.zeros(batch, dtype=np.int64)
         self._mask: np.ndarray | None = None
@@ -312,7 +313,7 @@ class Tables:
         self.trials[columns] += 1
         self.since[columns] = self.place[columns]
         self.simulator.time[columns] = 0.0
-        self.calm[columns] = False
+        self.calm[columns] = self.waits[columns] = False
         self.watch.restart(columns, self.simulator.places())
         self._changed()
 
@@ -339,13 +340,13 @@ class Tables:
         v = self.state.columns[Velocity][:, : self.discs]
         return np.sqrt(v[0] * v[0] + v[1] * v[1]).T
 
-    def mask(self, waits: np.ndarray) -> np.ndarray:
-        """(B, N) bool: open actions; the same array until something changes. :param waits: (B,) for answers."""
+    def mask(self) -> np.ndarray:
+        """(B, N) bool: open actions; the same array until something changes."""
         if self._mask is None:
             self._mask = np.empty((self.batch, self.num_actions), dtype=bool)
             open_actions(
-                self.rows, self.where, np.ascontiguousarray(self.place), self.cell, self.hand, waits, self.data.allowed,
-                self.data.dark, GRID, CELL, 2 * RADIUS, self.discs, self.cells, self._mask,
+                self.rows, self.where, np.ascontiguousarray(self.place), self.cell, self.hand, self.waits,
+                self.data.allowed, self.data.dark, GRID, CELL, 2 * RADIUS, self.discs, self.cells, self._mask,
             )  # fmt: skip
         return self._mask
 
@@ -363,7 +364,7 @@ class Tables:
 
     # ---- what happens
 
-    def act(self, actions: np.ndarray, waits: np.ndarray, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def act(self, actions: np.ndarray, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Do one action on each table; no time passes.
 
         :param actions: (B,) int64; those that are not open are refused and counted.
@@ -372,7 +373,7 @@ class Tables:
         """
         known = (actions >= 0) & (actions < self.num_actions) & ~idle
         chosen = np.where(known, actions, 0)
-        done = known & self.mask(waits)[np.arange(self.batch), chosen]
+        done = known & self.mask()[np.arange(self.batch), chosen]
         self.refused += ~done & ~idle
         self.actions += done
         M, first, last = self.discs, 3 * self.discs + self.cells, self.num_actions
@@ -414,6 +415,11 @@ class Tables:
         self._changed()
         longest = np.where(none, NONE_SECONDS, np.where(done & ~check, LONGEST_SECONDS, 0.0))
         return check, (longest * self.framerate).astype(np.int64)
+
+    def wait(self, which: np.ndarray, waits: bool = True) -> None:
+        """Have some tables wait for answers, or go on: until then all but NONE is closed. :param which: (B,) bool."""
+        self.waits[which] = waits
+        self._changed()
 
     def run(self, most: np.ndarray, whole: np.ndarray | None = None) -> None:
         """Let the world run, at most so many steps (B,) int64, until it rests.

@@ -72,9 +72,6 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._next = 0
         self._affordances: Affordances | None = None  # made when knowledge is first asked about
         self._files: tuple[int, dict[str, str]] | None = None  # how many tasks, and the file that names them
-        #: (B,) bool: the goal is reached and the quiz is not answered yet.
-        self.waits = np.zeros(num_envs, dtype=bool)
-        self._idle = np.zeros(num_envs, dtype=bool)
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)
         self._end = np.zeros(num_envs, dtype=np.int64)
@@ -90,14 +87,14 @@ class ProbSolVectorEnv(NativeVectorEnv):
     # ---- episodes
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        self._idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle.copy()
+        idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle
         self._reward[:], self._terminated[:], self._truncated[:] = 0.0, False, False
         if self.settings.actions == "paper":
-            self._act(actions, self._idle)
+            self._act(actions, idle)
             self._keep_ended()
             return
-        plans = [[] if self._idle[i] else self.labels.decoded(self.tables, i, actions[i]) for i in range(self.num_envs)]
-        refused = np.array([not plan for plan in plans]) & ~self._idle
+        plans = [[] if idle[i] else self.labels.decoded(self.tables, i, actions[i]) for i in range(self.num_envs)]
+        refused = np.array([not plan for plan in plans]) & ~idle
         for k in range(max(map(len, plans), default=0)):
             goes = np.array([len(plan) > k for plan in plans]) & ~self._terminated & ~self._truncated
             self._act(np.array([plan[k] if len(plan) > k else 0 for plan in plans]), ~goes)
@@ -117,7 +114,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._waited += waiting
         self._check_length(waiting)
         idle = idle | waiting  # while a quiz is open, NONE changes nothing
-        check, most = tables.act(actions, self.waits, idle)
+        check, most = tables.act(actions, idle)
         none = (actions == self.labels.num_actions - 2) & ~idle
         if time_goes_on:
             tables.run(most, none)
@@ -130,7 +127,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         distance = self.tables.distance()
         self._rate[check] = 1.0 - distance[check]
         solved = check & (distance == 0.0)
-        self.waits |= solved & self._asks
+        self.tables.wait(solved & self._asks)
         self._finish(solved & ~self._asks, "solved", True)
         if self.settings.reward == "solution_rate":
             self._reward[check] = self._rate[check]
@@ -231,7 +228,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in told]
         self.tables.begin(columns, rows, laws)
         self._excess[columns], self._rate[columns], self._end[columns] = 0.0, 0.0, 0
-        self.waits[columns], self._waited[columns] = False, 0
+        self._waited[columns] = 0
         self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
         self._seeds[columns] = seeds
         for i in columns.tolist():
@@ -239,6 +236,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._reward[columns], self._terminated[columns], self._truncated[columns] = 0.0, False, False
 
     # ---- quizzes
+
+    @property
+    def waits(self) -> np.ndarray:
+        """(B,) bool: the goal is reached and the quiz is not answered yet."""
+        return self.tables.waits
 
     def quiz(self, i: int = 0) -> list[dict[str, Any]]:
         """The questions of table i, open once its goal is reached; [] without any."""
@@ -257,8 +259,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         right = is_right(self.task(i), answers, (self.tables.theta[i] * 45).tolist())
         one = np.arange(self.num_envs) == i
         self._keep(one, [list(map(list, answers))] * self.num_envs)
-        self.waits[i] = False
-        self.tables._changed()
+        self.tables.wait(one, False)
         self._reward[i] = 0.0
         self._finish(one, "solved" if right else "quiz", right)
         self._over[i] = True
@@ -436,8 +437,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
     def action_mask(self) -> np.ndarray:
         """(B, N) bool, or of the form "objects" (B, the sum of its parts)."""
         if self.settings.actions == "paper":
-            return self.tables.mask(self.waits)
-        return self.labels.part_masks(self.tables, self.waits)
+            return self.tables.mask()
+        return self.labels.part_masks(self.tables)
 
     def info_arrays(self) -> Arrays:
         values = self.constraint_values()
@@ -505,11 +506,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def action_index(self, verb: str, *arguments: Any, i: int = 0) -> int:
         """The number of an action: "grab" is that of the disc where it is, in the side bar or on the table."""
-        task = self.task(i)
-        if verb == "grab" and arguments and arguments[0] in task.ids:
-            disc = task.ids.index(arguments[0])
-            verb = "grab_placed" if self.tables.where[i, disc] == PLACED else "grab"
-        return self.labels.action_index(task, verb, *arguments)
+        return self.labels.index_on(self.tables, i, self.task(i), verb, *arguments)
 
     # ---- what a memory keeps
 
@@ -545,7 +542,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _EPISODE = ("waits", "_waited", "_rate", "_end", "_excess", "_asks")
+    _EPISODE = ("_waited", "_rate", "_end", "_excess", "_asks")
 
     def save(self, i: int = 0) -> dict[str, Any]:
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""

@@ -158,7 +158,7 @@ def _told() -> Callable[[], float]:
     none, idle = np.full(BATCH, env.labels.num_actions - 2), np.zeros(BATCH, dtype=bool)
 
     def once() -> float:
-        env.tables.act(none, env.waits, idle)  # after it nothing is known from before
+        env.tables.act(none, idle)  # after it nothing is known from before
         started = process_time()
         env.observe()
         env.action_mask()
