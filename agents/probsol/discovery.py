@@ -170,7 +170,7 @@ def told(task: Task) -> Iterator[Triple]:
 def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     """Live through tasks as a curious agent, be told how their discs compare, and mine rules from both."""
     player = curious(seed)
-    play_tasks(tasks, player, laws)
+    live_through(tasks, player, laws)
     lived = sorted({fact for prober in player.probers for fact in prober.facts() if fact[1] in LIVED})
     compared = [fact for task in tasks for fact in told(task)]
     graph = KnowledgeGraph()
@@ -313,7 +313,7 @@ class AtOnce(Probing):
 # ---- playing
 
 
-def play_tasks(
+def live_through(
     tasks: Sequence[Task], player: Probing, laws: Laws = "real", memory: str | PathLike[str] | None = None
 ) -> np.ndarray:
     """One episode of each task, quizzes left out.
@@ -374,7 +374,7 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
         tasks = untested
     else:
         player = Probing(lambda labels, family: kinds[strategy](labels, family, learned.rules, learned.expected))
-    solved = play_tasks(tasks, player, laws)
+    solved = live_through(tasks, player, laws)
     right = [
         [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))
          for question, reply in zip(task.quiz, replies, strict=False)]

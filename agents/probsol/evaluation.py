@@ -12,7 +12,7 @@ from gumption.envs.probsol.tasks import FAMILIES, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import auccess
-from .players import DoNothing, Player, Random, Scripted
+from .players import DoNothing, Player, Random, Scripted, steps
 
 #: Trials of an episode (spec section 8: AUCCESS is played with ten).
 TRIALS = 10
@@ -66,21 +66,19 @@ def play_tasks(
         quiz=False, actions=form, laws=laws,
     )  # fmt: skip
     batch.reset(seed=seed)
-    player.begin(batch)
-    over, solved_in, rate, actions = (np.zeros(len(tasks), dtype=kind) for kind in (bool, np.int64, float, np.int64))
-    while not over.all():
-        first = ~over & (batch.tables.trials == 1)
-        batch.make_step(player.act(batch), over)
+    solved_in, rate, actions = (np.zeros(len(tasks), dtype=kind) for kind in (np.int64, float, np.int64))
+    trial = batch.tables.trials.copy()
+    for playing, ended in steps(batch, player):
+        first, trial = playing & (trial == 1), batch.tables.trials.copy()
         _, terminated, truncated = batch.results()
-        told, ended = batch.info_arrays(), (terminated | truncated) & ~over
-        checked_first = first & (terminated | (told["trial"] > 1))
-        rate[checked_first] = told["trial_rate"][checked_first]
+        checked_first = first & (terminated | (trial > 1))
+        rate[checked_first] = batch.trial_rate[checked_first]
         cut = first & truncated
-        rate[cut] = told["solution_rate"][cut]
-        actions[~over] = batch.tables.actions[~over]
-        won = ended & told["success"]
-        solved_in[won] = told["trial"][won]
-        over |= ended
+        if cut.any():
+            rate[cut] = 1.0 - batch.tables.distance()[cut]
+        actions[playing] = batch.tables.actions[playing]
+        won = ended & batch.success
+        solved_in[won] = trial[won]
     return Played(np.array([task.family for task in tasks]), solved_in, rate, actions)
 
 

@@ -17,6 +17,7 @@ from gumption.envs.probsol.tasks import CONSTRAINTS, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
+from .players import steps
 from .prior import Prior, Row, left_out_likelihoods
 from .strategies import agreement, consistency, entropy_by_tightness, over_policies, strategy, tendencies
 
@@ -75,17 +76,15 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
     )  # fmt: skip
     batch.episodes = []
     batch.reset(seed=seed)
-    player.begin(batch)
-    over, rate, solved = np.zeros(len(tasks), dtype=bool), np.zeros(len(tasks)), np.zeros(len(tasks), dtype=bool)
+    rate, solved = np.zeros(len(tasks)), np.zeros(len(tasks), dtype=bool)
     values, limits = np.zeros((2, len(tasks), len(CONSTRAINTS)))
-    while not over.all():
-        batch.make_step(player.act(batch), over)
-        _, terminated, truncated = batch.results()
-        told, ended = batch.info_arrays(), (terminated | truncated) & ~over
+    for _, ended in steps(batch, player):
+        if not ended.any():
+            continue
+        told, terminated = batch.info_arrays(), batch.results()[1]
         rate[ended] = np.where(terminated, told["trial_rate"], told["solution_rate"])[ended]
         solved[ended] = terminated[ended] & (told["trial_rate"][ended] == 1.0)
         values[ended], limits[ended] = told["constraints"][ended], told["limits"][ended]
-        over |= ended
     kept = CONSTRAINTS.index("action_number")
     distance = constraint_distances(values[:, [kept]], limits[:, [kept]])
     satisfied = constraint_satisfaction_rate(distance)

@@ -5,7 +5,7 @@ form. Random, do-nothing and naive players look at what anybody sees. Scripted p
 wrote: tables that say so call them that.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -44,15 +44,23 @@ def play(batch: ProbSolVectorEnv, player: Player) -> np.ndarray:
     for i in range(batch.num_envs):
         if "trial_number" not in batch.task(i).constraints:
             raise InputError(f"the task {batch.task(i).name!r} has no limit of trials: it could be tried for ever")
+    success = np.zeros(batch.num_envs, dtype=bool)
+    for _, ended in steps(batch, player):
+        success |= ended & batch.success
+    return success
+
+
+def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Play one episode on each table, begun by a reset; after each step (B,) bool who made it, and whose episode ended
+    with it."""
     player.begin(batch)
-    over, success = np.zeros(batch.num_envs, dtype=bool), np.zeros(batch.num_envs, dtype=bool)
+    over = np.zeros(batch.num_envs, dtype=bool)
     while not over.all():
         batch.make_step(player.act(batch), over)
         _, terminated, truncated = batch.results()
         ended = (terminated | truncated) & ~over
-        success |= ended & batch.success
+        yield ~over, ended
         over |= ended
-    return success
 
 
 class Random:

@@ -75,7 +75,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)
         self._end = np.zeros(num_envs, dtype=np.int64)
-        self._rate = np.zeros(num_envs)  # solution rate of the last trial that ended
+        #: (B,) the solution rate of the last trial that ended.
+        self.trial_rate = np.zeros(num_envs)
         self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
         self._asks = np.zeros(num_envs, dtype=bool)
         self._seeds = np.zeros(num_envs, dtype=np.int64)
@@ -125,12 +126,12 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     def _end_trials(self, check: np.ndarray) -> None:
         distance = self.tables.distance()
-        self._rate[check] = 1.0 - distance[check]
+        self.trial_rate[check] = 1.0 - distance[check]
         solved = check & (distance == 0.0)
         self.tables.wait(solved & self._asks)
         self._finish(solved & ~self._asks, "solved", True)
         if self.settings.reward == "solution_rate":
-            self._reward[check] = self._rate[check]
+            self._reward[check] = self.trial_rate[check]
         failed = check & (distance > 0.0)
         limit = self.tables.data.limits[self.tables.rows, CONSTRAINTS.index("trial_number")]
         out = failed & (self.tables.trials >= limit)
@@ -227,7 +228,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         told = zip(rows.tolist(), seeds.tolist(), strict=True)
         laws = [LAW_NAMES.index(law_of(self.tasks[row], self.settings.laws, seed)) for row, seed in told]
         self.tables.begin(columns, rows, laws)
-        self._excess[columns], self._rate[columns], self._end[columns] = 0.0, 0.0, 0
+        self._excess[columns], self.trial_rate[columns], self._end[columns] = 0.0, 0.0, 0
         self._waited[columns] = 0
         self._asks[columns] = [self.settings.quiz and bool(self.tasks[row].quiz) for row in rows.tolist()]
         self._seeds[columns] = seeds
@@ -447,7 +448,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
             "success": self.success,
             "action_mask": self.action_mask().astype(np.int8),
             "solution_rate": 1.0 - self.tables.distance(),
-            "trial_rate": self._rate.copy(),
+            "trial_rate": self.trial_rate.copy(),
             "constraints": values,
             "limits": limits,
             "excess": self._excess.copy(),
@@ -542,7 +543,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     # ---- saving
 
-    _EPISODE = ("_waited", "_rate", "_end", "_excess", "_asks")
+    _EPISODE = ("_waited", "trial_rate", "_end", "_excess", "_asks")
 
     def save(self, i: int = 0) -> dict[str, Any]:
         """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""

@@ -22,12 +22,12 @@ def probe(
 
     `gumption kg build probsol --memory FOLDER` makes a graph of it.
     """
-    from gumption.agents.probsol.discovery import curious, find_tasks, play_tasks
+    from gumption.agents.probsol.discovery import curious, find_tasks, live_through
     from gumption.data.settings import check
     from gumption.envs.probsol.memory import Memory
     from gumption.envs.probsol.tasks import Laws
 
     law = check("laws", laws, Laws)
-    play_tasks(find_tasks("monopoles", tasks, 100_000 + seed * 1000), curious(seed), law, out)
+    live_through(find_tasks("monopoles", tasks, 100_000 + seed * 1000), curious(seed), law, out)
     memory = Memory.load(out)
     print(f"{len(memory)} steps on {len(memory.tasks)} tables, kept in {out}")

@@ -185,9 +185,9 @@ def test_what_it_concludes_has_a_proof() -> None:
     learned = learn_from("monopoles", "real", 60, 0)
     (task,) = find_tasks("monopoles", 1, 0)
     player = Probing(lambda labels, family: Prober(labels, family, learned.rules, learned.expected))
-    from gumption.agents.probsol.discovery import play_tasks
+    from gumption.agents.probsol.discovery import live_through
 
-    assert play_tasks([task], player).all()
+    assert live_through([task], player).all()
     prober = player.probers[0]
     graph = KnowledgeGraph()
     graph.add(prober.facts(), graph="mine")
