@@ -123,8 +123,10 @@ def markdown_tables(measurements: Iterable[Measurement]) -> list[str]:
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit: rates whole, durations to three places."""
-    return f"{value:,.0f} {unit}" if unit.endswith("/s") else f"{value:,.3f} {unit}"
+    """A figure with its unit: rates whole, durations to three places, or two digits where they are shorter."""
+    if unit.endswith("/s"):
+        return f"{value:,.0f} {unit}"
+    return f"{value:,.3f} {unit}" if value >= 0.01 else f"{value:.2g} {unit}"  # 0.000 s tells nothing
 
 
 def ratio(one: Measurement) -> str:
