@@ -141,8 +141,8 @@ class Simulator:
 
         :returns: (B,) bool, which scenes rest.
         """
-        rate = self._arrays.parameters[Framerate]
-        return self.run((max_seconds * rate).astype(np.int64), self.watch(slow, window))[1]
+        steps = np.minimum(max_seconds * self._arrays.parameters[Framerate], 2.0**62)  # any more is no int64
+        return self.run(steps.astype(np.int64), self.watch(slow, window))[1]
 
     @checked
     def watch(self, slow: Positive = 1e-4, window: Size = WINDOW) -> RestWatch:

@@ -98,6 +98,12 @@ def test_static_friction_holds_a_disc_at_a_wall() -> None:
         assert sim.state()["a"]["Velocity"] == pytest.approx((0, speed), abs=1e-12)
 
 
+def test_any_time_may_be_waited_for_rest() -> None:
+    sim = Simulator(scene(disc("a", vx=0.1)))
+    assert sim.run_until_rest(1e300).all()
+    assert sim.time[0] < 10
+
+
 def test_run_until_rest_ends() -> None:
     sim = Simulator([scene(disc("a", 0, 0, 1, 0), **FREE), scene(disc("a"), **FREE)])
     assert sim.run_until_rest(0.5).tolist() == [False, True]
