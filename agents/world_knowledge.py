@@ -14,6 +14,7 @@ from gumption.data.sealed import damaged, read_sealed
 from gumption.envs.worlds import World
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.places import open_graph
 
 from .advice import Advice
@@ -87,14 +88,19 @@ def kept_advice(
     folder: Path, vocabulary: Sequence[str], relations: Sequence[str | NaryRelation], device: str = "cpu"
 ) -> Advice:
     """The advice of what `WorldKnowledge.save` kept; InputError where it is missing or damaged."""
+    return Advice(kept_source(folder, device), vocabulary, relations, device=device)
+
+
+def kept_source(folder: Path, device: str = "cpu") -> KnowledgeGraph | LinkPredictor:
+    """The graph or the predictor that `WorldKnowledge.save` kept; InputError where it is missing or damaged."""
     kept, manifest = folder / PREDICTOR, folder.parent / MANIFEST
     if kept.is_dir():
-        return Advice(load_predictor(kept, device), vocabulary, relations, device=device)
+        return load_predictor(kept, device)
     source = KnowledgeGraph.load(folder / GRAPH)
     about = read_sealed(manifest).get("knowledge", {}) if manifest.is_file() else {}
     if about.get("graph", source.content_hash()) != source.content_hash():
         damaged(folder / GRAPH, f"these are not the facts that {MANIFEST} tells of")
-    return Advice(source, vocabulary, relations, device=device)
+    return source
 
 
 def _facts(world: World, part: str, settings: Mapping[str, Any] | None) -> Any:

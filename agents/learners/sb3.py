@@ -12,6 +12,7 @@ Checkpoints are safetensors and JSON. A learner of one's own that trains more th
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -56,6 +57,7 @@ def train_model(
     *,
     folder: RunFolder | None,
     manifest: Mapping[str, Any],
+    keep: Callable[[Path], None] = lambda folder: None,
     progress: bool,
 ) -> tuple[BaseAlgorithm, list[Line]]:
     """Train from the beginning, or from the folder's checkpoint, to the end.
@@ -65,12 +67,13 @@ def train_model(
     :param words: what the progress bar says of a line.
     :param folder: of the run, checked; None keeps nothing.
     :param manifest: what it tells beside versions and hardware.
+    :param keep: writes what else the run depends on into its folder.
     :returns: the learner, and the lines of metrics.
     :raises InputError: a folder that another process writes.
     """
     try:
         with own_random_numbers():
-            return _train(config, kind, make(), measure, words, folder, manifest, progress)
+            return _train(config, kind, make(), measure, words, folder, manifest, keep, progress)
     finally:
         if folder is not None:
             folder.release()
@@ -84,6 +87,7 @@ def _train(
     words: Callable[[Line], str],
     folder: RunFolder | None,
     manifest: Mapping[str, Any],
+    keep: Callable[[Path], None],
     progress: bool,
 ) -> tuple[BaseAlgorithm, list[Line]]:
     model.set_logger(Logger(folder=None, output_formats=[]))
@@ -95,6 +99,7 @@ def _train(
             curve = [line for line in read_metrics(folder.path) if line["step"] <= model.num_timesteps]
         told = {"versions": versions(), "hardware": hardware(str(model.device)), "threads": torch.get_num_threads()}
         folder.begin({**told, **manifest})
+        keep(folder.path)
         folder.write_metrics(curve)
     stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)
     total, leg = -(-config.total_steps // stride) * stride, max(1, round(config.eval_interval / stride)) * stride

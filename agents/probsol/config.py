@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from gumption.agents.settings import config_values
@@ -18,17 +19,17 @@ WORLD = "probsol"
 class ProbSolConfig:
     """MaskablePPO of sb3-contrib on the training part of some tasks.
 
-    Settings were tried on 60 validation tasks of fold 0, one seed; the test part was not looked at. AUCCESS over ten
-    trials, beside masked random actions: Fishing .048, .033, .091 and .159 after 20,000, 61,000, 102,000 and 123,000
-    steps (random .008), FindTheDiff .029, .055, .080 and .088 (.024), Curling .116, .029 and 0 after 20,000, 61,000 and
-    102,000 (.047). A progress of 2 or more made worse players than random actions: they left the goal disc alone, or
-    never came to CHECK. So did episodes of ten trials, and rewards for coming near without a price of going away.
+    @@TRIED@@
 
     :ivar world: probsol.
     :ivar task: what is trained on: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
     :ivar laws: real, counterfactual, inert or shuffled; without it the tasks' own.
+    :ivar kg: knowledge that advises which disc to take: "none", the facts of the training part ("train") or of all
+        tasks ("full"), a graph (a file, folder or address, #NAME for one of its graphs) or the folder of a link
+        predictor. Graphs are looked up: 1 for a fact that is stated or entailed, else 0.
+    :ivar kg_only: choose discs by the sum of the scores; what is done and where is learned.
     :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
     :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
         attracts, shows in how discs moved before: one look at the table does not tell.
@@ -54,9 +55,11 @@ class ProbSolConfig:
     task: tuple[str, ...] = ("fishing/generated",)
     fold: Fold = 0
     laws: Laws | None = None
+    kg: str = "none"
+    kg_only: bool = False
     max_actions: Count = 40
     stack: Size = 8
-    progress: NonNegative = 0.3
+    progress: NonNegative = 0.1
     total_steps: Count = 100_000
     num_envs: Size = 64
     learning_rate: Positive = 1e-3
@@ -81,6 +84,8 @@ class ProbSolConfig:
             raise InputError(f"world is {shown(self.world)}; a run of ProbSol's learner has {WORLD!r}")
         if not self.task:
             raise InputError("task is empty; it names one task at least")
+        if self.kg_only and self.kg == "none":
+            raise InputError("kg_only needs knowledge: kg='train', 'full' or a graph")
         if (self.num_envs * self.n_steps) % self.batch_size:
             raise InputError(
                 f"batch_size is {self.batch_size}; it divides num_envs * n_steps = {self.num_envs * self.n_steps}"
@@ -95,8 +100,8 @@ class ProbSolConfig:
         return ProbSolSettings(task=task or self.task, partition=partition, fold=self.fold).load_tasks()
 
     def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump."""
-        return asdict(self)
+        """A dict for json.dump; a graph's file is reduced to its name, its hash is in the manifest."""
+        return {**asdict(self), "kg": Path(self.kg).name}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "ProbSolConfig":

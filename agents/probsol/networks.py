@@ -1,5 +1,6 @@
 """The network of MaskablePPO on ProbSol: one small network for every disc and every point, so that ids mean nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,6 +9,8 @@ from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPo
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from gumption.agents.kg_policy import KGPolicy
+from gumption.agents.readout import Readout
 from gumption.envs.probsol.actions import COARSE, WHAT
 
 #: Width of what is known of a disc, of the whole table, and of a point.
@@ -27,13 +30,18 @@ class TableNetwork(BaseFeaturesExtractor):
     """Observations -> (B, 128 + M + 361): a summary of the table, a logit for each disc and one for each point.
 
     Discs (B, n, M, 11) are those of the n latest observations, the map is (B, 5, 19, 19). Every disc goes through the
-    same layers, then looks at the others (attention); every point goes through the same layers, too.
+    same layers, then looks at the others (attention); every point goes through the same layers, too. Scores (B, M, K)
+    of what a graph says of each disc are mixed into the logits of the discs; see `KGPolicy`.
     """
 
     side: torch.Tensor  # (19,) places of columns and rows, as shares of the table's side
     points: torch.Tensor  # (361, 2)
 
-    def __init__(self, observation_space: spaces.Dict) -> None:
+    def __init__(self, observation_space: spaces.Dict, relations: Sequence[str] = (), *, kg_only: bool = False) -> None:
+        """
+        :param relations: names of the K scores.
+        :param kg_only: discs are chosen by the sum of their scores.
+        """
         stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
         seen = stack * NUMBERS + PLACE_FEATURES
@@ -44,10 +52,11 @@ class TableNetwork(BaseFeaturesExtractor):
         self.table = nn.Sequential(
             nn.Linear(2 * DISC + DISC + told, TABLE), nn.ReLU(), nn.Linear(TABLE, TABLE), nn.ReLU()
         )
-        self.which = nn.Sequential(nn.Linear(DISC + TABLE, DISC), nn.ReLU(), nn.Linear(DISC, 1))
+        which = Which()
+        self.which = KGPolicy(which, relations, kg_only=kg_only) if relations else which
         self.point, self.point_table = nn.Linear(POINT_FEATURES, POINT), nn.Linear(TABLE, POINT)
         self.where = nn.Sequential(nn.ReLU(), nn.Linear(POINT, POINT), nn.ReLU(), nn.Linear(POINT, 1))
-        for head in (self.which[-1], self.where[-1]):
+        for head in (which.logit, self.where[-1]):
             nn.init.normal_(head.weight, std=0.01)  # pyright: ignore[reportArgumentType]
         side = (torch.arange(COARSE) * 2 + 1.5) / 40
         self.register_buffer("side", side, persistent=False)
@@ -64,7 +73,7 @@ class TableNetwork(BaseFeaturesExtractor):
         mean = kept.sum(dim=1) / there.sum(dim=1, keepdim=True).clamp(min=1)
         told = [observations["family"].flatten(1), observations["constraints"].flatten(1)]
         table = self.table(torch.cat([mean, kept.amax(dim=1), self.map(grid), *told], dim=1))
-        which = self.which(torch.cat([rows, table[:, None].expand(-1, self.discs, -1)], dim=2))[..., 0]
+        which = self.which(rows, table, observations.get("scores")).logits
         points = self.point(self._around(discs[:, 0], grid)) + self.point_table(table)[:, None]
         return torch.cat([table, which, self.where(points)[..., 0]], dim=1)
 
@@ -97,6 +106,29 @@ class TableNetwork(BaseFeaturesExtractor):
             way = (self.points[None] - middle[:, None]) * (total > 0)[..., None]
             parts += [way, way.norm(dim=2, keepdim=True)]
         return torch.cat(parts, dim=2)
+
+
+class Which(nn.Module):
+    """What is known of each disc (B, M, 64) and of the table (B, 128) -> a logit for each disc.
+
+    :ivar size: of the summary for `KGPolicy`, which is what is known of the table.
+    """
+
+    size = TABLE
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.logit = nn.Linear(DISC + TABLE, DISC), nn.Linear(DISC, 1)
+
+    def forward(self, rows: torch.Tensor, table: torch.Tensor, scores: torch.Tensor | None) -> Readout:
+        """`scores` are not read: this is an agent without knowledge."""
+        return self.read(rows, table)[0]
+
+    def read(self, rows: torch.Tensor, table: torch.Tensor) -> tuple[Readout, torch.Tensor]:
+        """The logits (B, M), and the summary of the table; the value is another network's."""
+        seen = torch.cat([rows, table[:, None].expand(-1, rows.shape[1], -1)], dim=2)
+        logits = self.logit(self.hidden(seen).relu())[..., 0]
+        return Readout(logits, table.new_zeros(len(table)), logits), table
 
 
 class Parts(nn.Module):

@@ -1,20 +1,15 @@
-"""Trained runs of ProbSol, of whichever learner: what they solve, beside players that learn nothing.
-
-A run of MaskablePPO has a `ProbSolConfig`; one of the general learner, which a graph advises, a `WorldConfig`.
-"""
+"""Trained runs of ProbSol: what they solve, beside players that learn nothing."""
 
 from pathlib import Path
 from typing import Any
 
-from gumption.agents.run_folder import NO_RUN
-from gumption.agents.settings import CONFIG
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import Seed, Size, checked
 from gumption.envs.probsol.settings import Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import FAMILIES
 
 from .evaluation import baselines, compare, spread
+from .training import load_run
 
 
 @checked
@@ -42,24 +37,12 @@ def evaluate(
     if hasattr(run, "config"):
         if device is not None:
             raise InputError("device is for a run in a folder: this one is in memory")
-        config, players = run.config, {"trained": run.player(seed), "untrained": run.untrained(seed)}
     else:
-        config, players = _players(Path(run), device, seed)
-    env = dict(getattr(config, "env", ())) or {"task": config.task, "fold": config.fold, "laws": config.laws}
-    told: dict[str, Any] = {"task": task or env.get("task", "fishing/0"), "fold": env.get("fold", 0)}
+        run = load_run(Path(run), device=device)
+    config = run.config
+    told: dict[str, Any] = {"task": task or config.task, "fold": config.fold}
     tasks = ProbSolSettings(**told, partition=partition).load_tasks()
     parted = {one.hash for one in tasks} != {one.hash for one in ProbSolSettings(**told).load_tasks()}
     chosen = [one for family in FAMILIES for one in spread([t for t in tasks if t.family == family], num_tasks)]
-    found = compare(players | baselines(seed), chosen, seed=seed, laws=env.get("laws"))
+    found = compare(run.players(seed) | baselines(seed), chosen, seed=seed, laws=config.laws)
     return {"partition": partition if parted else "", "tasks": len(chosen), "players": found}
-
-
-def _players(run_dir: Path, device: str | None, seed: int) -> tuple[Any, dict[str, Any]]:
-    if "env" in read_sealed(run_dir / CONFIG, missing=NO_RUN):
-        from . import guided
-
-        return guided.players(run_dir, device, seed)
-    from .training import load_run
-
-    run = load_run(run_dir, device=device)
-    return run.config, {"trained": run.player(seed), "untrained": run.untrained(seed)}

@@ -1,8 +1,9 @@
 """MaskablePPO of sb3-contrib on ProbSol's tables: a run with its folder, and a run that is loaded.
 
-The learner acts in the form "objects" (what to do, with which disc, where). Its figures beside those of
-`gumption.agents.learners.sb3`, whose loop it runs in: train_ and validation_solved and _rate, the share of tasks solved
-and the mean solution rate, in one trial each. The test part is never played in training.
+The learner acts in the form "objects" (what to do, with which disc, where). A graph, if there is one, advises which
+disc. Its figures beside those of `gumption.agents.learners.sb3`, whose loop it runs in: train_ and validation_solved
+and _rate, the share of tasks solved and the mean solution rate, in one trial each. The test part is never played in
+training.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,14 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
+from gumption.agents.advice import Advice, Source
 from gumption.agents.learners.sb3 import own_random_numbers, put_policy, train_model
-from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.world_knowledge import WorldKnowledge, kept_source
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
-from gumption.envs.probsol.actions import COARSE
+from gumption.envs import worlds
+from gumption.envs.probsol.actions import COARSE, WHAT
 from gumption.envs.probsol.certification import start_distance
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import Task
@@ -29,7 +33,7 @@ from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.sb3_adapter import SB3VecEnv
 from gumption.kg.checkpoint import pick_device
 
-from .config import ProbSolConfig
+from .config import WORLD, ProbSolConfig
 from .evaluation import play_tasks, spread
 from .networks import TablePolicy
 
@@ -37,14 +41,16 @@ KIND = "gumption/probsol/1"
 
 
 class Latest:
-    """Observations as the network takes them: the n latest ones of the discs in the trial, and a map at the points of
-    the form "objects".
+    """Observations as the network takes them: the n latest ones of the discs in the trial, a map at the points of the
+    form "objects", and with advice its scores (B, M, K) of putting each disc down.
 
     :ivar space: their space.
     """
 
-    def __init__(self, tables: ProbSolVectorEnv, stack: int) -> None:
+    def __init__(self, tables: ProbSolVectorEnv, stack: int, advice: Advice | None = None) -> None:
         seen: Any = tables.single_observation_space
+        self.tables, self.advice = tables, advice
+        self._placing = np.full((tables.num_envs, 1), WHAT.index("place"))
         self.discs = np.zeros((tables.num_envs, stack, *seen["discs"].shape), dtype=np.float32)
         self.space = spaces.Dict(
             {
@@ -53,18 +59,26 @@ class Latest:
                 "map": spaces.Box(0, 1, (5, COARSE, COARSE), np.uint8),
             }
         )
+        self.scores: dict[str, np.ndarray] = {}
+        if advice is not None:
+            each = (tables.tables.discs, len(advice.relations))
+            self.space = spaces.Dict({**self.space.spaces, "scores": spaces.Box(-np.inf, np.inf, each, np.float32)})
 
     def see(self, observation: Any, begun: np.ndarray) -> dict[str, np.ndarray]:
         """An observation (B, ...) with those before it. :param begun: (B,) bool: trials that begin with it."""
         self.discs[:, 1:] = self.discs[:, :-1].copy()
         self.discs[begun] = 0.0
         self.discs[:, 0] = observation["discs"]
-        return {**observation, "discs": self.discs.copy(), "map": _coarse(observation["map"])}
+        if self.advice is not None:
+            self.scores = {"scores": self.advice(self.tables, self._placing).cpu().numpy()}
+        return {**observation, "discs": self.discs.copy(), "map": _coarse(observation["map"]), **self.scores}
 
     def last(self, observation: Any, i: int) -> dict[str, np.ndarray]:
-        """The last observation of the trial of table i, which is not kept."""
+        """The last observation of the trial of table i, which is not kept; its scores are those of the one before,
+        which nothing but a choice of discs depends on."""
         discs = np.concatenate([observation["discs"][None], self.discs[i, :-1]])
-        return {**observation, "discs": discs, "map": _coarse(observation["map"])}
+        scores = {name: part[i] for name, part in self.scores.items()}
+        return {**observation, "discs": discs, "map": _coarse(observation["map"]), **scores}
 
 
 def _coarse(grid: np.ndarray) -> np.ndarray:
@@ -79,9 +93,9 @@ class TrainingTables(VecEnvWrapper):
     Rewards for coming nearer than ever before, without a loss for going away, were tried: learners never came to CHECK.
     """
 
-    def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float) -> None:
+    def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float, advice: Advice | None = None) -> None:
         self.adapter = SB3VecEnv(tables)
-        self.latest, self.progress = Latest(tables, stack), progress
+        self.latest, self.progress = Latest(tables, stack, advice), progress
         super().__init__(self.adapter, observation_space=self.latest.space)
         self.start = 1.0 - start_distance(tables.tasks)
 
@@ -112,11 +126,26 @@ class Trained:
 
     actions: ActionForm = "objects"
 
-    def __init__(self, model: MaskablePPO, stack: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        model: MaskablePPO,
+        stack: int,
+        seed: int = 0,
+        knowledge: Source | None = None,
+        *,
+        without_knowledge: bool = False,
+    ) -> None:
+        """
+        :param knowledge: the graph or predictor that advises, which is read for the tasks that are played.
+        :param without_knowledge: every score that the policy reads is 0.
+        """
         self.model, self.stack, self.seed = model, stack, seed
+        self.knowledge, self.without = knowledge, without_knowledge
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        self.latest = Latest(batch, self.stack)
+        source = self.knowledge
+        advice = None if source is None else Advice(source, batch.vocabulary, batch.relations)
+        self.latest = Latest(batch, self.stack, advice)
         self.trial = np.zeros(batch.num_envs, dtype=np.int64)
         self.random = torch.Generator().manual_seed(self.seed)
 
@@ -126,6 +155,8 @@ class Trained:
         policy.set_training_mode(False)
         begun, self.trial = batch.tables.trials != self.trial, batch.tables.trials.copy()
         seen = policy.obs_to_tensor(self.latest.see(batch.observe(), begun))[0]
+        if self.without:
+            seen["scores"] = torch.zeros_like(seen["scores"])
         chances = policy.get_distribution(seen, action_masks=batch.action_mask()).distributions
         parts = [torch.multinomial(part.probs.cpu(), 1, generator=self.random) for part in chances]
         return torch.cat(parts, dim=1).numpy()
@@ -137,6 +168,7 @@ class ProbSolRun:
 
     :ivar config: of the run. :ivar final: figures of final.json; empty before the end.
     :ivar curve: lines of metrics.jsonl. :ivar run_dir: its folder, if any. :ivar model: of sb3-contrib.
+    :ivar knowledge: the graph or predictor that advises, if any.
     """
 
     config: ProbSolConfig
@@ -144,31 +176,56 @@ class ProbSolRun:
     curve: list[dict[str, float]]
     run_dir: Path | None
     model: MaskablePPO = field(repr=False)
+    knowledge: Source | None = field(default=None, repr=False)
 
-    def player(self, seed: int = 0) -> Trained:
-        """The trained player; the seed draws its actions."""
-        return Trained(self.model, self.config.stack, seed)
+    def players(self, seed: int = 0) -> dict[str, Trained]:
+        """Its players by name: trained, untrained and, of a run with knowledge, trained with its knowledge taken away.
 
-    def untrained(self, seed: int = 0) -> Trained:
-        """The player that the training began with."""
-        return Trained(untrained_model(self.config), self.config.stack, seed)
+        :param seed: draws their actions.
+        """
+        stack, source = self.config.stack, self.knowledge
+        found = {
+            "trained": Trained(self.model, stack, seed, source),
+            "untrained": Trained(_untrained_model(self.config, source), stack, seed, source),
+        }
+        if source is not None:
+            found["knowledge taken away"] = Trained(self.model, stack, seed, source, without_knowledge=True)
+        return found
 
 
-def untrained_model(config: ProbSolConfig) -> MaskablePPO:
+def untrained_run(config: ProbSolConfig) -> ProbSolRun:
+    """A run before its training: its trained player is the untrained one."""
+    source = _knowledge_of(config, config.tasks("train"))
+    found = None if source is None else source.source
+    return ProbSolRun(config, {}, [], None, _untrained_model(config, found), found)
+
+
+def _untrained_model(config: ProbSolConfig, source: Source | None) -> MaskablePPO:
     """The learner that a training of this config begins with."""
     with own_random_numbers():
-        return _make_model(config, config.tasks("train"))
+        return _make_model(config, config.tasks("train"), source)
 
 
-def _make_model(config: ProbSolConfig, tasks: Sequence[Task]) -> MaskablePPO:
+def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task]) -> WorldKnowledge | None:
+    if config.kg == "none":
+        return None
+    batch = ProbSolVectorEnv(1, task=tasks)
+    told = {"task": config.task, "fold": config.fold, "laws": config.laws}
+    return WorldKnowledge.of(config.kg, worlds.find(WORLD), batch.vocabulary, batch.relations, settings=told)
+
+
+def _make_model(config: ProbSolConfig, tasks: Sequence[Task], source: Source | None) -> MaskablePPO:
     """Its weights depend on the seed alone."""
     tables = ProbSolVectorEnv(
         config.num_envs, autoreset_mode="SameStep", task=tasks, trial_number=1,
         actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
     )  # fmt: skip
+    advice = None if source is None else Advice(source, tables.vocabulary, tables.relations)
+    asked = {"relations": () if advice is None else advice.relations, "kg_only": config.kg_only}
     return MaskablePPO(
         TablePolicy,
-        TrainingTables(tables, config.stack, config.progress),
+        TrainingTables(tables, config.stack, config.progress, advice),
+        policy_kwargs={"features_extractor_kwargs": asked},
         learning_rate=config.learning_rate,
         n_steps=config.n_steps,
         batch_size=config.batch_size,
@@ -200,11 +257,13 @@ def train_probsol(
         if folder.complete:
             return load_run(folder.path)
     parts = {part: list(config.tasks(part)) for part in ("train", "validation")}
+    knowledge = _knowledge_of(config, parts["train"])
+    source, about = (None, {}) if knowledge is None else (knowledge.source, {"knowledge": knowledge.about})
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
         found = {}
         for part, tasks in parts.items():
-            player = Trained(model, config.stack, config.seed)  # pyright: ignore[reportArgumentType]
+            player = Trained(model, config.stack, config.seed, source)  # pyright: ignore[reportArgumentType]
             figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
             found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
         return found
@@ -212,17 +271,20 @@ def train_probsol(
     model, curve = train_model(
         config,
         KIND,
-        lambda: _make_model(config, parts["train"]),
+        lambda: _make_model(config, parts["train"], source),
         measure,
         lambda line: f"{line['validation_solved']:.0%} of validation tasks solved",
         folder=folder,
         manifest={
             "tasks": {part: content_hash([task.hash for task in tasks]) for part, tasks in parts.items()},
             "learner": "MaskablePPO",
+            **about,
         },
+        keep=lambda path: None if knowledge is None else knowledge.save(path / KNOWLEDGE),
         progress=progress,
     )
-    return ProbSolRun(config, dict(curve[-1]), curve, None if folder is None else folder.path, model)  # pyright: ignore[reportArgumentType]
+    path = None if folder is None else folder.path
+    return ProbSolRun(config, dict(curve[-1]), curve, path, model, source)  # pyright: ignore[reportArgumentType]
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
@@ -233,9 +295,11 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, ProbSolConfig, device=device)
-    model, folder = untrained_model(config), run_folder(run_dir, config)
+    source = None if config.kg == "none" else kept_source(run_dir / KNOWLEDGE, str(pick_device(config.device)))
+    model, folder = _untrained_model(config, source), run_folder(run_dir, config)
     put_policy(folder, KIND, model)
-    return ProbSolRun(config, read_final(run_dir) if folder.complete else {}, read_metrics(run_dir), run_dir, model)
+    final = read_final(run_dir) if folder.complete else {}
+    return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, source)
 
 
 def run_folder(path: Path, config: ProbSolConfig) -> RunFolder:

@@ -4,7 +4,8 @@ Facts name what a player sees: discs, where they lie, which one is in hand, the 
 graph says: the true one (`facts`), one that an agent has made by trying, or a false one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 import numpy as np
 from numba import njit
@@ -39,6 +40,13 @@ def point_label(column: int, row: int) -> str:
 def area_label(task: Task, kind: str, k: int) -> str:
     """The label of the k-th "target", "block" or "dark" area of a task."""
     return f"{task.name}/{kind} {k}"
+
+
+def askable(task: Task) -> Iterator[tuple[str, str, str]]:
+    """Every fact about two discs of a task, or about a disc and what it affords, that an action can be asked about."""
+    discs = [disc_label(task, id) for id in task.ids]
+    yield from ((one, relation, other) for one, other in permutations(discs, 2) for relation in OF_TWO_DISCS)
+    yield from ((disc, AFFORDS, effect) for disc in discs for effect in EFFECTS)
 
 
 class Affordances:

@@ -71,6 +71,14 @@ def part_of(task: Task, fold: int = 0) -> str:
     return "train"
 
 
+def about_other_discs(task: Task) -> Iterator[Triple]:
+    """False facts of a task: what is true of a disc is said of the next one in the file."""
+    discs = [disc_label(task, id) for id in task.ids]
+    following = dict(zip(discs, [*discs[1:], *discs[:1]], strict=True))
+    for one, relation, other in task_facts(task):
+        yield following.get(one, one), relation, following.get(other, other)
+
+
 def task_facts(task: Task, laws: Laws | None = None) -> Iterator[Triple]:
     """What is true of a task.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ FIGURES = {"solved": "solved", "auccess": "AUCCESS", "rate": "solution rate", "a
 PLAYERS = {"random": "random", "do nothing": "do nothing", "scripted": "scripted (people wrote it)"}
 #: Of the learner: about four minutes of one core.
 TRAINING = {"total_steps": 200_000, "eval_interval": 100_000}
+#: Families in which agents are also trained with knowledge.
+ADVISED = FAMILIES[0:3:2]
+#: Knowledge that the experiment writes into its folder: every fact that can be asked, and facts about the wrong discs.
+CONSTANT, FALSE = "constant", "false"
 #: It probes discs, and plays the discovery families.
 GRAPH_AGENT = "graph agent"
 #: Test tasks that are played, at most; other tasks from which the graph agent learns its rules.
@@ -35,6 +40,27 @@ class FamilyRuns(Kind):
 
     title = "ProbSol's experiment on families"
     last = PLAYED
+
+    def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
+        """The jobs, with the graphs that are no facts where they need them."""
+        return [self._with_graph(job, out) for job in jobs]
+
+    def _with_graph(self, job: Job, out: Path) -> Job:
+        kind = job.settings.get("kg")
+        if kind not in (CONSTANT, FALSE):
+            return job
+        from gumption.envs.probsol.affordances import askable
+        from gumption.envs.probsol.facts import about_other_discs
+        from gumption.envs.probsol.settings import ProbSolSettings
+        from gumption.kg import KnowledgeGraph
+
+        path = out / f"{kind}-{job.settings['test'].lower()}.nq"
+        if not path.is_file():
+            graph = KnowledgeGraph()
+            for task in ProbSolSettings(task=job.settings["task"]).load_tasks():
+                graph.add(askable(task) if kind == CONSTANT else about_other_discs(task), graph=f"probsol/{kind}")
+            graph.save(path)
+        return replace(job, settings={**job.settings, "kg": str(path)})
 
     def run(self, job: Job, progress: bool) -> None:
         """Train, where the method says so, and play the test tasks."""
@@ -126,13 +152,16 @@ class FamilyRuns(Kind):
 
 
 def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]]:
-    """The trained or the untrained player, and the cost of the training."""
-    from gumption.agents.probsol.training import Trained, train_probsol, untrained_model
+    """The trained or the untrained player, or one whose knowledge is taken away, and the cost of the training."""
+    from gumption.agents.probsol.training import load_run, train_probsol, untrained_run
 
     if job.method == "untrained":
-        return Trained(untrained_model(config), config.stack, job.seed), {}
+        return untrained_run(config).players(job.seed)["trained"], {}
+    if job.method == "without_kg":
+        assert job.source is not None
+        return load_run(job.source).players(job.seed)["knowledge taken away"], {}
     run = train_probsol(config, job.directory, resume=True, progress=progress)
-    return run.player(job.seed), {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
+    return run.players(job.seed)["trained"], {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
 
 
 def _graph_agent(seed: int) -> Any:
@@ -197,11 +226,28 @@ def _conditions() -> dict[str, Condition]:
             found[f"{family}: {GRAPH_AGENT}"] = Condition(own, method=GRAPH_AGENT, panels=(family,))
         for method, label in PLAYERS.items():
             found[f"{family}: {label}"] = Condition(own, method=method, panels=(family,))
+        if family in ADVISED:
+            found |= _with_knowledge(family, own)
     for family in FAMILIES:
         panel = f"{family}, left out"
         others = {"task": tuple(f"{one.lower()}/generated" for one in FAMILIES if one != family), "test": family}
         found[f"{panel}: MaskablePPO"] = Condition({**others, **TRAINING}, panels=(panel,))
     return found
+
+
+def _with_knowledge(family: str, own: Mapping[str, Any]) -> dict[str, Condition]:
+    true = {**own, **TRAINING, "kg": "full"}
+    rows = {
+        "trained with true facts": Condition(true),
+        "the same, knowledge taken away": Condition(true, method="without_kg", of=f"{family}: trained with true facts"),
+        "untrained, with true facts": Condition(true, method="untrained"),
+        "knowledge only: discs by true facts, the rest at random": Condition(
+            {**true, "kg_only": True}, method="untrained"
+        ),
+        "trained, every fact is said to hold": Condition({**true, "kg": CONSTANT}),
+        "trained with facts about the wrong discs": Condition({**true, "kg": FALSE}),
+    }
+    return {f"{family}: {name}": replace(one, panels=(family,)) for name, one in rows.items()}
 
 
 FAMILY_EXPERIMENT = Experiment(

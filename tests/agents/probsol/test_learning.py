@@ -1,23 +1,35 @@
 """MaskablePPO on ProbSol: the same seed gives the same bits, also after a stop; what it sees and is rewarded for."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
+from gumption.agents.advice import Advice
 from gumption.agents.learners.sb3 import own_random_numbers
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks, wilson
 from gumption.agents.probsol.networks import TABLE, TableNetwork
 from gumption.agents.probsol.players import DoNothing, Random, Solved
 from gumption.agents.probsol.runs import evaluate
-from gumption.agents.probsol.training import Latest, TrainingTables, load_run, run_folder, train_probsol
+from gumption.agents.probsol.training import (
+    Latest,
+    TrainingTables,
+    load_run,
+    run_folder,
+    train_probsol,
+    untrained_run,
+)
 from gumption.agents.run_folder import Board, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.writing import write_json
 from gumption.envs.probsol.engine import CHECK
+from gumption.envs.probsol.facts import facts
 from gumption.envs.probsol.library import find_tasks
 from gumption.envs.probsol.tasks import read_task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+from gumption.kg import KnowledgeGraph
 
 TIMES = ("wall_s", "steps_per_s")
 SMALL = {"num_envs": 4, "n_steps": 16, "batch_size": 32, "total_steps": 192, "eval_interval": 64, "device": "cpu"}
@@ -80,20 +92,101 @@ def test_a_loaded_run_plays_as_the_trained_one_and_not_as_the_untrained_one(tmp_
     run, tasks = train_probsol(config(), tmp_path / "run", progress=False), [easy(k) for k in range(9)]
     loaded = load_run(tmp_path / "run")
     assert loaded.final == read_final(tmp_path / "run")
-    first, again, other = (play_tasks(each, tasks) for each in (run.player(), loaded.player(), run.untrained()))
+    players = run.players()
+    first, again, other = (
+        play_tasks(each, tasks) for each in (players["trained"], loaded.players()["trained"], players["untrained"])
+    )
     assert np.array_equal(first.actions, again.actions)
     assert np.array_equal(first.rate, again.rate)
     assert not np.array_equal(first.actions, other.actions)
-    assert not np.array_equal(first.actions, play_tasks(run.player(seed=1), tasks).actions)
+    assert not np.array_equal(first.actions, play_tasks(run.players(seed=1)["trained"], tasks).actions)
 
 
 @pytest.mark.slow
 def test_the_learner_learns_what_random_actions_seldom_do(config):
     run = train_probsol(config(num_envs=32, n_steps=32, batch_size=256, total_steps=24_576), progress=False)
     tasks = [easy(k) for k in range(10)] * 4
-    trained, random = (play_tasks(each, tasks).figures() for each in (run.player(), Random(0)))
+    trained, random = (play_tasks(each, tasks).figures() for each in (run.players()["trained"], Random(0)))
     assert trained["solved"] > random["solved"] + 0.3, (trained, random)
     assert trained["auccess"] > random["auccess"] + 0.2
+
+
+# ---- knowledge
+
+
+def attracting(number):
+    """A goal disc in the dark, one that attracts it and one that repels it."""
+    task = easy(number).to_json()
+    discs = [{**disc, "polarity": pole} for disc, pole in zip(task["objects"], "+-", strict=True)]
+    goal = {**discs[0], "id": "g", "color": "green", "polarity": "+", "at": [126, 100]}
+    del goal["stored"]
+    task |= {"family": "Fishing", "name": f"attracting/{number}", "goal": ["g"], "inaccessible": [[0, 0, 480, 160]]}
+    return read_task({**task, "objects": [*discs, goal], "targets": [[96, 164, 60, 60]]})
+
+
+@pytest.fixture
+def advised(tmp_path):
+    """Makes a config on a task in which a graph tells two discs apart."""
+    write_json(tmp_path / "attracting.json", attracting(0).to_json())
+    return lambda **settings: ProbSolConfig(
+        **{**SMALL, "task": (str(tmp_path / "attracting.json"),), "kg": "full", **settings}
+    )
+
+
+def test_scores_are_what_the_graph_says_of_putting_each_disc_down(advised):
+    [task] = advised().tasks("train")
+    batch, graph = tables(task), KnowledgeGraph()
+    graph.add(facts(partition="all", task=task), graph="true")
+    advice = Advice(graph, batch.vocabulary, batch.relations)
+    latest = Latest(batch, 2, advice)
+    seen = latest.see(batch.observe(), np.ones(2, dtype=bool))["scores"]
+    assert seen.shape == (2, *latest.space["scores"].shape) == (2, 3, len(advice.relations))
+    told = {relation: seen[0, :, k].tolist() for k, relation in enumerate(advice.relations)}
+    assert told["attracts"] == [0.0, 1.0, 0.0]
+    assert told["repels"] == [1.0, 0.0, 0.0]
+    assert not np.any(told["inside"])
+
+
+def test_discs_are_chosen_by_the_sum_of_their_scores_alone_if_that_is_asked_for(advised):
+    run, logits = untrained_run(advised(kg_only=True)), []
+    run.model.policy.features_extractor.register_forward_hook(
+        lambda network, seen, out: logits.append((out[:, TABLE : TABLE + 3], seen[0]["scores"].sum(dim=2)))
+    )
+    for name in ("trained", "knowledge taken away"):
+        batch, player = tables(attracting(0)), run.players()[name]
+        player.begin(batch)
+        player.act(batch)
+    (guided, sums), (without, nothing) = logits
+    assert torch.equal(guided, sums)
+    assert guided.any()
+    assert not without.any()
+    assert not nothing.any()
+
+
+@pytest.mark.slow
+def test_a_run_keeps_its_knowledge_and_is_stopped_and_loaded_with_it(tmp_path, advised):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    run = train_probsol(advised(), whole, progress=False)
+    manifest = json.loads((whole / "manifest.json").read_text())
+    assert manifest["knowledge"]["graph"] == KnowledgeGraph.load(whole / "knowledge" / "graph.nq").content_hash()
+    train_probsol(advised(total_steps=64), stopped, progress=False)
+    loaded = load_run(whole)
+    for name, player in run.players().items():
+        one, other = (play_tasks(each, [attracting(0)]) for each in (player, loaded.players()[name]))
+        assert np.array_equal(one.actions, other.actions), name
+    (whole / "knowledge" / "graph.nq").write_text("")
+    with pytest.raises(InputError, match=r"these are not the facts that manifest\.json tells of"):
+        load_run(whole)
+
+
+def test_knowledge_that_is_none_of_this_world_is_refused(tmp_path, advised):
+    graph = KnowledgeGraph()
+    graph.add([("fire", "componentOf", "steam")], graph="other")
+    graph.save(tmp_path / "other.nq")
+    with pytest.raises(InputError, match="none of the relations"):
+        train_probsol(advised(kg=str(tmp_path / "other.nq")), progress=False)
+    with pytest.raises(InputError, match="kg_only needs knowledge"):
+        advised(kg="none", kg_only=True)
 
 
 # ---- what it sees

@@ -5,7 +5,9 @@ import json
 import pytest
 from rich.console import Console
 
+from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import known_experiments, run_experiment
+from gumption.scripts.jobs import slug
 from gumption.scripts.probsol.experiments import EXPERIMENTS
 from gumption.scripts.probsol.families import FAMILIES
 from gumption.scripts.report import gather, with_saved, write_report
@@ -51,6 +53,25 @@ def test_players_on_test_tasks_are_run_and_reported(tmp_path, monkeypatch):
     assert "## Curling" in table
     assert "| do nothing | 2 | 3 | 0% (0% to 0%) | 0.000" in table
     assert "auccess.png" in files
+
+
+@pytest.mark.slow
+def test_rows_with_knowledge_true_constant_false_and_taken_away(tmp_path, monkeypatch):
+    monkeypatch.setattr("gumption.scripts.probsol.families.TASKS", 3)
+    whole = EXPERIMENTS["probsol-families"].conditions
+    labels = [label for label in whole if label.startswith("Fishing: ") and "kg" in whole[label].settings]
+    assert len(labels) == 6
+    results, table, _ = made("probsol-families", labels, tmp_path, seeds=1)
+    assert [row["condition"] for row in results["rows"]] == labels
+    assert {path.name for path in tmp_path.glob("*.nq")} == {"constant-fishing.nq", "false-fishing.nq"}
+    true, constant, false = (
+        KnowledgeGraph.load(tmp_path / folder / "seed-0" / "knowledge" / "graph.nq")
+        for folder in (slug(labels[0]), slug(labels[4]), slug(labels[5]))
+    )
+    asked = "fishing/seed-0:a", "attracts"
+    assert len(list(constant.triples(*asked))) > len(list(true.triples(*asked)))
+    assert {t for t in true.triples() if t[1] == "attracts"} != {t for t in false.triples() if t[1] == "attracts"}
+    assert "knowledge taken away" in table
 
 
 @pytest.mark.slow

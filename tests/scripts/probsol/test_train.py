@@ -1,4 +1,4 @@
-"""`gumption train probsol` and `gumption evaluate RUN` of such runs, of both learners."""
+"""`gumption train probsol` and `gumption evaluate RUN` of such runs, with knowledge and without."""
 
 import json
 import sys
@@ -58,15 +58,13 @@ def test_a_run_is_trained_and_evaluated_beside_players_that_learn_nothing(tmp_pa
 
 
 @pytest.mark.slow
-def test_the_general_learner_is_trained_with_knowledge_and_evaluated(tmp_path, call):
-    words = ["--task", "easy.json", "--kg", "train", "--steps", "256", "--eval-interval", "256", "--device", "cpu",
-             "--eval-tasks", "5"]  # fmt: skip
-    code, out, err = call("train", "probsol", *words, "--run", "guided")
+def test_a_run_with_a_graph_is_trained_and_evaluated(tmp_path, call):
+    code, _, err = call("kg", "build", "probsol", "--task", "easy.json", "--out", "kg.nq")
     assert code == 0, err
-    config = json.loads((tmp_path / "guided" / "config.json").read_text())
-    assert (config["kg"], dict(config["env"])["task"]) == ("train", ["easy.json"])
-    assert dict(config["env"])["partition"] == "train"
-    assert (dict(config["env"])["trial_number"], config["eval_episodes"]) == (1, 5)
+    code, _, err = call("train", "probsol", "--task", "easy.json", "--kg", "kg.nq", *SMALL, "--run", "guided")
+    assert code == 0, err
+    assert json.loads((tmp_path / "guided" / "config.json").read_text())["kg"] == "kg.nq"
+    (tmp_path / "kg.nq").unlink()
     code, out, err = call("evaluate", "guided", "--json")
     assert code == 0, err
     assert list(json.loads(out)["players"])[:3] == ["trained", "untrained", "knowledge taken away"]
@@ -75,13 +73,13 @@ def test_the_general_learner_is_trained_with_knowledge_and_evaluated(tmp_path, c
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--kg", "train", "--stack", "4"], "--stack is for MaskablePPO; the general learner (--kg) has no use for it"),
-        (["--kg-only"], "--kg-only is for the general learner (--kg); MaskablePPO has no use for it"),
+        (["--kg-only"], "kg_only needs knowledge: kg='train', 'full' or a graph"),
+        (["--kg", "nowhere.nq"], "nowhere.nq"),
         (["--task", "fishing/99"], "there is no task 'fishing/99'"),
         (["--batch-size", "100"], "batch_size is 100; it divides num_envs * n_steps = 4096"),
     ],
 )
-def test_options_of_the_other_learner_and_bad_values_are_refused(call, words, told):
+def test_bad_values_are_refused(call, words, told):
     code, _, err = call("train", "probsol", *words)
     assert code == 2
     assert told in " ".join(err.split())
