@@ -43,6 +43,12 @@ def certify(family: str, seeds: Sequence[int]) -> list[Row]:
     ]
 
 
+def chance(task: Task) -> int:
+    """How many of the 50 masked random policies solve a task in one trial. Of a certified seed they are other ones than
+    those that certified it."""
+    return round(float(_share([task], Random(_numbered([0], RANDOM_POLICIES)), RANDOM_POLICIES)[0]) * RANDOM_POLICIES)
+
+
 def _numbered(seeds: Sequence[int], tries: int) -> list[int]:
     """A seed of its own for each try of each task, in the order of the tables of `_share`."""
     return [seed * 1000 + k for k in range(tries) for seed in seeds]

@@ -1,4 +1,4 @@
-"""`gumption probsol check`: whether files are tasks, and what their recorded solutions come to."""
+"""`gumption probsol check`: whether files are tasks, what their recorded solutions come to, how difficult they are."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ app = App()
 
 
 @app.command(epilog="Example: gumption probsol check mine.json")
-def check(files: Annotated[list[Path], typer.Argument(help="Task files, or folders of them.")]) -> None:
-    """Read task files. Of each it says what is wrong, with file, field and reason, or what its recorded solution comes
-    to: whether it solves the task, the solution rate, its actions, and how the episode ends."""
+def check(
+    tasks: Annotated[list[str], typer.Argument(help="Task files, folders of them, or names such as fishing.")],
+) -> None:
+    """Read tasks. Of each it says what is wrong, with file, field and reason, or what its recorded solution comes to:
+    whether it solves the task, the solution rate, its actions, and how the episode ends; and how many of 50 random
+    policies solve it in one trial. The number of actions and this share tell how difficult a task is."""
     from gumption.data import InputError
-    from gumption.envs.probsol.tasks import read_task
 
     faulty = False
-    for file in [path for given in files for path in _paths(given)]:
+    for place in [place for given in tasks for place in _places(given)]:
         try:
-            faulty |= not _tell(file, read_task(file))
+            faulty |= not all([_tell(place, task) for task in _read(place)])
         except InputError as error:
             print(error)
             faulty = True
@@ -33,26 +35,38 @@ def check(files: Annotated[list[Path], typer.Argument(help="Task files, or folde
         raise typer.Exit(1)
 
 
-def _paths(given: Path) -> list[Path]:
+def _places(given: str) -> list[str]:
     from gumption.data import InputError
 
-    if not given.is_dir():
+    if not Path(given).is_dir():
         return [given]
-    if not (paths := sorted(given.rglob("*.json"))):
+    if not (paths := sorted(Path(given).rglob("*.json"))):
         raise InputError(f"{given}: no task in this folder; it holds files of tasks, *.json")
-    return paths
+    return [str(path) for path in paths]
 
 
-def _tell(file: Path, task: Task) -> bool:
+def _read(place: str) -> tuple[Task, ...]:
+    """The task of a file, or the shipped ones of a name."""
+    from gumption.envs.probsol.library import find_tasks
+    from gumption.envs.probsol.tasks import read_task
+
+    return (read_task(Path(place)),) if place.endswith(".json") else find_tasks(place)
+
+
+def _tell(place: str, task: Task) -> bool:
     """Print what a task and its recorded solution come to; False where the solution does not solve it."""
-    from gumption.envs.probsol.certification import holding, still
+    from gumption.agents.probsol.certifier import chance
+    from gumption.envs.probsol.certification import RANDOM_POLICIES, holding, still
+    from gumption.envs.probsol.tasks import SANDBOX
 
     told, solved = _played(task)
-    print(f"{file}: {task.name}, {task.family}: {told}")
+    if task.family != SANDBOX:
+        told += f"; {chance(task)} of {RANDOM_POLICIES} random policies solve it"
+    print(f"{place}: {task.name}, {task.family}: {told}")
     if not still([task])[0]:
-        print(f"{file}: the start is not at rest: discs move before the first action")
+        print(f"{place}: the start is not at rest: discs move before the first action")
     if solved and not holding([task], [task.solution])[0]:
-        print(f"{file}: the solution is fragile: it fails with K 2 % smaller or larger or with the step halved")
+        print(f"{place}: the solution is fragile: it fails with K 2 % smaller or larger or with the step halved")
     return solved or not task.solution
 
 

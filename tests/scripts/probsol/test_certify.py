@@ -79,7 +79,29 @@ def test_check_tells_what_a_solution_comes_to(call, tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(fishing()))
     code, out, _ = call("probsol", "check", "mine.json")
     assert code == 0
-    assert out == "mine.json: mine/0, Fishing: solved, solution rate 1, 3 actions, end: solved\n"
+    told, _, chance = out.partition("; ")
+    assert told == "mine.json: mine/0, Fishing: solved, solution rate 1, 3 actions, end: solved"
+    assert chance in ("0 of 50 random policies solve it\n", "1 of 50 random policies solve it\n")
+
+
+def test_check_tells_how_difficult_shipped_and_easy_tasks_are(call, tmp_path):
+    code, out, _ = call("probsol", "check", "curling")
+    assert code == 0
+    shares = {
+        line.split(":")[1].split(",")[0].strip(): int(line.split("; ")[1].split()[0]) for line in out.splitlines()
+    }
+    assert list(shares) == [f"curling/{k}" for k in range(10)]
+    assert 0 < max(shares.values()) < 10
+    easy = fishing(targets=[[0, 160, 480, 320]], solution=[], quiz=[])
+    del easy["inaccessible"]  # what lies on the table can be put anywhere
+    (tmp_path / "easy.json").write_text(json.dumps(easy))
+    _, out, _ = call("probsol", "check", "easy.json")
+    assert int(out.split("; ")[1].split()[0]) > 10
+    sandbox = fishing(family="Sandbox", solution=[], quiz=[])
+    for name in ("goal", "targets", "inaccessible"):
+        del sandbox[name]
+    (tmp_path / "sandbox.json").write_text(json.dumps(sandbox))
+    assert "random policies" not in call("probsol", "check", "sandbox.json")[1]
 
 
 @pytest.mark.parametrize(
