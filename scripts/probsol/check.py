@@ -27,7 +27,8 @@ def check(
     faulty = False
     for place in [place for given in tasks for place in _places(given)]:
         try:
-            faulty |= not all([_tell(place, task) for task in _read(place)])
+            for task in _read(place):
+                faulty |= not _tell(place, task)
         except InputError as error:
             print(error)
             faulty = True
