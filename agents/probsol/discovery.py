@@ -81,8 +81,9 @@ LIVED = (
 )  # fmt: skip
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
-#: Rules have no exception, since the world has none, and this support.
-CONFIDENCE, SUPPORT = 1.0, 30
+#: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
+#: independent cases.
+CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 10
 #: Meetings of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
@@ -211,7 +212,8 @@ def _tells(met: Meeting, follows: Follows) -> bool:
 
 
 def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Sequence[Triple]) -> tuple[Rule, ...]:
-    """The rules, in their order, without those that say nothing new, and those that lead to something false.
+    """The rules, in their order, without those that say nothing new, those that lead to something false, and those that
+    were of use in few tasks.
 
     A rule says nothing new where its body entails its head by the rules before. It leads to something false where, with
     those, it entails of what was lived through a comparison that was not told. A rule about what was told never does:
@@ -222,7 +224,10 @@ def chosen_rules(rules: Sequence[Rule], lived: Sequence[Triple], compared: Seque
     relations = sorted({*TOLD, *(fact[1] for fact in lived)})
     facts, true = (_by_task(each, relations, compared) for each in (lived, compared))
     told = [relations.index(name) for name in TOLD]
+    every, asked = facts | true, Follows((), relations)
     for rule in rules:
+        if asked.entailed(rule, every).any(axis=(1, 2)).sum() < min(TASKS, every.shape[1]):
+            continue
         body = [(place[atom.subject], atom.relation, place[atom.object]) for atom in rule.body]
         entailed = Follows(kept, relations).closure(body, 3)[rule.head.relation]
         if entailed[place[rule.head.subject], place[rule.head.object]]:

@@ -1,9 +1,9 @@
-"""The study of goals and constraints (Problem Formulation, H1 and H2) for agents: goal x layout x constraint.
+"""The study of goals and constraints (Problem Formulation, H1 to H3) for agents: goal x layout x constraint.
 
 Goals are the six families; layouts of one goal are different certified tasks; the constraint limits the number of
 actions to a multiple of those of the certified solution. Every agent plays each task once, in one trial, and goes on
-where it breaks the limit, so that what it is broken by is measured. Agents cannot read names, and do not say plans: the
-study's fourth factor and H3 are for people.
+where it breaks the limit, so that what it is broken by is measured. Agents cannot read names: the study's fourth factor
+is for people. They do not say plans either: in H3 the strategy of what they did stands for the plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,22 @@ from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from .measures import constraint_distances, constraint_satisfaction_rate, pareto_front, preference_order
 from .players import steps
 from .prior import Prior, Row, left_out_likelihoods
-from .strategies import agreement, consistency, entropy_by_tightness, over_policies, strategy, tendencies
+from .strategies import (
+    agreement,
+    consistency,
+    entropy_by_tightness,
+    first_actions_accuracy,
+    over_policies,
+    plan_accuracy,
+    strategy,
+    tendencies,
+)
 
 #: How tight a constraint is -> the limit, in actions of the certified solution.
 TIGHTNESS = {"none": np.inf, "relaxed": 3.0, "critical": 1.1}
 LAYOUTS = 4
+#: Actions of which H3 asks whether they are foretold.
+FIRST = 3
 #: The objectives whose preference order is told.
 OBJECTIVES = ("solution", "constraint")
 
@@ -35,6 +46,7 @@ class Episode:
     :ivar goal, layout, tightness: the task. :ivar solved: the goal was reached at CHECK.
     :ivar solution, constraint: its solution rate and constraint satisfaction rate (eq. 1 and 2).
     :ivar strategy: one of `strategies.STRATEGIES`. :ivar tendencies: of `strategies.tendencies`.
+    :ivar begins: the verbs of its first three actions.
     """
 
     goal: str
@@ -45,6 +57,7 @@ class Episode:
     constraint: float
     strategy: str
     tendencies: tuple[float, ...]
+    begins: tuple[str, ...]
 
 
 def design(layouts: Mapping[str, Sequence[Task]]) -> list[tuple[str, str, str, Task]]:
@@ -95,7 +108,8 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
         named = [label for label in (batch.label(number, i) for number in numbers) if label]
         rates = float(rate[i]), float(satisfied[i])
         leanings = tuple(tendencies(named).tolist())
-        found.append(Episode(goal, layout, tightness, bool(solved[i]), *rates, strategy(named), leanings))
+        begins = tuple(verb for verb, *_ in named[:FIRST])
+        found.append(Episode(goal, layout, tightness, bool(solved[i]), *rates, strategy(named), leanings, begins))
     return found
 
 
@@ -118,7 +132,8 @@ def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
 
     :returns: "front": the agents on the Pareto front of the rates of all tasks (eq. 5); "preferences": agent -> its
         preference order over OBJECTIVES; "over_policies": agent -> over-policy -> share of its episodes; "likelihoods":
-        of equation 7, see `prior.left_out_likelihoods`; "difficulty": constraint -> goal -> P(g | c), of solved tasks.
+        of equation 7, see `prior.left_out_likelihoods`; "difficulty": constraint -> goal -> P(g | c), of solved tasks;
+        "foretold": see `foretold`.
     """
     names = list(agents)
     means = np.array([[np.mean([getattr(one, each) for one in agents[name]]) for each in OBJECTIVES] for name in names])
@@ -153,7 +168,56 @@ def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
         "over_policies": shares,
         "likelihoods": left_out_likelihoods(rows),
         "difficulty": difficulty,
+        "foretold": foretold(agents),
     }
+
+
+def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dict[str, float]]]:
+    """H3 for agents: how well the episodes of the others foretell those of an agent that is left out.
+
+    The first predictor gets goal and constraint: it says what others did most often there. The other one gets the
+    reward alone: it says what others did most often in episodes that solved their task, or in all if none did.
+
+    :returns: agent -> "goal and constraint" and "reward only" -> "plan", the share of strategies foretold, and
+        "actions", that of the verbs of the first three actions; {} of a single agent.
+    """
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name, mine in agents.items():
+        others = [one for other, episodes in agents.items() if other != name for one in episodes]
+        if not others:
+            return {}
+        rewarded = [one for one in others if one.solved] or others
+        told = {
+            "goal and constraint": [
+                [one for one in others if (one.goal, one.tightness) == (each.goal, each.tightness)] for each in mine
+            ],
+            "reward only": [rewarded] * len(mine),
+        }
+        found[name] = {
+            known: {
+                "plan": plan_accuracy(
+                    [_most_frequent([one.strategy for one in group]) for group in groups],
+                    [one.strategy for one in mine],
+                ),
+                "actions": first_actions_accuracy(
+                    [_by_place([one.begins for one in group]) for group in groups],
+                    [[(verb,) for verb in one.begins] for one in mine],
+                ),
+            }
+            for known, groups in told.items()
+        }
+    return found
+
+
+def _by_place(begins: Sequence[Sequence[str]]) -> list[tuple[str]]:
+    """The most frequent first verb, second verb and third verb."""
+    columns = ([one[k] for one in begins if len(one) > k] for k in range(FIRST))
+    return [(_most_frequent(column),) for column in columns if column]
+
+
+def _most_frequent(values: Sequence[str]) -> str:
+    """The first in the alphabet of equally frequent ones."""
+    return min(set(values), key=lambda value: (-values.count(value), value))
 
 
 def _by_task(episodes: Sequence[Episode]) -> list[tuple[float, float]]:

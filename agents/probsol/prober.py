@@ -18,14 +18,14 @@ import numpy as np
 from gumption.envs.probsol.affordances import DIFFERS_FROM
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
 from gumption.envs.probsol.experience import SEEN, Experience, Meeting, Triple
-from gumption.envs.probsol.geometry import HELD, PLACED
+from gumption.envs.probsol.geometry import HELD, PLACED, STORED
 from gumption.envs.probsol.memory import visible
 from gumption.envs.probsol.quiz import HEAVIER_THAN, LARGEST, PAIR, SAME_POLARITY, STRONGER_THAN, disc_label
 from gumption.envs.probsol.tasks import GRID, Task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg.rules.horn import Atom, Rule
 
-from .players import Script, Scripts
+from .players import Script, Scripts, nearest_open
 
 IS_LIKE = "isLike"
 SAME_MASS, SAME_MAGNETISM = "sameMass", "sameMagnetism"
@@ -39,6 +39,9 @@ NEAREST, FARTHEST = 2, 25
 MOVED, STILL = "moved", "still"
 #: Meetings of one table at most, so that an agent whose rules contradict what it sees ends.
 MOST_MEETINGS = 60
+#: Actions of one meeting at most: two discs are stored, two are looked at, and both are put down. To leave an answer
+#: takes two actions a disc, and CHECK.
+LONGEST_MEETING = 4 + 2 * 8 + 4
 
 
 class Setup(NamedTuple):
@@ -123,14 +126,16 @@ class Follows:
         while (count := int(holds.sum())) != before:
             before = count
             for rule in self.rules:
-                parts = [self._oriented(holds, atom, *ends) for atom, ends in zip(rule.body, _ends(rule), strict=True)]
-                found = parts[0]
-                if len(parts) == 2:
-                    found = parts[0] @ parts[1] if _is_chain(rule) else parts[0] & parts[1]
-                if rule.distinct:
-                    found = found & ~np.eye(holds.shape[-1], dtype=bool)
-                holds[self.relations[rule.head.relation]] |= found
+                holds[self.relations[rule.head.relation]] |= self.entailed(rule, holds)
         return {name: holds[k] for name, k in self.relations.items()}
+
+    def entailed(self, rule: Rule, holds: np.ndarray) -> np.ndarray:
+        """(..., N, N) bool: the pairs (x, y) of which the rule says its head in one step."""
+        parts = [self._oriented(holds, atom, *ends) for atom, ends in zip(rule.body, _ends(rule), strict=True)]
+        found = parts[0]
+        if len(parts) == 2:
+            found = parts[0] @ parts[1] if _is_chain(rule) else parts[0] & parts[1]
+        return found & ~np.eye(holds.shape[-1], dtype=bool) if rule.distinct else found
 
     def _oriented(self, holds: np.ndarray, atom: Atom, one: str, other: str) -> np.ndarray:
         matrix = holds[self.relations[atom.relation]]
@@ -389,8 +394,10 @@ class RandomPairs(EveryPair):
 class Probing(Scripts):
     """Has an agent for each table, and makes its meetings, one at a time, on a table that is empty but for them.
 
-    A disc is looked at before its first meeting: it is held, which shows its boundary, and turned to the boundary 0, so
-    that discs meet as they lay before. Then the answer is put on the table, and checked.
+    A disc is looked at before its first meeting: it is held, which shows its boundary, and turned along the line on
+    which discs meet, so that they meet as they lay before. Then the answer is put on the table, and checked. Where the
+    actions of a trial run out, or a disc has gone into the dark, the likeliest answer is checked, and the next trial
+    goes on with what is known.
 
     :ivar make: (labels of the discs in question, family) -> the agent.
     :ivar probers: of each table. :ivar probes: (B,) places, holds and turns made to learn the answer; `meetings` (B,).
@@ -412,6 +419,11 @@ class Probing(Scripts):
         task, prober = batch.task(i), self.probers[i]
         discs = [k for k, disc in enumerate(task.objects) if disc.stored is not None]
         looked: set[int] = set()
+        needed = LONGEST_MEETING + 4 + 2 * len(discs)
+
+        def goes_on() -> bool:
+            used = batch.tables.actions[i] + batch.tables.refused[i]
+            return batch.settings.max_actions - used > needed and not len(Hands(batch, i).lost())
 
         def meeting(setup: Setup) -> Iterator[int]:
             hands = Hands(batch, i)
@@ -419,21 +431,23 @@ class Probing(Scripts):
             prober.add(setup, hands.seen(*(prober.labels[k] for k in setup[:2])))
 
         while True:
-            while (setup := prober.next()) is not None:
+            while goes_on() and (setup := prober.next()) is not None:
                 for action in meeting(setup):
                     self.probes[i] += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
                     yield action
             answer, self.meetings[i] = prober.answer(), len(prober.met)
             for question in task.quiz:
-                while (setup := prober.next_asked(question)) is not None:
+                while goes_on() and (setup := prober.next_asked(question)) is not None:
                     yield from meeting(setup)
             self.replies[i] = [[task.ids[discs[k]] for k in prober.reply(question)] for question in task.quiz]
             trial = batch.tables.trials[i]
             yield from Hands(batch, i).leave([discs[k] for k in answer])
+            left = np.flatnonzero(batch.tables.where[i, discs] == PLACED)
             yield batch.labels.num_actions + CHECK
             if batch.tables.trials[i] == trial:
                 return  # the episode is over
-            prober.refuse(answer)
+            looked.clear()
+            prober.refuse(left)
 
 
 def _in_question(task: Task) -> tuple[list[str], str]:
@@ -441,14 +455,26 @@ def _in_question(task: Task) -> tuple[list[str], str]:
 
 
 class Hands:
-    """The actions of one meeting on table i, and what was seen of it."""
+    """The actions of one meeting on table i, and what was seen of it.
+
+    :ivar upright: discs meet on the middle column, and not on the middle row, because more of it is accessible.
+    """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
         self.batch, self.i, self.labels = batch, i, batch.labels
+        allowed = batch.tables.data.allowed[batch.tables.rows[i]].reshape(GRID, GRID)
+        self.upright = bool(allowed[:, GRID // 2].sum() > allowed[GRID // 2].sum())
+
+    def lost(self) -> np.ndarray:
+        """Numbers of the discs that lie where no hand can take them, which shows while the hand is free."""
+        tables, M = self.batch.tables, self.labels.discs
+        shut = (tables.where[self.i] == PLACED) & ~tables.mask()[self.i, M : 2 * M] & (tables.hand[self.i] == 0)
+        return np.flatnonzero(shut)
 
     def meet(self, first: int, second: int, setup: Setup, looked: set[int]) -> Iterator[int]:
         yield from self._clear()
-        points = [GRID // 2 * GRID + (GRID - setup.cells) // 2 + offset for offset in (0, setup.cells)]
+        along, across = (GRID, 1) if self.upright else (1, GRID)
+        points = [GRID // 2 * across + ((GRID - setup.cells) // 2 + offset) * along for offset in (0, setup.cells)]
         if first not in looked:
             looked.add(first)
             yield from self._look(first, points[0])
@@ -480,26 +506,28 @@ class Hands:
     def leave(self, answer: Sequence[int]) -> Iterator[int]:
         """Leave these discs alone on the table, as far apart as may be."""
         yield from self._clear()
-        for k, disc in enumerate(answer):
+        for k, disc in enumerate(each for each in answer if self.batch.tables.where[self.i, each] == STORED):
             yield disc
-            yield self.labels.first_point + _SPREAD[k % len(_SPREAD)]
+            if (number := nearest_open(self.batch, self.i, CENTRES[_SPREAD[k % len(_SPREAD)]])) is not None:
+                yield number
 
     def _clear(self) -> Iterator[int]:
-        """Store all that is on the table or in hand."""
+        """Store all that is on the table or in hand and can be taken."""
         tables = self.batch.tables
         if tables.hand[self.i]:
             if tables.where[self.i, tables.hand[self.i] - 1] == HELD:
                 yield self.labels.num_actions + TAKE_UP
             yield self.labels.free_cell(self.batch.tables, self.i)
-        for disc in np.flatnonzero(tables.where[self.i] == PLACED).tolist():
+        lost = self.lost()
+        for disc in np.setdiff1d(np.flatnonzero(tables.where[self.i] == PLACED), lost).tolist():
             yield self.labels.discs + disc
             yield self.labels.free_cell(self.batch.tables, self.i)
 
     def _look(self, disc: int, point: int) -> Iterator[int]:
-        """Hold a stored disc at a point and turn it to the boundary 0."""
+        """Hold a stored disc at a point and turn it along the line of meetings."""
         yield disc
         yield self.labels.first_point + POINTS + point
-        eighths = int(visible(self.batch.tables)[2][self.i, disc]) // 45
+        eighths = (int(visible(self.batch.tables)[2][self.i, disc]) // 45 - 2 * self.upright) % 8
         turns = eighths if eighths <= 4 else 8 - eighths
         yield from [self.labels.num_actions + (TURN_BACK if eighths <= 4 else TURN)] * turns
 

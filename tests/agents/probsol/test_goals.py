@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.goals import Episode, comparison, design, hypotheses, play_design
+from gumption.agents.probsol.goals import Episode, comparison, design, foretold, hypotheses, play_design
 from gumption.agents.probsol.players import DoNothing, Scripts, Solved
 from gumption.envs.probsol.engine import NONE
 from gumption.envs.probsol.library import find_tasks
@@ -47,8 +47,25 @@ def test_a_broken_limit_is_measured_and_the_episode_goes_on(cells):
     assert {one.strategy for one in nothing} == {"check only"}
 
 
-def episode(goal, layout, tightness, rates, strategy="push", solved=True, tendencies=(0.5, 0.2, 0.3)):
-    return Episode(goal, layout, tightness, solved, *rates, strategy, tendencies)
+def episode(
+    goal, layout, tightness, rates, strategy="push", solved=True, tendencies=(0.5, 0.2, 0.3), begins=("grab", "place")
+):
+    return Episode(goal, layout, tightness, solved, *rates, strategy, tendencies, begins)
+
+
+def test_goal_and_constraint_foretell_what_depends_on_them_and_the_reward_alone_does_not():
+    def agent(solves):
+        strategies, begins = {"a": "push", "b": "turn"}, {"a": ("grab", "place"), "b": ("hold", "turn", "turn")}
+        return [episode(goal, layout, "none", (0.0, 0.0), strategies[goal], goal in solves, begins=begins[goal])
+                for goal in "ab" for layout in "xy"]  # fmt: skip
+
+    told = foretold({"one": agent("b"), "two": agent("b")})
+    assert told["one"] == told["two"]
+    assert told["one"]["goal and constraint"] == {"plan": 1.0, "actions": 1.0}
+    assert told["one"]["reward only"] == {"plan": 0.5, "actions": 0.5}  # what solved b is expected everywhere
+    assert foretold({"one": agent("ab")}) == {}
+    unsolved = foretold({"one": agent(""), "two": agent("")})["one"]["reward only"]
+    assert unsolved["plan"] == 0.5  # both are as frequent: the first in the alphabet is said
 
 
 def every(rates, **more):

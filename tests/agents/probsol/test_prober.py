@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gumption.agents.probsol.discovery import STRATEGIES, Oracle, chosen_rules, compare, find_tasks, learn_from, told
+from gumption.agents.probsol.players import steps
 from gumption.agents.probsol.prober import (
     DIFFERS_FROM,
     IS_LIKE,
@@ -18,6 +19,8 @@ from gumption.agents.probsol.prober import (
 )
 from gumption.data import InputError
 from gumption.envs.probsol.experience import Meeting
+from gumption.envs.probsol.tasks import Task, read_task
+from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule
 from gumption.kg.rules.inference import infer
@@ -151,6 +154,57 @@ def test_the_oracle_compares_what_meetings_connect() -> None:
 def _between(labels: list[str], first: int, second: int) -> tuple[Setup, Meeting]:
     setup, meeting = met(0, 1, [150.0, 300.0])
     return setup._replace(first=first, second=second), meeting._replace(first=labels[first], second=labels[second])
+
+
+def one_odd(**more) -> Task:
+    """Five equal discs in the side bar, and one that is heavier."""
+    colors = ("red", "blue", "green", "yellow", "purple", "orange")
+    discs = [
+        {"id": one, "color": color, "mass": "medium", "magnetism": "medium", "polarity": "+", "stored": cell}
+        for cell, (one, color) in enumerate(zip("abcdef", colors, strict=True))
+    ]
+    discs[3]["mass"] = "large"
+    task = {"schema": 1, "name": "odd/0", "family": "FindTheDiff", "objects": discs, "answer": ["d"]}
+    return read_task({**task, "max_obj_num": 6, "max_grid_num": 6, **more})
+
+
+def probed(task: Task, **settings) -> tuple[ProbSolVectorEnv, Probing]:
+    """Played to the end with rules that people wrote, and so many trials."""
+    batch = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task, **{"trial_number": 9, **settings})
+    player = Probing(lambda labels, family: Prober(labels, family, ALIKE, Expectations({4: 1.0, 9: 0.5}, told=0.2)))
+    batch.reset(seed=0)
+    for _ in steps(batch, player):
+        pass
+    return batch, player
+
+
+def test_where_the_actions_of_a_trial_run_out_it_goes_on_in_the_next_one() -> None:
+    whole, one = probed(one_odd())
+    parts, other = probed(one_odd(), max_actions=50)
+    assert (whole.success[0], whole.tables.trials[0]) == (True, 1)
+    assert parts.success[0]
+    assert 1 < parts.tables.trials[0] < 9
+    assert [setup for setup, _ in one.probers[0].met][:3] == [setup for setup, _ in other.probers[0].met][:3]
+    assert not parts.tables.refused.any()
+
+
+def test_discs_meet_where_more_of_the_table_is_accessible() -> None:
+    for dark, upright in (((0, 0, 480, 40), False), ((0, 0, 40, 480), True), ((440, 0, 40, 480), True)):
+        batch, player = probed(one_odd(inaccessible=[list(dark)]))
+        (_, met), *_ = player.probers[0].met
+        along = np.ptp(met.starts, axis=0) > 1.0
+        assert along.tolist() == [not upright, upright]
+        assert batch.success[0]
+        assert not batch.tables.refused.any()
+
+
+def test_a_disc_in_the_dark_ends_the_trial_and_not_the_episode() -> None:
+    # Dark all round: what is repelled from the middle comes to rest where no hand can take it.
+    frame = [[0, 0, 480, 200], [0, 280, 480, 200], [0, 200, 150, 80], [330, 200, 150, 80]]
+    batch, player = probed(one_odd(inaccessible=frame))
+    assert batch.tables.trials[0] > 1
+    assert not batch.tables.refused.any()
+    assert len(player.probers[0].met) > 1
 
 
 def test_an_unknown_strategy_is_refused() -> None:
