@@ -122,14 +122,14 @@ class TrainingTables(VecEnvWrapper):
 
 class Trained:
     """The player of a learner: its actions are drawn with the probabilities that the policy gives them, so that another
-    trial is another try."""
+    trial is another try. A trial that is as long as those of its training ends with CHECK."""
 
     actions: ActionForm = "objects"
 
     def __init__(
         self,
         model: MaskablePPO,
-        stack: int,
+        config: ProbSolConfig,
         seed: int = 0,
         knowledge: Source | None = None,
         *,
@@ -139,13 +139,13 @@ class Trained:
         :param knowledge: the graph or predictor that advises, which is read for the tasks that are played.
         :param without_knowledge: every score that the policy reads is 0.
         """
-        self.model, self.stack, self.seed = model, stack, seed
+        self.model, self.config, self.seed = model, config, seed
         self.knowledge, self.without = knowledge, without_knowledge
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         source = self.knowledge
         advice = None if source is None else Advice(source, batch.vocabulary, batch.relations)
-        self.latest = Latest(batch, self.stack, advice)
+        self.latest = Latest(batch, self.config.stack, advice)
         self.trial = np.zeros(batch.num_envs, dtype=np.int64)
         self.random = torch.Generator().manual_seed(self.seed)
 
@@ -159,7 +159,10 @@ class Trained:
             seen["scores"] = torch.zeros_like(seen["scores"])
         chances = policy.get_distribution(seen, action_masks=batch.action_mask()).distributions
         parts = [torch.multinomial(part.probs.cpu(), 1, generator=self.random) for part in chances]
-        return torch.cat(parts, dim=1).numpy()
+        actions = torch.cat(parts, dim=1).numpy()
+        late, free = batch.tables.actions >= self.config.max_actions, batch.tables.hand == 0
+        actions[late & free, 0], actions[late & ~free, 0] = WHAT.index("check"), WHAT.index("put_down")
+        return actions
 
 
 @dataclass(frozen=True)
@@ -183,13 +186,13 @@ class ProbSolRun:
 
         :param seed: draws their actions.
         """
-        stack, source = self.config.stack, self.knowledge
+        config, source = self.config, self.knowledge
         found = {
-            "trained": Trained(self.model, stack, seed, source),
-            "untrained": Trained(_untrained_model(self.config, source), stack, seed, source),
+            "trained": Trained(self.model, config, seed, source),
+            "untrained": Trained(_untrained_model(config, source), config, seed, source),
         }
         if source is not None:
-            found["knowledge taken away"] = Trained(self.model, stack, seed, source, without_knowledge=True)
+            found["knowledge taken away"] = Trained(self.model, config, seed, source, without_knowledge=True)
         return found
 
 
@@ -263,7 +266,7 @@ def train_probsol(
     def measure(model: BaseAlgorithm) -> dict[str, float]:
         found = {}
         for part, tasks in parts.items():
-            player = Trained(model, config.stack, config.seed, source)  # pyright: ignore[reportArgumentType]
+            player = Trained(model, config, config.seed, source)  # pyright: ignore[reportArgumentType]
             figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
             found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
         return found

@@ -11,6 +11,8 @@ from gumption.data.sealed import read_sealed, write_sealed
 from gumption.scripts.experiments import Condition, Experiment, Job, Kind
 from gumption.scripts.report import made_lines
 
+from .families import estimate, rows_of_panels, short_name, summary
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -53,20 +55,11 @@ class DiscoveryRuns(Kind):
         """Shares with their intervals over seeds, and probes over all tasks."""
         import numpy as np
 
-        from gumption.agents.statistics import bootstrap_interval
-
         found = [read_sealed(run / PLAYED) for run in runs.values()]
         row: dict[str, Any] = {"panels": list(condition.panels), "method": condition.method}
         right = [np.array(one["right"], dtype=float) for one in found]
-        shares = {
-            "solved": [_mean(one["solved"]) for one in found],
-            "quiz": [float(each.mean()) for each in right if each.size],
-        }
-        for name, scores in shares.items():
-            value, low, high = bootstrap_interval(scores, "iqm") if scores else (None, None, None)
-            ends = (low, high) if len(scores) > 1 else (None, None)
-            row[name] = {"iqm": _rounded(value), "low": _rounded(ends[0]), "high": _rounded(ends[1])}
-            row[name]["per_seed"] = [_rounded(score) for score in scores]
+        row["solved"] = summary([_mean(one["solved"]) for one in found])
+        row["quiz"] = summary([float(each.mean()) if each.size else None for each in right])
         probes = [many for one in found for many in one["probes"]]
         row |= {"probes_median": float(np.median(probes)), "probes_mean": round(_mean(probes), 2), "tasks": len(probes)}
         row["meetings_mean"] = round(_mean([many for one in found for many in one["meetings"]]), 2)
@@ -78,7 +71,7 @@ class DiscoveryRuns(Kind):
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
         """A table for each kind of tasks, and the rules about attracting and repelling that all seeds found."""
         lines = [f"# {results['experiment']}: {results['title']}", ""]
-        for panel, rows in _panels(results).items():
+        for panel, rows in rows_of_panels(results).items():
             lines += [f"## {panel}", "", *_markdown(COLUMNS, [_cells(row, rows) for row in rows]), ""]
         for row in _with_rules_of_their_own(results):
             lines += [f"Rules under {_learned_under(row)} laws, {row['panels'][0]}:", ""]
@@ -89,7 +82,7 @@ class DiscoveryRuns(Kind):
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Solved, probes and quizzes of each strategy."""
-        panels, kept = _panels(results), (0, 2, 3, 5, 7)
+        panels, kept = rows_of_panels(results), (0, 2, 3, 5, 7)
         lines = []
         for panel, rows in panels.items():
             cells = [_cells(row, rows) for row in rows]
@@ -102,12 +95,22 @@ class DiscoveryRuns(Kind):
         from rich.table import Table
 
         table = Table(*COLUMNS, title=results["title"])
-        for panel, rows in _panels(results).items():
+        for panel, rows in rows_of_panels(results).items():
             table.add_section()
             table.add_row(f"[bold]{panel}[/bold]")
             for row in rows:
                 table.add_row(*_cells(row, rows))
         return table
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """The share of tasks that each strategy solves, with its interval."""
+        from gumption.agents.plots import FinalPanel, Scale, plot_final_success
+
+        panels = [
+            FinalPanel(panel, {short_name(row): estimate(row["solved"]) for row in rows})
+            for panel, rows in rows_of_panels(results).items()
+        ]
+        return list(plot_final_success(panels, directory / "solved", results["title"], scale=Scale("tasks solved")))
 
 
 def _markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -116,10 +119,10 @@ def _markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cells(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    oracle = next((each["probes_mean"] for each in rows if _short(each) == ORACLE), None)
+    oracle = next((each["probes_mean"] for each in rows if short_name(each) == ORACLE), None)
     ratio = "-" if oracle is None else f"{row['probes_mean'] / oracle:.2f}"
     return [
-        _short(row), str(len(row["seeds"])), _share(row["solved"]), f"{row['probes_median']:g}",
+        short_name(row), str(len(row["seeds"])), _share(row["solved"]), f"{row['probes_median']:g}",
         f"{row['probes_mean']:.1f}", ratio, f"{row['meetings_mean']:.1f}", _share(row["quiz"]), f"{row['rules']:g}",
         f"{row['wall_s']:.0f}",
     ]  # fmt: skip
@@ -148,25 +151,8 @@ def _of_signs(rule: str) -> bool:
     return all(part.partition("(")[0] in SIGNS for part in rule.replace(" & ", " <= ").split(" <= ") if "(" in part)
 
 
-def _panels(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    panels: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results["rows"]:
-        for panel in row["panels"]:
-            panels.setdefault(panel, []).append(row)
-    return panels
-
-
-def _short(row: Mapping[str, Any]) -> str:
-    """The strategy of a row, without its panel."""
-    return row["condition"].removeprefix(f"{row['panels'][0]}: ")
-
-
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(float(value), 5)
 
 
 def _strategies(discs: str) -> dict[str, Condition]:

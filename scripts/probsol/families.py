@@ -90,16 +90,9 @@ class FamilyRuns(Kind):
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """Interquartile means with their intervals, and what training cost."""
-        from gumption.agents.statistics import bootstrap_interval
-
         found = [read_sealed(run / PLAYED) for run in runs.values()]
         row: dict[str, Any] = {"panels": list(condition.panels), "method": condition.method}
-        for name in FIGURES:
-            scores = [one[name] for one in found if one[name] is not None]
-            value, low, high = bootstrap_interval(scores, "iqm") if scores else (None, None, None)
-            ends = (low, high) if len(scores) > 1 else (None, None)
-            row[name] = {"iqm": _rounded(value), "low": _rounded(ends[0]), "high": _rounded(ends[1])}
-            row[name]["per_seed"] = [_rounded(one[name]) for one in found]
+        row |= {name: summary([one[name] for one in found]) for name in FIGURES}
         row["tasks"] = found[0]["tasks"]
         if "steps" in found[0]:
             row["steps"] = found[0]["steps"]
@@ -109,19 +102,19 @@ class FamilyRuns(Kind):
     def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
         """A table for each family, within and left out."""
         lines = [f"# {results['experiment']}: {results['title']}", ""]
-        for panel, rows in _panels(results).items():
+        for panel, rows in rows_of_panels(results).items():
             lines += [f"## {panel}", "", *_table(rows), ""]
         lines += [results["expected"], "", results["notes"], "", *made_lines(results)]
         return "\n".join(lines) + "\n"
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Solved in one trial and AUCCESS of each player, a column for each family."""
-        panels = _panels(results)
+        panels = rows_of_panels(results)
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels.items():
             family, _, left_out = panel.partition(", ")
             for row in rows:
-                name = _short(row) + (", never trained on the family" if left_out else "")
+                name = short_name(row) + (", never trained on the family" if left_out else "")
                 cells.setdefault(name, {})[family] = f"{row['solved']['iqm']:.0%}, {row['auccess']['iqm']:.2f}"
         families = [family for family in FAMILIES if any(family in row for row in cells.values())]
         lines = [f"| solved, AUCCESS | {' | '.join(families)} |", "| --- |" + " ---: |" * len(families)]
@@ -133,11 +126,11 @@ class FamilyRuns(Kind):
         from rich.table import Table
 
         table = Table("player", *FIGURES.values(), title=results["title"])
-        for panel, rows in _panels(results).items():
+        for panel, rows in rows_of_panels(results).items():
             table.add_section()
             table.add_row(f"[bold]{panel}[/bold]")
             for row in rows:
-                table.add_row(_short(row), *(_told(row, name) for name in FIGURES))
+                table.add_row(short_name(row), *(_told(row, name) for name in FIGURES))
         return table
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
@@ -145,8 +138,8 @@ class FamilyRuns(Kind):
         from gumption.agents.plots import FinalPanel, Scale, plot_final_success
 
         panels = [
-            FinalPanel(panel, {_short(row): _estimate(row["auccess"]) for row in rows})
-            for panel, rows in _panels(results).items()
+            FinalPanel(panel, {short_name(row): estimate(row["auccess"]) for row in rows})
+            for panel, rows in rows_of_panels(results).items()
         ]
         return list(plot_final_success(panels, directory / "auccess", results["title"], scale=Scale("AUCCESS")))
 
@@ -173,11 +166,28 @@ def _graph_agent(seed: int) -> Any:
     return Probing(lambda labels, family: Prober(labels, family, taught.rules, taught.expected))
 
 
+def summary(per_seed: Sequence[float | None]) -> dict[str, Any]:
+    """The interquartile mean of the seeds that have a figure, and the ends of its 95 % interval;
+    None where there is none."""
+    from gumption.agents.statistics import bootstrap_interval
+
+    scores = [one for one in per_seed if one is not None]
+    value, low, high = bootstrap_interval(scores, "iqm") if scores else (None, None, None)
+    if len(scores) < 2:  # one run has no interval
+        low = high = None
+    return {
+        "iqm": _rounded(value),
+        "low": _rounded(low),
+        "high": _rounded(high),
+        "per_seed": [*map(_rounded, per_seed)],
+    }
+
+
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(float(value), 5)
 
 
-def _panels(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def rows_of_panels(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     panels: dict[str, list[Mapping[str, Any]]] = {}
     for row in results["rows"]:
         for panel in row["panels"]:
@@ -185,7 +195,7 @@ def _panels(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     return panels
 
 
-def _short(row: Mapping[str, Any]) -> str:
+def short_name(row: Mapping[str, Any]) -> str:
     """The player of a row, without its family."""
     return row["condition"].removeprefix(f"{row['panels'][0]}: ")
 
@@ -194,7 +204,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     names = ["player", "seeds", "tasks", *FIGURES.values(), "steps", "minutes a run"]
     lines = [f"| {' | '.join(names)} |", "| --- |" + " ---: |" * (len(names) - 1)]
     for row in rows:
-        cells = [_short(row), str(len(row["seeds"])), str(row["tasks"]), *(_told(row, name) for name in FIGURES)]
+        cells = [short_name(row), str(len(row["seeds"])), str(row["tasks"]), *(_told(row, name) for name in FIGURES)]
         cost = [format(row["steps"], ","), format(row["minutes"], ".1f")] if "steps" in row else ["-", "-"]
         lines.append(f"| {' | '.join([*cells, *cost])} |")
     return lines
@@ -209,7 +219,7 @@ def _told(row: Mapping[str, Any], name: str) -> str:
     return format(value, form) if low is None else f"{value:{form}} ({low:{form}} to {high:{form}})"
 
 
-def _estimate(summary: Mapping[str, Any]) -> Any:
+def estimate(summary: Mapping[str, Any]) -> Any:
     from gumption.agents.statistics import Estimate
 
     nan = float("nan")

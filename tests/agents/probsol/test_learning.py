@@ -11,7 +11,7 @@ from gumption.agents.learners.sb3 import own_random_numbers
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks, wilson
 from gumption.agents.probsol.networks import TABLE, TableNetwork
-from gumption.agents.probsol.players import DoNothing, Random, Solved
+from gumption.agents.probsol.players import DoNothing, Random, Solved, steps
 from gumption.agents.probsol.runs import evaluate
 from gumption.agents.probsol.training import (
     Latest,
@@ -109,6 +109,16 @@ def test_the_learner_learns_what_random_actions_seldom_do(config):
     trained, random = (play_tasks(each, tasks).figures() for each in (run.players()["trained"], Random(0)))
     assert trained["solved"] > random["solved"] + 0.3, (trained, random)
     assert trained["auccess"] > random["auccess"] + 0.2
+
+
+def test_a_trial_as_long_as_those_of_its_training_ends_with_check(config):
+    run, batch = untrained_run(config(max_actions=6)), tables(easy(0), trial_number=4)
+    player, longest, checked = run.players()["trained"], 0, []
+    for _ in steps(batch, player):
+        longest = max(longest, int(batch.tables.actions.max()))
+        checked.append(batch.tables.trials.copy())
+    assert longest <= 6 + 3  # what is decided last takes three of the paper's actions at most
+    assert (checked[-1] > 1).all()
 
 
 # ---- knowledge
