@@ -122,7 +122,11 @@ class TrainingTables(VecEnvWrapper):
 
 class Trained:
     """The player of a learner: its actions are drawn with the probabilities that the policy gives them, so that another
-    trial is another try. A trial that is as long as those of its training ends with CHECK."""
+    trial is another try. A trial that is as long as those of its training ends with CHECK.
+
+    :ivar chances: of its latest action, (B, n) probabilities of each part.
+    :ivar latest: what it sees.
+    """
 
     actions: ActionForm = "objects"
 
@@ -158,7 +162,8 @@ class Trained:
         if self.without:
             seen["scores"] = torch.zeros_like(seen["scores"])
         chances = policy.get_distribution(seen, action_masks=batch.action_mask()).distributions
-        parts = [torch.multinomial(part.probs.cpu(), 1, generator=self.random) for part in chances]
+        self.chances = [part.probs.cpu() for part in chances]
+        parts = [torch.multinomial(each, 1, generator=self.random) for each in self.chances]
         actions = torch.cat(parts, dim=1).numpy()
         late, free = batch.tables.actions >= self.config.max_actions, batch.tables.hand == 0
         actions[late & free, 0], actions[late & ~free, 0] = WHAT.index("check"), WHAT.index("put_down")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gumption.agents.watching import Candidate, Choice
+from gumption.agents.watching import Candidate, Choice, Score, scores_of
 from gumption.envs.probsol.actions import WHAT, WHERE
 from gumption.envs.probsol.tasks import GRID
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
@@ -28,7 +28,7 @@ def player_of(run_dir: Path, task: str | None = None) -> Any:
 
 
 class LearnedPlayer:
-    """Plays the actions that a run of MaskablePPO draws, which have no candidates beside them."""
+    """Plays the actions that a run draws: what is done, with which disc, which a graph may advise, and where."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
         """:param run: a `ProbSolRun`."""
@@ -41,15 +41,25 @@ class LearnedPlayer:
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
         action = self._player.act(self.env)
-        what, disc, where = action[0].tolist()
-        words = [WHAT[what]]
-        if WHAT[what] in ("place", "hold", "store", "turn"):
-            ids = self.env.task().ids
-            words.append(ids[disc] if disc < len(ids) else f"disc {disc}")
-        if WHAT[what] in ("place", "hold"):
-            row, column = divmod(int(WHERE[where]), GRID)
-            words += ["at", f"{column}", f"{row}"]
-        return action, (Choice("action", (Candidate(" ".join(words), 1.0),), 0),)
+        what = WHAT[action[0, 0]]
+        asked = ["action", "disc"][: 1 + (what in ("place", "hold", "store", "turn"))]
+        asked += ["point"] * (what in ("place", "hold"))
+        labels = {"action": WHAT, "disc": self.env.task().ids, "point": [_point(number) for number in WHERE.tolist()]}
+        found = []
+        for question, chances, chosen in zip(asked, self._player.chances, action[0].tolist(), strict=False):
+            places = sorted({chosen, *np.flatnonzero(chances[0].numpy() > 0).tolist()})
+            candidates = tuple(
+                Candidate(
+                    labels[question][k], float(chances[0, k]), scores=self._scores(k) if question == "disc" else ()
+                )
+                for k in places
+            )
+            found.append(Choice(question, candidates, places.index(chosen)))
+        return action, tuple(found)
+
+    def _scores(self, disc: int) -> tuple[Score, ...]:
+        advice = self._player.latest.advice
+        return () if advice is None else scores_of(advice, disc)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         """How near the goal is, or how the episode ended; whether it is solved."""
@@ -57,3 +67,8 @@ class LearnedPlayer:
         if told["end"]:
             return f"ended: {told['end']}", bool(told["success"])
         return f"solution rate {told['solution_rate']:.3f}", False
+
+
+def _point(number: int) -> str:
+    row, column = divmod(number, GRID)
+    return f"{column} {row}"

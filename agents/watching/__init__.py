@@ -2,7 +2,7 @@
 
 from .gif import write_gif
 from .page import write_html
-from .policy import PolicyPlayer
+from .policy import PolicyPlayer, scores_of
 from .steps import Candidate, Choice, Player, Score, Step, in_words, play_steps
 from .terminal import choice_table, print_steps
 
@@ -17,6 +17,7 @@ __all__ = [
     "in_words",
     "play_steps",
     "print_steps",
+    "scores_of",
     "write_gif",
     "write_html",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gumption.agents.advice import Advice
 from gumption.agents.readout import MASKED
 
 from .steps import Candidate, Choice, Score, in_words
@@ -58,8 +59,10 @@ class PolicyPlayer:
         return "", bool(infos["success"][0]) if "success" in infos else False
 
     def _scores(self, action: int) -> tuple[Score, ...]:
-        advice = self.policy.advice
-        if advice is None:
-            return ()
-        said = sorted(advice.why(0, action), key=lambda pair: advice.relations.index(pair[0][1]))
-        return tuple(Score(fact[1], score, (in_words(fact) + "?",)) for fact, score in said)
+        return () if self.policy.advice is None else scores_of(self.policy.advice, action)
+
+
+def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
+    """What was last said of a candidate of the first environment, in the order of the relations."""
+    said = sorted(advice.why(0, candidate), key=lambda pair: advice.relations.index(pair[0][1]))
+    return tuple(Score(fact[1], score, (in_words(fact) + "?",)) for fact, score in said)

@@ -45,6 +45,14 @@ def test_each_action_with_what_came_of_it(watch):
     assert "Bring the golden-boxed disc (purple)" in out
     assert any(f"> {verb} " in out for verb in ("place", "hold", "store", "turn", "none", "check", "put_down"))
     assert "the end of the episode" in out
+    assert "attracts" not in out
+
+
+def test_the_disc_that_is_taken_with_what_the_graph_says_of_each(watch):
+    code, out, _ = watch("guided", "--seed", "1")
+    assert code == 0
+    assert "disc?" in out
+    assert "attracts" in out
 
 
 def test_pictures_in_a_file_and_another_task(watch, tmp_path):
