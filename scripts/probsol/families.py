@@ -272,9 +272,9 @@ FAMILY_EXPERIMENT = Experiment(
     "trials, early ones more; the solution rate is that of the first trial; actions are those of trials that solve. "
     "MaskablePPO sees the 8 latest observations of the trial, draws its actions with the probabilities that it has "
     "learned, and ends a trial with CHECK after 40 actions, as in training. 'left out' trains on the other five "
-    "families, with a third of the steps. The graph agent probes discs, and has learned rules of meetings from 60 other "
-    "tasks. The scripted player looks hidden properties up in tool use and crafting. Knowledge advises which disc is "
-    "taken; the facts are those of all tasks, the tested ones too, as an oracle would tell them. MaskablePPO without "
-    "knowledge sees all places and areas: it is the row of the world's geometry. Settings were tried on validation tasks "
-    "of fold 0.",
+    "families, with a third of the steps. The graph agent probes discs, and has learned rules of meetings from 60 "
+    "other tasks. The scripted player looks hidden properties up in tool use and crafting. Knowledge advises which "
+    "disc is taken; the facts are those of all tasks, the tested ones too, as an oracle would tell them. MaskablePPO "
+    "without knowledge sees all places and areas: it is the row of the world's geometry. Settings were tried on "
+    "validation tasks of fold 0.",
 )
