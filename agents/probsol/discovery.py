@@ -20,9 +20,11 @@ from gumption.envs.probsol.experience import (
     ACTED_AS_MUCH,
     ACTED_MORE,
     ATTRACTS,
+    CHANGED_SIGN,
     DID_AS,
     DID_OTHERWISE,
     ENDED_AS,
+    KEPT_SIGN,
     MOVED_AS_FAR,
     MOVED_FARTHER,
     REPELS,
@@ -55,6 +57,7 @@ from gumption.kg.rules.mining import MinedRule, mine_rules
 from .players import Script, nearest_open, play
 from .prober import (
     CELLS,
+    CLOSE,
     DIFFERS_FROM,
     FARTHEST,
     IS_LIKE,
@@ -77,14 +80,15 @@ from .prober import (
 Discs = Literal["monopoles", "with dipoles"]
 #: What rules are mined from: relations of the experience, and of what is told of the tasks that one learns from.
 LIVED = (
-    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH
+    ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
+    KEPT_SIGN, CHANGED_SIGN,
 )  # fmt: skip
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
 #: independent cases.
 CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 10
-#: Meetings of the curious agent on a table.
+#: Meetings at random of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
 RING = 150.0
@@ -134,7 +138,8 @@ class Learned:
 
 
 class Curious(Prober):
-    """Makes meetings at random, to learn: two of the discs meet others, each at two distances."""
+    """Makes meetings at random, to learn: two of the discs meet others, each at two distances. Then each is held close
+    to the same disc, both ways round."""
 
     def __init__(self, labels: Sequence[str], family: str, rng: np.random.Generator) -> None:
         super().__init__(labels, family, (), Expectations())
@@ -150,6 +155,8 @@ class Curious(Prober):
             for cells, is_held in distances
         ]
         self._plan = [every[k] for k in rng.permutation(len(every))[:CURIOUS].tolist()]
+        others = [first for first in range(len(labels)) if first != thirds[0]]
+        self._plan += [Setup(first, thirds[0], CLOSE, True, turned) for first in others for turned in (False, True)]
 
     def next(self) -> Setup | None:
         return self._plan[len(self.met)] if len(self.met) < len(self._plan) else None

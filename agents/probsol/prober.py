@@ -35,7 +35,9 @@ _EQUAL = {"mass": SAME_MASS, "magnetism": SAME_MAGNETISM, "polarity": SAME_POLAR
 #: Distances at which discs are put side by side, in cells of 12 px.
 CELLS = (4, 6, 9, 12, 16, 20)
 #: Cells between which a quiz about magnetism looks for the distance where a disc is no longer moved.
-NEAREST, FARTHEST = 2, 25
+NEAREST, FARTHEST = 4, 25
+#: Cells at which a held disc is turned half round beside another one, to see whether it then does the same.
+CLOSE = 5
 MOVED, STILL = "moved", "still"
 #: Meetings of one table at most, so that an agent whose rules contradict what it sees ends.
 MOST_MEETINGS = 60
@@ -45,12 +47,14 @@ LONGEST_MEETING = 4 + 2 * 8 + 4
 
 
 class Setup(NamedTuple):
-    """A meeting to be made: `first` is put so many cells to the left of `second`, and held there or not."""
+    """A meeting to be made: `first` is put so many cells to the left of `second`, held there or not, and then perhaps
+    turned half round."""
 
     first: int
     second: int
     cells: int
     held: bool = False
+    turned: bool = False
 
 
 def outcome(met: Meeting) -> str:
@@ -264,7 +268,7 @@ class Prober:
 
     def _information(self, setup: Setup, alive: np.ndarray, weights: np.ndarray) -> float:
         """Of a meeting in which both move, in nats: how much it tells of which answer is right."""
-        first, second, cells, _ = setup
+        first, second, cells, *_ = setup
         compared = {(first, done.first) for done, _ in self.met if (done.second, done.cells) == (second, cells)}
         compared |= {(second, done.second) for done, _ in self.met if (done.first, done.cells) == (first, cells)}
         code = np.zeros(len(alive), dtype=np.int64)
@@ -282,7 +286,8 @@ class Prober:
         """A meeting for a question of a quiz; None when its answer follows, or all that may tell was tried.
 
         Of two discs that may be the ones with the most or least mass, both free; for magnetism each is held beside the
-        same third disc, nearer and nearer to the distance where one no longer moves it.
+        same third disc, close by and both ways round, then nearer and nearer to the distance where one no longer moves
+        it.
         """
         if self._sure(question) or len(self.met) >= 3 * MOST_MEETINGS:
             return None
@@ -294,7 +299,9 @@ class Prober:
                 continue
             if about == "magnetism":
                 thirds = [k for k in range(len(self.labels)) if k not in (one, other)][:2]
-                wanted = [self._between(one, other, third) for third in thirds]
+                wanted = [Setup(k, third, CLOSE, True, turned)
+                          for third in thirds for k in (one, other) for turned in (False, True)]  # fmt: skip
+                wanted += [self._between(one, other, third) for third in thirds]
             else:
                 wanted = [Setup(one, other, cells) for cells in CELLS if Setup(other, one, cells) not in made]
             for setup in wanted:
@@ -304,8 +311,9 @@ class Prober:
 
     def _between(self, one: int, other: int, third: int) -> Setup | None:
         """One of the two held beside the third, half-way between where both move it and where neither does."""
-        held = {(done.first, done.cells): outcome(met) for done, met in self.met if done.held and done.second == third}
-        near, far = NEAREST, FARTHEST
+        beside = [(done, met) for done, met in self.met if done.held and not done.turned and done.second == third]
+        held = {(done.first, done.cells): outcome(met) for done, met in beside}
+        near, far = NEAREST - 1, FARTHEST
         while far - near > 1:
             cells = (near + far) // 2
             for first in (one, other):
@@ -475,9 +483,9 @@ class Hands:
         yield from self._clear()
         along, across = (GRID, 1) if self.upright else (1, GRID)
         points = [GRID // 2 * across + ((GRID - setup.cells) // 2 + offset) * along for offset in (0, setup.cells)]
-        if first not in looked:
+        if first not in looked or setup.turned:
             looked.add(first)
-            yield from self._look(first, points[0])
+            yield from self._look(first, points[0], setup.turned)
             yield self.labels.num_actions + TAKE_UP
             yield self.labels.free_cell(self.batch.tables, self.i)
         if second in looked:
@@ -499,6 +507,8 @@ class Hands:
             "ends": after[[first, second]],
             "steps": int(self.batch.tables.steps[self.i]) - before,
         }
+        if setup.turned:
+            looked.remove(first)
 
     def seen(self, first: str, second: str) -> Meeting:
         return Meeting(episode=0, first=first, second=second, **self._told)
@@ -523,11 +533,11 @@ class Hands:
             yield self.labels.discs + disc
             yield self.labels.free_cell(self.batch.tables, self.i)
 
-    def _look(self, disc: int, point: int) -> Iterator[int]:
-        """Hold a stored disc at a point and turn it along the line of meetings."""
+    def _look(self, disc: int, point: int, turned: bool = False) -> Iterator[int]:
+        """Hold a stored disc at a point and turn it along the line of meetings, or half round from there."""
         yield disc
         yield self.labels.first_point + POINTS + point
-        eighths = (int(visible(self.batch.tables)[2][self.i, disc]) // 45 - 2 * self.upright) % 8
+        eighths = (int(visible(self.batch.tables)[2][self.i, disc]) // 45 - 2 * self.upright - 4 * turned) % 8
         turns = eighths if eighths <= 4 else 8 - eighths
         yield from [self.labels.num_actions + (TURN_BACK if eighths <= 4 else TURN)] * turns
 

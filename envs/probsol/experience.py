@@ -16,6 +16,11 @@ Facts of two meetings with the same third disc, at the same place, from the same
     (a actedMoreThan b), (.. AsMuchAs ..)   held, a moved the third and b did not, or drove it farther, or drew it in
                                             less time
 
+Facts of four meetings, two of a and two of b, held beside the same third disc, once each way round:
+
+    (a keptSignAs b)                        turned half round, each did again what it had done: drew or drove the third
+    (a changedSignAs b)                     each drew the third one way round, and drove it the other
+
 What these words have to do with mass, magnetism and polarity is not said here: that is found out (`mine_rules`).
 """
 
@@ -37,6 +42,7 @@ REACHED, STAYED_BY = "reached", "stayedBy"
 MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
 DID_AS, ENDED_AS, DID_OTHERWISE = "didAs", "endedAs", "didOtherwiseThan"
 ACTED_MORE, ACTED_AS_MUCH = "actedMoreThan", "actedAsMuchAs"
+KEPT_SIGN, CHANGED_SIGN = "keptSignAs", "changedSignAs"
 #: px: less is no movement and no difference. Records are in single precision, and the physics is deterministic.
 SEEN = 0.05
 #: px between centres at which discs touch, and from an edge to the centre of a disc that lies at it.
@@ -165,6 +171,10 @@ class Experience:
         self._still: dict[tuple[str, str], list[Meeting]] = defaultdict(list)
         self._moved: set[tuple[str, str]] = set()
         self._setups: dict[tuple[int, ...], list[tuple[str, str, Meeting]]] = defaultdict(list)
+        #: Of a held first and the second: boundary -> px by which it drew the second.
+        self._drew: dict[tuple[int | str, ...], dict[int, float]] = defaultdict(dict)
+        #: Of the second: each first that was held both ways round -> whether it did the same.
+        self._kept: dict[tuple[int, str], dict[str, bool]] = defaultdict(dict)
 
     def add(self, each: Meeting) -> list[Shown]:
         """What a meeting shows, alone and together with each one before; for (a stayedBy b) see `stayed`."""
@@ -182,7 +192,23 @@ class Experience:
                 if third == names[1 - i] and other != names[i]:
                     found += _of_two(names[i], each, other, before, i)
             alike.append((names[1 - i], names[i], each))
-        return found
+        return [*found, *self._of_turning(each)] if each.held else found
+
+    def _of_turning(self, each: Meeting) -> Iterator[Shown]:
+        """What turning the held first half round shows, of it and of others that were turned beside the same second."""
+        way = float(each.nearer[1])
+        if abs(way) <= SEEN:
+            return
+        ways = self._drew[each.episode, each.first, each.second, *_rounded(each, 1)]
+        ways[each.boundary] = way
+        other_way, kept = ways.get((each.boundary + 180) % 360), self._kept[each.episode, each.second]
+        if other_way is None or each.first in kept:
+            return
+        kept[each.first] = mine = (way > 0) == (other_way > 0)
+        relation = KEPT_SIGN if mine else CHANGED_SIGN
+        for other in [one for one, same in kept.items() if same == mine and one != each.first]:
+            for fact in ((each.first, relation, other), (other, relation, each.first)):
+                yield Shown(fact, each.episode, each.distance, abs(way))
 
     def stayed(self) -> list[Shown]:
         """(a stayedBy b) of those that b never moved."""

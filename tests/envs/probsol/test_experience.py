@@ -82,6 +82,27 @@ def test_the_stronger_of_two_held_discs_acts_more(tmp_path: Path) -> None:
     assert "a actedMoreThan b" in facts(tmp_path / "f", other, *far)
 
 
+def test_discs_that_are_turned_half_round_keep_what_they_do_or_change_it(tmp_path: Path) -> None:
+    def lying(*poles: str) -> dict:
+        given = task(*[("medium", "medium", pole) for pole in poles])
+        for disc in given["objects"]:
+            disc.update({"boundary": 0} if disc["polarity"] == "dipole" else {})  # along the line of meetings
+        return given
+
+    def both_ways(first: str) -> list[tuple]:
+        one, cell = meet(first, "d", 5, held=True), "abcd".index(first)
+        return [*one, ("grab", first), ("hold_at", 12, 20), *[("turn", 1)] * 4, ("take_up",), ("store", cell), *one]
+
+    def signs(name: str, given: dict, *actions: tuple) -> list[str]:
+        return [fact for fact in facts(tmp_path / name, given, *actions) if "SignAs" in fact]
+
+    every = [action for each in "abc" for action in both_ways(each)]
+    assert signs("m", lying("+", "-", "dipole", "+"), *every) == ["a keptSignAs b", "b keptSignAs a"]
+    assert signs("n", lying("dipole", "-", "dipole", "+"), *every) == ["a changedSignAs c", "c changedSignAs a"]
+    once = [action for each in "ab" for action in meet(each, "d", 5, held=True)]
+    assert signs("o", lying("+", "-", "dipole", "+"), *once) == []
+
+
 def test_with_a_third_disc_on_the_table_nothing_is_concluded(tmp_path: Path) -> None:
     given = task(*[("medium", "medium", "+")] * 3)
     actions = [("grab", "a"), ("place", 3, 3), *meet("b", "c", 5)]
