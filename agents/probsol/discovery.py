@@ -23,8 +23,10 @@ from gumption.envs.probsol.experience import (
     CHANGED_SIGN,
     DID_AS,
     DID_OTHERWISE,
+    DREW_AS,
     ENDED_AS,
     KEPT_SIGN,
+    MET_AS,
     MOVED_AS_FAR,
     MOVED_FARTHER,
     REPELS,
@@ -81,13 +83,13 @@ Discs = Literal["monopoles", "with dipoles"]
 #: What rules are mined from: relations of the experience, and of what is told of the tasks that one learns from.
 LIVED = (
     ATTRACTS, REPELS, MOVED_FARTHER, MOVED_AS_FAR, DID_AS, ENDED_AS, DID_OTHERWISE, ACTED_MORE, ACTED_AS_MUCH,
-    KEPT_SIGN, CHANGED_SIGN,
+    MET_AS, DREW_AS, KEPT_SIGN, CHANGED_SIGN,
 )  # fmt: skip
 COMPARED = (HEAVIER_THAN, STRONGER_THAN, SAME_POLARITY)
 TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
 #: independent cases.
-CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 10
+CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 5
 #: Meetings at random of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.

@@ -19,9 +19,9 @@ DISC, TABLE, POINT = 64, 128, 32
 PLACED, X, Y, GOLDEN, NUMBERS = 3, 4, 5, 7, 11
 #: As shares of the table's side: how far a disc makes itself felt around a point, near and far.
 REACHES = (0.06, 0.2)
-#: Of a point: map (5), x, y, placed discs near it (of a held one no place is told), which way and how far the goal
-#: disc, the target and the nearest disc are, and the cosines between the ways to the target and to either disc.
-POINT_FEATURES = 5 + 2 + len(REACHES) + 9 + 2
+#: Of a point: map (5), x, y, placed discs near it (of a held one no place is told), and how far and which way the goal
+#: disc and the target are.
+POINT_FEATURES = 5 + 2 + len(REACHES) + 6
 #: Of a disc: the map (5) at its place, and the way to the middle of the targets.
 PLACE_FEATURES = 5 + 2
 
@@ -92,7 +92,7 @@ class TableNetwork(BaseFeaturesExtractor):
 
     @torch.no_grad()
     def _around(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-        """(B, 361, 20): what is at each point, and near it; made of the observation alone."""
+        """(B, 361, 15): what is at each point, and near it; made of the observation alone."""
         batch, many = len(discs), len(self.points)
         parts = [grid.flatten(2).transpose(1, 2), self.points.expand(batch, many, 2)]
         for reach in REACHES:  # a bell over x times one over y: (B, M, 19) each
@@ -100,24 +100,12 @@ class TableNetwork(BaseFeaturesExtractor):
             parts.append(torch.bmm((across * discs[:, :, PLACED, None]).transpose(1, 2), along).reshape(batch, -1, 1))
         golden = discs[:, :, GOLDEN] * discs[:, :, PLACED]
         area = (grid[:, 1] + grid[:, 2]).flatten(1)  # targets and blocks
-        ways = []
         for weights, places in ((golden, discs[:, :, X : Y + 1]), (area, self.points.expand(batch, many, 2))):
             total = weights.sum(dim=1, keepdim=True)
             middle = torch.bmm(weights[:, None], places)[:, 0] / total.clamp(min=1.0)
-            ways.append((self.points[None] - middle[:, None]) * (total > 0)[..., None])
-        ways.append(self._from_nearest(discs))
-        lengths = [way.norm(dim=2, keepdim=True) for way in ways]
-        to_target = ways[1] / lengths[1].clamp(min=1e-6)
-        cosines = [(ways[k] * to_target).sum(dim=2, keepdim=True) / lengths[k].clamp(min=1e-6) for k in (0, 2)]
-        return torch.cat([*parts, *ways, *lengths, *cosines], dim=2)
-
-    def _from_nearest(self, discs: torch.Tensor) -> torch.Tensor:
-        """(B, 361, 2): the way to each point from the placed disc that is nearest to it; 0 without any."""
-        placed = discs[:, None, :, PLACED] > 0
-        ways = self.points[None, :, None] - discs[:, None, :, X : Y + 1]
-        away = ways.square().sum(dim=3).masked_fill(~placed, torch.inf)
-        nearest = away.argmin(dim=2)[..., None, None].expand(-1, -1, 1, 2)
-        return ways.gather(2, nearest)[:, :, 0] * placed.any(dim=2, keepdim=True)
+            way = (self.points[None] - middle[:, None]) * (total > 0)[..., None]
+            parts += [way, way.norm(dim=2, keepdim=True)]
+        return torch.cat(parts, dim=2)
 
 
 class Which(nn.Module):

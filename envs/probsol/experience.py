@@ -13,6 +13,8 @@ Facts of two meetings with the same third disc, at the same place, from the same
 
     (a didAs b), (a didOtherwiseThan b)     a and the third, free, did just as b and the third did; or they did not
     (a endedAs b)                           as didAs, where an edge of the table stopped a disc
+    (a metAs b), (a drewAs b)               as didAs and actedAsMuchAs, where the discs touch in the end, so that only
+                                            the time, counted in steps, could tell them apart
     (a actedMoreThan b), (.. AsMuchAs ..)   held, a moved the third and b did not, or drove it farther, or drew it in
                                             less time
 
@@ -40,8 +42,8 @@ from .quiz import Triple
 
 REACHED, STAYED_BY = "reached", "stayedBy"
 MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
-DID_AS, ENDED_AS, DID_OTHERWISE = "didAs", "endedAs", "didOtherwiseThan"
-ACTED_MORE, ACTED_AS_MUCH = "actedMoreThan", "actedAsMuchAs"
+DID_AS, ENDED_AS, MET_AS, DID_OTHERWISE = "didAs", "endedAs", "metAs", "didOtherwiseThan"
+ACTED_MORE, ACTED_AS_MUCH, DREW_AS = "actedMoreThan", "actedAsMuchAs", "drewAs"
 KEPT_SIGN, CHANGED_SIGN = "keptSignAs", "changedSignAs"
 #: px: less is no movement and no difference. Records are in single precision, and the physics is deterministic.
 SEEN = 0.05
@@ -259,7 +261,7 @@ def _of_two(one: str, its: Meeting, other: str, others: Meeting, subject: int) -
     if not same:
         yield from both_ways(DID_OTHERWISE)
     elif free and its.moved.min() > SEEN:
-        yield from both_ways(DID_AS if clean else ENDED_AS)
+        yield from both_ways(MET_AS if its.touching else DID_AS if clean else ENDED_AS)
     if free or subject == 1:
         return
     first, second = its.moved[third], others.moved[third]
@@ -275,7 +277,7 @@ def _of_two(one: str, its: Meeting, other: str, others: Meeting, subject: int) -
         return
     if more == 0:
         if same:
-            yield from both_ways(ACTED_AS_MUCH)
+            yield from both_ways(DREW_AS if its.touching else ACTED_AS_MUCH)
         return
     fact = (one, ACTED_MORE, other) if more > 0 else (other, ACTED_MORE, one)
     yield Shown(fact, its.episode, its.distance, abs(float(first - second)))
