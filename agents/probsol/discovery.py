@@ -90,6 +90,8 @@ TOLD = (*COMPARED, SAME_MASS, SAME_MAGNETISM, IS_LIKE, DIFFERS_FROM)
 #: Rules have no exception, since the world has none, and this support, in so many tasks: pairs of one table are no
 #: independent cases.
 CONFIDENCE, SUPPORT, TASKS = 1.0, 30, 5
+#: Confidence of rules that are likely, but not certain: two discs may do the same by chance.
+LIKELY = 0.9
 #: Meetings at random of the curious agent on a table.
 CURIOUS = 24
 #: px: radius of the ring of `AtOnce`.
@@ -129,14 +131,22 @@ def _questions(seed: int) -> tuple[Mapping[str, str], ...]:
 class Learned:
     """What other tasks have taught.
 
-    :ivar facts: what was lived through. :ivar mined: the rules of it with their figures.
-    :ivar rules: those of them that say what no others do. :ivar expected: of meetings.
+    :ivar facts: what was lived through. :ivar mined: the rules of it without exception, with their figures.
+    :ivar rules: those of them that say what no others do.
+    :ivar likely: rules with exceptions: discs of which this was seen are probably alike, or differ.
+    :ivar expected: of meetings.
     """
 
     facts: tuple[Triple, ...]
     mined: tuple[MinedRule, ...]
     rules: tuple[Rule, ...]
+    likely: tuple[Rule, ...]
     expected: Expectations
+
+    @property
+    def taught(self) -> tuple[tuple[Rule, ...], Expectations, tuple[Rule, ...]]:
+        """What a `Prober` takes."""
+        return self.rules, self.expected, self.likely
 
 
 class Curious(Prober):
@@ -187,24 +197,32 @@ def learn(tasks: Sequence[Task], laws: Laws, seed: int) -> Learned:
     graph.add(lived, graph="probsol/lived")
     graph.add(compared, graph="probsol/told")
     found = mine_rules(
-        graph, min_support=SUPPORT, min_head_coverage=0.0, min_confidence=0.0, min_contradiction_confidence=CONFIDENCE
+        graph, min_support=SUPPORT, min_head_coverage=0.0, min_confidence=0.0, min_contradiction_confidence=LIKELY
     )
     mined = [one for one in found if _is_reliable(one)]
     rules = chosen_rules([one.rule for one in sorted(mined, key=_rank)], lived, compared)
+    likely = tuple(one.rule for one in found if _is_likely(one))
     met = [[each for _, each in prober.met] for prober in player.probers]
     differ = {(one, other) for one, relation, other in compared if relation == DIFFERS_FROM}
     clean = [each for many in met for each in many if not each.held and outcome(each) == MOVED]
     shows = [_tells(each, Follows(rules)) for each in clean if (each.first, each.second) in differ]
     expected = Expectations.of(met, float(np.mean(shows)) if shows else 0.0)
-    return Learned(tuple(lived), tuple(mined), rules, expected)
+    return Learned(tuple(lived), tuple(mined), rules, likely, expected)
 
 
 def _is_reliable(one: MinedRule) -> bool:
     """Of all pairs it is told how they compare, so there what is not stated does not hold. What was lived through is a
     part of the pairs: there contradictions count, and what was told does not say what would be seen."""
     if one.rule.head.relation in LIVED:
-        return all(atom.relation in LIVED for atom in one.rule.body)
+        exact = one.contradiction_confidence >= CONFIDENCE
+        return exact and all(atom.relation in LIVED for atom in one.rule.body)
     return one.confidence >= CONFIDENCE
+
+
+def _is_likely(one: MinedRule) -> bool:
+    about_likeness = one.rule.head.relation in (IS_LIKE, DIFFERS_FROM)
+    seen_directly = len(one.rule.body) == 1 and one.rule.body[0].relation in LIVED
+    return about_likeness and seen_directly and LIKELY <= one.confidence < CONFIDENCE
 
 
 def _rank(one: MinedRule) -> tuple[bool, bool, int, int]:
@@ -387,7 +405,7 @@ def compare(strategy: str, tasks: Sequence[Task], laws: Laws, learned: Learned) 
         player = Probing(lambda labels, family: Oracle(labels, family, untested))
         tasks = untested
     else:
-        player = Probing(lambda labels, family: kinds[strategy](labels, family, learned.rules, learned.expected))
+        player = Probing(lambda labels, family: kinds[strategy](labels, family, *learned.taught))
     solved = live_through(tasks, player, laws)
     right = [
         [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))

@@ -175,10 +175,20 @@ class Prober:
         have to be alike, or to differ. In FindTheDiff nothing is said of two that differ from the rest.
     """
 
-    def __init__(self, labels: Sequence[str], family: str, rules: Sequence[Rule], expected: Expectations) -> None:
-        """:param labels: of the discs in question, "TASK:ID"."""
+    def __init__(
+        self,
+        labels: Sequence[str],
+        family: str,
+        rules: Sequence[Rule],
+        expected: Expectations,
+        likely: Sequence[Rule] = (),
+    ) -> None:
+        """
+        :param labels: of the discs in question, "TASK:ID".
+        :param rules: without exceptions. :param likely: others, which speak against answers, too, but answer no quiz.
+        """
         self.labels, self.family, self.expected = tuple(labels), family, expected
-        self.follows = Follows(rules)
+        self.follows, self.probably_follows = Follows(rules), Follows([*rules, *likely])
         self.answers = possible_answers(family, len(labels))
         inside = self.answers[:, :, None] & self.answers[:, None, :]
         outside = ~self.answers[:, :, None] & ~self.answers[:, None, :]
@@ -213,16 +223,19 @@ class Prober:
     def known(self) -> dict[str, np.ndarray]:
         """Relation -> (N, N) bool: what was shown, and what follows."""
         if self._known is None:
-            number = {label: k for k, label in enumerate(self.labels)}
-            facts = [(number[one], relation, number[other]) for one, relation, other in self.facts()]
-            self._known = self.follows.closure(facts, len(self.labels))
+            self._known = self._closure(self.follows)
         return self._known
+
+    def _closure(self, follows: Follows) -> dict[str, np.ndarray]:
+        number = {label: k for k, label in enumerate(self.labels)}
+        facts = [(number[one], relation, number[other]) for one, relation, other in self.facts()]
+        return follows.closure(facts, len(self.labels))
 
     def alive(self) -> np.ndarray:
         """(H,) bool: the answers that the fewest facts speak against; that is none, unless facts contradict."""
         alive = self._alive
         if alive is None:
-            known = self.known()
+            known = self._closure(self.probably_follows)
             like, unlike = (np.triu(known[name] | known[name].T, 1) for name in (IS_LIKE, DIFFERS_FROM))
             against = (self.differs & like).sum(axis=(1, 2)) + (self.same & unlike).sum(axis=(1, 2))
             against[self.wrong] = np.iinfo(np.int64).max

@@ -238,7 +238,7 @@ def test_rules_mined_under_a_law_are_its_algebra_and_solve_tasks(laws) -> None:
 def test_what_it_concludes_has_a_proof() -> None:
     learned = learn_from("monopoles", "real", 60, 0)
     (task,) = find_tasks("monopoles", 1, 0)
-    player = Probing(lambda labels, family: Prober(labels, family, learned.rules, learned.expected))
+    player = Probing(lambda labels, family: Prober(labels, family, *learned.taught))
     from gumption.agents.probsol.discovery import live_through
 
     assert live_through([task], player).all()
