@@ -185,11 +185,12 @@ _NOTES = (
     "Tasks are generated ones of FindTheDiff and FindTheSame in turn, with an empty table and one trial; 20 a seed, "
     "other ones than those that were learned from. A probe is a place, a hold or a turn made to learn; a meeting is a "
     "pair put side by side alone on the table. The 60 tasks to learn from were lived through by a curious agent, 24 "
-    "meetings each, and how their discs compare was told; rules were mined from both. Solved is the share of tasks "
-    "whose first CHECK finds the goal reached, quiz questions right that of questions about the largest and smallest "
-    "mass and magnetism and of pairs; for these the graph agent makes meetings after it has the answer, which are not "
-    "counted as probes. The oracle compares any discs that meetings connect, and no meeting of its fails. People wrote "
-    "all strategies; what is learned is what the facts mean and at which distances discs move."
+    "meetings each and two more of each disc, and how their discs compare was told; rules were mined from both. "
+    "Solved is the share of tasks whose first CHECK finds the goal reached, quiz questions right that of questions "
+    "about the largest and smallest mass and magnetism and of pairs; for these the graph agent makes meetings after "
+    "it has the answer, which are not counted as probes. The oracle compares any discs that meetings connect, and no "
+    "meeting of its fails. People wrote all strategies; what is learned is what the facts mean and at which distances "
+    "discs move."
 )
 DISCOVERY_EXPERIMENT = Experiment(
     "probsol-discovery",
