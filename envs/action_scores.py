@@ -33,13 +33,16 @@ Ask = Callable[[Any], ActionFacts]  # observation -> facts
 class ActionScores:
     """Asks for facts, checks them, has them scored, and checks and bounds the scores."""
 
-    def __init__(self, ask: Ask, who: str, advice: Advisor, bound: float, num_envs: int) -> None:
+    def __init__(
+        self, ask: Ask, who: str, advice: Advisor, bound: float, num_envs: int, actions: spaces.Space[Any]
+    ) -> None:
+        """:param actions: of one env."""
         if not 0 < bound < np.inf:
             raise InputError(f"bound is {bound}; it is above 0 and finite")
         self._ask, self._who, self._advice = ask, who, advice
         self._bound, self._lowest = np.float32(bound), np.float32(-bound)
         self._relations, self._width = frozenset(advice.relations), len(advice.relations)
-        self._num_envs = num_envs
+        self._num_envs, self._actions = num_envs, actions
         self._candidates = 0  # not known before the first facts
 
     def space(self, observation: Any) -> spaces.Box:
@@ -49,6 +52,11 @@ class ActionScores:
         """
         scores = self(observation)
         self._candidates = scores.shape[1]
+        if isinstance(self._actions, spaces.Discrete) and self._candidates != self._actions.n:
+            raise InputError(
+                f"{self._who} gave facts about {self._candidates} candidates, and the env has {self._actions.n} "
+                "actions: facts speak for one action each, in their order"
+            )
         return spaces.Box(self._lowest, self._bound, scores.shape[1:], np.float32)
 
     def __call__(self, observation: Any, columns: np.ndarray | None = None) -> np.ndarray:

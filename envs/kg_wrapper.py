@@ -75,7 +75,7 @@ class SingleKGScores(gym.Wrapper[Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         ask = asked(env, facts) if facts else stated_by_one(env, advice)
-        self._scores = ActionScores(ask, source_name(facts), advice, bound, 1)
+        self._scores = ActionScores(ask, source_name(facts), advice, bound, 1, env.action_space)
         first, _ = env.reset()
         self._view = _View(env.observation_space, parts, self._scores.space(first))
         self.observation_space = self._view.space
@@ -111,7 +111,7 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         super().__init__(env)
         ask = asked(env, facts) if facts else stated_by_all(env, advice)
         self._from_observation = facts is not None
-        self._scores = ActionScores(ask, source_name(facts), advice, bound, env.num_envs)
+        self._scores = ActionScores(ask, source_name(facts), advice, bound, env.num_envs, env.single_action_space)
         self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes that the latest step ended
         if not self._from_observation and env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
             if not hasattr(env.unwrapped, "before_renewal"):

@@ -313,6 +313,17 @@ def test_a_bound_that_bounds_nothing_is_refused(bound, cards):
         KGScores(TellingCards(), cards, bound=bound)
 
 
+@pytest.mark.parametrize("vector", [False, True])
+def test_as_many_candidates_as_actions_are_asked_for(cards, vector):
+    def three(env, observation):
+        card = np.atleast_1d(observation)
+        return action_facts(("opens",), (len(card), 3), [(1 + card[:, None], np.array([[3, 4, 4]]), 0)])
+
+    env = SyncVectorEnv([Cards] * 2) if vector else Cards()
+    with pytest.raises(InputError, match="function 'three' gave facts about 3 candidates, and the env has 2 actions"):
+        KGScores(env, cards, facts=three)
+
+
 def broken(told):
     """A function of a person's that gives what `told` makes of the right facts."""
 
