@@ -6,6 +6,7 @@ from typing import Any, overload
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
@@ -67,13 +68,16 @@ def KGScores(
     return SingleKGScores(env, advice, facts, bound, observation)
 
 
-class SingleKGScores(gym.Wrapper[Any, Any, Any, Any]):
-    """A single env with `kg_scores`; see `KGScores`."""
+class SingleKGScores(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """A single env with `kg_scores`; see `KGScores`. `gym.make(env.spec)` makes it again, with the same advice."""
 
     def __init__(
         self, env: gym.Env[Any, Any], advice: Advisor, facts: FactsFunction | None, bound: float, parts: Collection[str]
     ) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(
+            self, advice=advice, facts=facts, bound=bound, parts=parts, _disable_deepcopy=True
+        )
+        gym.Wrapper.__init__(self, env)
         ask = asked(env, facts) if facts else stated_by_one(env, advice)
         self._scores = ActionScores(ask, source_name(facts), advice, bound, 1, env.action_space)
         first, _ = env.reset()

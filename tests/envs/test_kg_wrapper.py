@@ -313,6 +313,17 @@ def test_a_bound_that_bounds_nothing_is_refused(bound, cards):
         KGScores(TellingCards(), cards, bound=bound)
 
 
+def test_a_spec_makes_the_same_env_with_the_same_advice(book, book_advice):
+    env = KGScores(gym.make("gumption/WordCraft-v0", recipe_book=book), book_advice, bound=2.0, observation=["scores"])
+    again = gym.make(env.spec)
+    assert type(again) is type(env)
+    assert again.observation_space == env.observation_space
+    first, second = (each.reset(seed=3)[0]["kg_scores"] for each in (env, again))
+    assert np.array_equal(first, second)
+    assert first.any()
+    checked(again)
+
+
 @pytest.mark.parametrize("vector", [False, True])
 def test_as_many_candidates_as_actions_are_asked_for(cards, vector):
     def three(env, observation):
