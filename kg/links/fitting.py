@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from time import monotonic
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -108,7 +109,16 @@ class Run(Generic[Fitted]):
                 if folder is not None and training.slice.agreed(float(due)):
                     self._save(folder)
                     saved = monotonic()
-        return self._model(self.best or training.tensors())
+        found = self.best or training.tensors()
+        if not all(bool(tensor.isfinite().all()) for tensor in found.values()):
+            raise self._diverged("numbers of the model are not finite")
+        return self._model(found)
+
+    def _diverged(self, how: str) -> InputError:
+        return InputError(
+            f"the training diverges: after epoch {self.training.epoch} {how}; learning_rate is "
+            f"{self.training.settings.learning_rate:g}, give a smaller one"
+        )
 
     def _finished(self) -> bool:
         settings = self.training.settings
@@ -117,6 +127,8 @@ class Run(Generic[Fitted]):
 
     def _epoch(self) -> None:
         loss = self.training.run_epoch()
+        if not isfinite(loss):
+            raise self._diverged(f"the loss is {loss}")
         epoch, settings, valid = self.training.epoch, self.training.settings, self.facts.valid
         self.history.append({"epoch": epoch, "loss": loss})
         if valid is None or (epoch % settings.valid_every and epoch != settings.epochs):

@@ -140,6 +140,14 @@ def test_training_follows_the_gradient_of_the_objective_of_single_facts(
 # ---- what it learns
 
 
+@pytest.mark.parametrize(
+    ("epochs", "told"), [(1, "after epoch 1 numbers of the model"), (5, "after epoch 2 the loss is nan")]
+)
+def test_a_training_that_diverges_is_refused(epochs: int, told: str) -> None:
+    with pytest.raises(InputError, match=f"the training diverges: {told}.*; learning_rate is 1e\\+300, give a smaller"):
+        ComplEx.fit(SMALL, rank=4, epochs=epochs, learning_rate=1e300, device="cpu")
+
+
 def test_learns_the_recipe_graph_by_heart() -> None:
     train = list(facts("commonsense", split="all"))
     model = ComplEx.fit(train, rank=64, epochs=20, batch_size=256, n3=1e-3, device="cpu")
