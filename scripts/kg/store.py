@@ -108,6 +108,7 @@ def export(
     relation is in the training part; manifest.json has shares, seed, counts and hashes.
     """
     from gumption.data import InputError
+    from gumption.kg.places import split_source
 
     if not out.suffix:
         _export_parts(source, out, valid_ratio, test_ratio, seed, form or "tsv", as_json)
@@ -115,6 +116,9 @@ def export(
     if (valid_ratio, test_ratio, seed, form) != (None, None, None, None):
         options = "--valid-ratio, --test-ratio, --seed and --format"
         raise InputError(f"{out}: {options} are for a folder, a name without an ending")
+    place = Path(split_source(source)[0])
+    if place.exists() and out.exists() and out.samefile(place):
+        raise InputError(f"{out} is the graph that is read: write to another file")
     graph, name = open_graph(source)
     with graph:
         with working(f"writing {out}"):

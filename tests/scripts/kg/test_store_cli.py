@@ -132,6 +132,15 @@ def test_query_stops_in_time(gumption, tmp_path):
     assert gumption("query", "kg.nq", "ASK { ent:e1 ?r ?x }", "--timeout", "20") == (0, "yes\n", "")
 
 
+def test_export_does_not_overwrite_what_it_reads(gumption, facts, tmp_path):
+    before = (tmp_path / "facts.tsv").read_bytes()
+    for source in (facts, f"{facts}#default"):
+        code, _, err = gumption("export", source, "--out", f"../{tmp_path.name}/facts.tsv")
+        assert code == 2
+        assert "facts.tsv is the graph that is read: write to another file" in err
+    assert (tmp_path / "facts.tsv").read_bytes() == before
+
+
 def test_export_tells_the_licences(gumption, facts, tmp_path):
     graph = KnowledgeGraph.load(tmp_path / facts)
     graph.annotate("default", {"license": "CC-BY-4.0", "attribution": "Ann", "source": "http://x.org"})
