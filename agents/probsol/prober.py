@@ -463,7 +463,7 @@ class Probing(Scripts):
             self.replies[i] = [[task.ids[discs[k]] for k in prober.reply(question)] for question in task.quiz]
             trial = batch.tables.trials[i]
             yield from Hands(batch, i).leave([discs[k] for k in answer])
-            left = np.flatnonzero(batch.tables.where[i, discs] == PLACED)
+            left = np.flatnonzero(batch.tables.where[i, discs] == PLACED).tolist()
             yield batch.labels.num_actions + CHECK
             if batch.tables.trials[i] == trial:
                 return  # the episode is over
