@@ -192,13 +192,15 @@ class ProbSolRun:
         :param seed: draws their actions.
         """
         config, source = self.config, self.knowledge
-        found = {
-            "trained": Trained(self.model, config, seed, source),
-            "untrained": Trained(_untrained_model(config, source), config, seed, source),
-        }
+        untrained = Trained(_untrained_model(config, source), config, seed, source)
+        found = {"trained": self.player(seed), "untrained": untrained}
         if source is not None:
-            found["knowledge taken away"] = Trained(self.model, config, seed, source, without_knowledge=True)
+            found["knowledge taken away"] = self.player(seed, without_knowledge=True)
         return found
+
+    def player(self, seed: int = 0, *, without_knowledge: bool = False) -> Trained:
+        """The trained player alone; see `Trained`."""
+        return Trained(self.model, self.config, seed, self.knowledge, without_knowledge=without_knowledge)
 
 
 def untrained_run(config: ProbSolConfig) -> ProbSolRun:

@@ -36,7 +36,7 @@ class LearnedPlayer:
 
     def begin(self, seed: int) -> None:
         self.env.reset(seed=seed)
-        self._player = self._run.players(seed)["trained"]
+        self._player = self._run.player(seed)
         self._player.begin(self.env)
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:

@@ -150,12 +150,12 @@ def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]
     from gumption.agents.probsol.training import load_run, train_probsol, untrained_run
 
     if job.method == "untrained":
-        return untrained_run(config).players(job.seed)["trained"], {}
+        return untrained_run(config).player(job.seed), {}
     if job.method == "without_kg":
         assert job.source is not None
-        return load_run(job.source).players(job.seed)["knowledge taken away"], {}
+        return load_run(job.source).player(job.seed, without_knowledge=True), {}
     run = train_probsol(config, job.directory, resume=True, progress=progress)
-    return run.players(job.seed)["trained"], {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
+    return run.player(job.seed), {"steps": int(run.final["step"]), "wall_s": run.final["wall_s"]}
 
 
 def _graph_agent(seed: int) -> Any:

@@ -41,9 +41,7 @@ class GoalRuns(Kind):
         if job.method == "train":
             from gumption.agents.probsol.training import train_probsol
 
-            player: Any = train_probsol(config, job.directory, resume=True, progress=progress).players(job.seed)[
-                "trained"
-            ]
+            player: Any = train_probsol(config, job.directory, resume=True, progress=progress).player(job.seed)
         else:
             player = Naive(job.seed) if job.method == "naive" else baselines(job.seed)[PLAYERS[job.method]]
         episodes = play_design(player, design(layouts), seed=job.seed)
