@@ -1,0 +1,199 @@
+"""Small runs of every learner come out as they are kept in kept_results.json, whole and resumed: a step that only moves
+code changes none.
+
+Floating-point sums differ between processors: where weights and metrics were kept by this one, their hashes are
+compared, elsewhere their size and the metrics. `python -m tests.test_kept_results` keeps the results anew, for a change
+that is meant to alter them.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from gumption.scripts import cli
+from tests.killed_commands import CLOCK, without_clock
+from tests.test_kills import BOOK
+
+KEPT = Path(__file__).with_name("kept_results.json")
+RATES = CLOCK | {"pictures_per_s", "seconds", "path"}
+SMALL_SEGAR = "--observation state --num-levels 2 --test-levels 2 --steps 64 --eval-interval 32"
+# The learner -> its training, and what is called afterwards, whose output is kept, too.
+RUNS = {
+    "V-trace on WordCraft, with knowledge": (
+        "train wordcraft --recipe-book small.tsv --features onehot --distractors 1 --preset paper --steps 512"
+        " --eval-interval 256 --final-draws 2 --kg train --scores componentOf",
+        "evaluate run",
+    ),
+    "V-trace on Gradual": (
+        "train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --kg full",
+        "evaluate run",
+    ),
+    "V-trace on SEGAR, with knowledge": (
+        "segar train-guided --num-levels 2 --steps 512 --eval-interval 256 --eval-episodes 2",
+        "evaluate run",
+    ),
+    "V-trace, recurrent": (
+        "gradual pretrain --tasks micro4 --total-steps 256 --eval-interval 128 --batch-size 4 --unroll-length 8"
+        " --hidden-size 8",
+    ),
+    "TD3 on HALMA, with knowledge": (
+        "train halma --agent lstm --mazes 2 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg full"
+        " --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1",
+        "splits halma --run run --mazes 1 --out run/splits",
+        "evaluate run --seeds 1",
+    ),
+    "PPO on SEGAR": (
+        f"train segar {SMALL_SEGAR} --num-envs 2 --n-steps 8 --minibatches 2",
+        "evaluate run",
+    ),
+    "SAC on SEGAR": (
+        f"train segar --algorithm sac {SMALL_SEGAR} --learning-starts 10 --buffer-size 50 --batch-size 4",
+        "evaluate run",
+    ),
+    "MaskablePPO on ProbSol, with knowledge": (
+        "train probsol --task fishing/0 --num-envs 2 --n-steps 8 --batch-size 8 --epochs 1 --steps 64"
+        " --eval-interval 32 --eval-tasks 1 --stack 1 --kg full",
+        "evaluate run",
+    ),
+    "SPACE": ("halma pretrain --steps 50 --preset fast --batch-size 1 --mazes 1",),
+}
+# Its runs are resumed in agents/halma/test_space_training.py: fifty steps are the fewest, and keep one checkpoint.
+ONE_CHECKPOINT = {"SPACE"}
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing in the code under test catches it."""
+
+
+@contextmanager
+def killed_after_a_checkpoint() -> Iterator[None]:
+    """Die when the second checkpoint is about to take the place of the first one."""
+    rename, seen = os.replace, []
+
+    def rename_or_die(source: Any, target: Any) -> None:
+        seen.append(Path(target).name)
+        if seen.count("checkpoint") == 2:
+            raise Killed
+        rename(source, target)
+
+    with mock.patch("os.replace", rename_or_die), suppress(Killed):
+        yield
+    assert seen.count("checkpoint") == 2
+
+
+def called(command: str) -> str:
+    """What a command prints."""
+    printed = StringIO()
+    arguments = ["gumption", *shlex.split(command)]
+    with mock.patch("sys.argv", arguments), redirect_stdout(printed), pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code, command
+    return printed.getvalue()
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def timeless(value: Any) -> Any:
+    """JSON without readings of a clock."""
+    if isinstance(value, dict):
+        return {key: timeless(inner) for key, inner in without_clock(value).items() if key not in RATES}
+    return [timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def figures(run: Path) -> dict[str, Any]:
+    """Hashes of a run's weights and metrics; the norm of each part of the weights, and the last line of the metrics."""
+    tensors = load_file(run / "checkpoint" / "tensors.safetensors")
+    bits = hashlib.sha256()
+    squares: dict[str, float] = {}
+    for name, tensor in sorted(tensors.items()):
+        bits.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
+        if tensor.is_floating_point():
+            part = name.split(".")[0].split("/")[0]
+            squares[part] = squares.get(part, 0.0) + float(tensor.double().square().sum())
+    metrics = [timeless(json.loads(line)) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "weights": bits.hexdigest(),
+        "metrics": digest(json.dumps(metrics, sort_keys=True).encode()),
+        "norms": {part: square**0.5 for part, square in sorted(squares.items())},
+        "last": {name: value for name, value in metrics[-1].items() if isinstance(value, float | int)},
+    }
+
+
+def ran(name: str, folder: Path) -> dict[str, Any]:
+    """Train in a folder, whole and resumed, and call what follows."""
+    train, *after = RUNS[name]
+    train += " --device cpu"
+    words = BOOK.split()
+    rows = ["\t".join(words[i : i + 3]) for i in range(0, len(words), 3)]
+    variables = {"GUMPTION_CACHE_DIR": str(folder / "cache"), "COLUMNS": "120"}
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        Path("small.tsv").write_text("\n".join(["result\tingredient\tingredient", *rows]) + "\n")
+        with mock.patch.dict(os.environ, variables):
+            called(f"{train} --run run")
+            if name not in ONE_CHECKPOINT:
+                with killed_after_a_checkpoint():
+                    called(f"{train} --run killed")
+                called(f"{train} --run killed --resume")
+            told = [line.rstrip() for command in after for line in called(command).splitlines() if line.strip()]
+            found = {**figures(Path("run")), "told": told}
+            if name not in ONE_CHECKPOINT:
+                assert {**figures(Path("killed")), "told": told} == found
+    finally:
+        os.chdir(before)
+    return found
+
+
+def processor() -> str:
+    """What the bits of a sum depend on."""
+    information = Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*: (.*)", information.read_text()) if information.exists() else None
+    name = model[1] if model else platform.processor()
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_small_run_comes_out_as_it_is_kept(name: str, tmp_path: Path) -> None:
+    kept = json.loads(KEPT.read_text())
+    wanted, found = kept["runs"][name], ran(name, tmp_path)
+    if kept["processor"] == processor():
+        assert found == wanted
+    else:
+        assert found["norms"] == pytest.approx(wanted["norms"], rel=1e-3)
+        assert found["last"] == pytest.approx(wanted["last"], rel=1e-2, abs=1e-3)
+
+
+def keep() -> None:
+    from tempfile import TemporaryDirectory
+
+    torch.set_num_threads(1)
+    runs = {}
+    for name in RUNS:
+        with TemporaryDirectory() as folder:
+            runs[name] = ran(name, Path(folder))
+        print(f"{name}: {runs[name]['last']}")
+    KEPT.write_text(
+        json.dumps({"processor": processor(), "runs": runs}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    os.environ["OMP_NUM_THREADS"] = "1"
+    sys.exit(keep())
