@@ -1,12 +1,13 @@
 """Relation scores: link predictors and known facts frozen, from which a policy gathers the scores of its choices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 from gumption.data import InputError
 from gumption.data.settings import checked_methods
@@ -14,9 +15,291 @@ from gumption.data.settings import checked_methods
 from .links.nary_predictor import NaryPredictor
 from .links.predictor import LinkPredictor
 from .nary import NaryRelation, relation_name
-from .quick_scores import FEW, Gather, LookUp, quick_form
-from .scorers import FLOOR, BinaryTable, KnownFacts, PairProducts, PairTable
 from .vocabulary import unknown_label
+
+# ---- Scorers of one relation: tables while they fit, known facts as sorted keys, products where they do not.
+#
+# A scorer is a module that is called with ids of a world's vocabulary (0 is nothing, i + 1 is entity i):
+#
+#     scorer(subject, object, given, partners) -> (B, A) float32
+#
+# subject, object and given are (B, A) int64; `partners` (B, P) says who may be given where `given` is 0, and the best
+# of them counts (both choices must be right, so the best pair counts, not the sum over pairs). Where subject or object
+# is nothing the score is 0.
+
+
+FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
+PAIRS_AT_ONCE = 1 << 14  # of a product of scores: bounds its memory
+
+
+class BinaryTable(nn.Module):
+    """Scores of every fact (row, relation, column) as a dense table (N, N)."""
+
+    table: torch.Tensor
+
+    def __init__(self, table: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(
+        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
+    ) -> torch.Tensor:
+        return self.table[subject - 1, object - 1] * ((object > 0) & (subject > 0))
+
+
+class PairTable(nn.Module):
+    """log p(object | unordered pair of subject and given) as a table with a row for each object and a column for each
+    pair, float16: pairs of one choice are then looked up near each other."""
+
+    table: torch.Tensor
+    _pair_start: torch.Tensor
+
+    def __init__(self, table: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("table", table, persistent=False)
+        self.register_buffer("_pair_start", pair_starts(len(table)).to(table.device), persistent=False)
+
+    def forward(
+        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
+    ) -> torch.Tensor:
+        partner = _paired(subject, given, partners)
+        low = torch.minimum(subject[:, :, None], partner).sub(1).clamp_min(0)
+        high = torch.maximum(subject[:, :, None], partner).sub(1).clamp_min(0)
+        pairs = self._pair_start[low] + high
+        # A flat look-up is the fastest gather that torch has on the CPU.
+        log_p = self.table.take((object - 1).clamp_min(0)[:, :, None] * self.table.shape[1] + pairs).float()
+        return _best(log_p, partner).clamp_min(FLOOR) * ((object > 0) & (subject > 0))
+
+
+class PairProducts(nn.Module):
+    """The scores of `PairTable` where the table would be too large: worked out when they are asked for. What a pair's
+    probabilities are divided by is kept once it was needed: N (N + 1) / 2 numbers for each network, at most."""
+
+    _normaliser: torch.Tensor
+    _pair_start: torch.Tensor
+    _ids: torch.Tensor
+
+    def __init__(self, predictor: NaryPredictor, ids: torch.Tensor) -> None:
+        """:param ids: (N,) int64, the predictor's id of each entity."""
+        super().__init__()
+        self.predictor = predictor
+        size = len(ids)
+        unknown = torch.full((size * (size + 1) // 2, predictor.members), torch.nan, device=ids.device)
+        self.register_buffer("_normaliser", unknown, persistent=False)
+        self.register_buffer("_pair_start", pair_starts(size).to(ids.device), persistent=False)
+        self.register_buffer("_ids", ids, persistent=False)
+
+    def forward(
+        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
+    ) -> torch.Tensor:
+        partner = _paired(subject, given, partners)
+        low = torch.minimum(subject[:, :, None], partner).sub(1)
+        high = torch.maximum(subject[:, :, None], partner).sub(1)
+        product = (object - 1)[:, :, None].expand_as(low)
+        asked = ((low >= 0) & (product >= 0)).nonzero(as_tuple=True)
+        size = len(self._ids)
+        # A pair stands on a table twice, and in several choices: each is worked out once.
+        keys, place = torch.unique((low[asked] * size + high[asked]) * size + product[asked], return_inverse=True)
+        log_p = torch.full(low.shape, -torch.inf, device=low.device)
+        log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
+        return _best(log_p, partner).clamp_min(FLOOR) * ((object > 0) & (subject > 0))
+
+    def _log_probability(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
+        pairs = self._pair_start[first] + second
+        ids, predictor = self._ids, self.predictor
+        new = torch.unique(pairs[self._normaliser[pairs, 0].isnan()])
+        if len(new):
+            begins = self._pair_start + torch.arange(
+                len(ids), device=new.device
+            )  # of the pairs {i, i}, {i, i + 1}, ...
+            low = torch.searchsorted(begins, new, right=True) - 1
+            high = new - self._pair_start[low]
+            for part in torch.arange(len(new), device=new.device).split(PAIRS_AT_ONCE):
+                self._normaliser[new[part]] = predictor.normalisers(ids[low[part]], ids[high[part]])
+        found = [
+            predictor.log_probability(ids[a], ids[b], ids[c], self._normaliser[pair])
+            for a, b, c, pair in zip(
+                *(part.split(PAIRS_AT_ONCE) for part in (first, second, product, pairs)), strict=True
+            )
+        ]
+        return torch.cat(found) if found else torch.empty(0, device=first.device)
+
+
+class KnownFacts(nn.Module):
+    """1 for a fact that is known, 0 for any other: nothing is learned. Facts are sorted keys, so they may be millions.
+
+    The key of a fact is (subject * (N + 1) + given) * (N + 1) + object, and given is 0 where there is no third party.
+    """
+
+    keys: torch.Tensor
+
+    def __init__(self, facts: torch.Tensor, size: int, *, parties: int, either: bool = False) -> None:
+        """
+        :param facts: (n, 3) int64 rows (subject, given, object) of ids from 1.
+        :param size: N, how many entities there are.
+        :param parties: 2 or 3.
+        :param either: the order of subject and given does not matter.
+        """
+        super().__init__()
+        self.size, self.parties, self.either = size + 1, parties, either
+        self.register_buffer("keys", torch.unique(self._key(*facts.T)), persistent=False)
+
+    def forward(
+        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
+    ) -> torch.Tensor:
+        there = (object > 0) & (subject > 0)
+        if self.parties == 2:
+            return (self._known(self._key(subject, torch.zeros_like(given), object)) & there).float()
+        partner = _paired(subject, given, partners)
+        keys = self._key(subject[:, :, None], partner, object[:, :, None])
+        return ((self._known(keys) & (partner > 0)).any(2) & there).float()
+
+    def _key(self, subject: torch.Tensor, given: torch.Tensor, object: torch.Tensor) -> torch.Tensor:
+        if self.either:
+            subject, given = torch.minimum(subject, given), torch.maximum(subject, given)
+        return (subject * self.size + given) * self.size + object
+
+    def _known(self, keys: torch.Tensor) -> torch.Tensor:
+        if not len(self.keys):
+            return torch.zeros_like(keys, dtype=torch.bool)
+        place = torch.searchsorted(self.keys, keys).clamp_max(len(self.keys) - 1)
+        return self.keys[place] == keys
+
+
+class HeldOut(nn.Module):
+    """In training mode the scores of predictors that have not seen the fact, else those of the whole."""
+
+    def __init__(self, whole: nn.Module, held_out: nn.Module) -> None:
+        super().__init__()
+        self.whole, self.held_out = whole, held_out
+
+    def forward(
+        self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
+    ) -> torch.Tensor:
+        return (self.held_out if self.training else self.whole)(subject, object, given, partners)
+
+
+def pair_starts(size: int) -> torch.Tensor:
+    """(N,) int64: the column of the unordered pair {i, j}, i <= j, in a table of pairs is start[i] + j."""
+    ids = torch.arange(size)
+    return ids * size - ids * (ids + 1) // 2
+
+
+def _paired(subject: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None) -> torch.Tensor:
+    """(B, A, P): who is given to each candidate, or may be; 0 where there is nobody."""
+    open_ = (given == 0) & (subject > 0)
+    # With everything given there is one partner each. Asked on the CPU only, where the answer costs nothing.
+    if partners is None or (given.device.type == "cpu" and not open_.any()):
+        return given[:, :, None]
+    chosen = functional.pad(given[:, :, None], (0, partners.shape[1] - 1))
+    return torch.where(open_[:, :, None], partners[:, None, :], chosen)
+
+
+def _best(scores: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:
+    return scores.masked_fill(partner == 0, -torch.inf).amax(2)
+
+
+# ---- The same look-ups in NumPy: for a handful of choices torch's dispatch takes longer than the look-up.
+#
+# Each form gives the same bits as its scorer; all but small tables share its memory.
+
+
+# Choices times relations; for more, torch is the faster, but for a `Gather`.
+FEW = 256
+
+# Up to so many entries a table is copied with a row and a column for nothing, which then need not be masked.
+SMALL_TABLE = 1 << 22
+
+LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
+
+
+def quick_form(scorer: nn.Module) -> LookUp | None:
+    """(subject, object, given, partners) -> (B, A) float32, as the scorer on the CPU; None where there is no such
+    form."""
+    if any(buffer.device.type != "cpu" for buffer in scorer.buffers()):
+        return None
+    if isinstance(scorer, HeldOut):
+        return quick_form(scorer.held_out if scorer.training else scorer.whole)
+    if isinstance(scorer, BinaryTable):
+        return _binary(scorer)
+    if isinstance(scorer, PairTable):
+        return _pairs(scorer)
+    return _known(scorer) if isinstance(scorer, KnownFacts) else None
+
+
+def _binary(scorer: BinaryTable) -> LookUp:
+    table = scorer.table.numpy()
+    if len(table) ** 2 <= SMALL_TABLE:
+        return Gather(np.pad(table, ((1, 0), (1, 0))))
+
+    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
+        return table[s - 1, o - 1] * ((o > 0) & (s > 0))
+
+    return look_up
+
+
+class Gather:
+    """A look-up that is one gather from a table (N + 1, N + 1) by ids, whose first row and column are 0. It is the
+    faster one for any number of choices."""
+
+    def __init__(self, table: np.ndarray) -> None:
+        self._table = table
+
+    def __call__(self, s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
+        return self._table[s, o]
+
+
+def _pairs(scorer: PairTable) -> LookUp:
+    table, start = scorer.table.numpy(), scorer.get_buffer("_pair_start").numpy()
+
+    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
+        partner = _partners(s, g, partners)
+        low = np.maximum(np.minimum(s[:, :, None], partner) - 1, 0)
+        high = np.maximum(np.maximum(s[:, :, None], partner) - 1, 0)
+        log_p = table[np.maximum(o - 1, 0)[:, :, None], start[low] + high].astype(np.float32)
+        best = np.where(partner == 0, np.float32(-np.inf), log_p).max(axis=2)
+        return np.maximum(best, np.float32(FLOOR)) * ((o > 0) & (s > 0))
+
+    return look_up
+
+
+def _known(scorer: KnownFacts) -> LookUp:
+    keys, size = scorer.keys.numpy(), scorer.size
+    three, either = scorer.parties == 3, scorer.either
+    if not three and size * size <= SMALL_TABLE:
+        table = np.zeros((size, size), dtype=np.float32)
+        table[keys // (size * size), keys % size] = 1  # nothing is given: a key is subject * size^2 + object
+        return Gather(table)
+
+    def known(wanted: np.ndarray) -> np.ndarray:
+        if not len(keys):
+            return np.zeros(wanted.shape, dtype=bool)
+        return keys[np.minimum(keys.searchsorted(wanted), len(keys) - 1)] == wanted
+
+    def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
+        there = (o > 0) & (s > 0)
+        if not three:
+            return (known(s * (size * size) + o) & there).astype(np.float32)
+        first, partner = s[:, :, None], _partners(s, g, partners)
+        low, high = (np.minimum(first, partner), np.maximum(first, partner)) if either else (first, partner)
+        found = known((low * size + high) * size + o[:, :, None]) & (partner > 0)
+        return (found.any(axis=2) & there).astype(np.float32)
+
+    return look_up
+
+
+def _partners(s: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
+    """(B, A, P) as the scorers above have them."""
+    open_ = (g == 0) & (s > 0)
+    if partners is None or not open_.any():
+        return g[:, :, None]
+    chosen = np.zeros((*g.shape, partners.shape[1]), dtype=g.dtype)
+    chosen[:, :, 0] = g
+    return np.where(open_[:, :, None], partners[:, None, :], chosen)
+
+
+# ---- Scores
+
 
 # What a table of pairs and products may take; 16 bits for each make this about 800 entities. Beyond it their scores are
 # worked out when they are asked for. A table of two parties may take four times as much, about 23,000 entities.
@@ -50,7 +333,7 @@ class RelationScores(nn.Module):
     """
 
     def __init__(self, entities: Sequence[str], scorers: Mapping[str, nn.Module]) -> None:
-        """:param scorers: for each relation a module of scorers.py."""
+        """:param scorers: for each relation a scorer, such as a `PairTable`."""
         super().__init__()
         self.entities, self.relations = tuple(entities), tuple(scorers)
         self.scorers = nn.ModuleList(scorers.values())

@@ -185,7 +185,7 @@ class HALMAConfig:
 
     @property
     def keeps_places(self) -> bool:
-        """Whether its replay buffer keeps places in place of pictures; see `gumption.agents.halma.album`."""
+        """Whether its replay buffer keeps places in place of pictures; see `gumption.agents.halma.td3`."""
         return self.panels == "fixed" and self.agent.startswith("cnn")
 
     def to_json(self) -> dict[str, Any]:

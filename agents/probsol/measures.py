@@ -10,7 +10,7 @@ goal, c the constraint and c* what it came to.
 * Pareto front, eq. 4 and 5:             the vectors that no other one reaches in all objectives and beats in one
 * PHYRE's AUCCESS:                       sum w_k s_k / sum w_k, w_k = ln(k + 1) - ln k, k = 1..10
 
-Equation 7 is in `prior.py`, strategies and what is asked of them in `strategies.py`.
+Equation 7, strategies and what is asked of them are in goals.py.
 """
 
 from collections.abc import Sequence

@@ -1,22 +1,28 @@
 """What guides a WordCraft agent: the facts of its book's recipes, or a graph or predictor that a person gives."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
 import numpy as np
+import torch
+from torch import nn
 
 from gumption.agents.advice import Advice
 from gumption.agents.fits import FitSettings
-from gumption.agents.knowledge import Knowledge, PartFacts
+from gumption.agents.knowledge import BINARY, Knowledge, PartFacts
+from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, Split, WordCraftVectorEnv, facts, recipe_facts
-from gumption.envs.wordcraft.facts import FactPart
+from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES, FactPart
 from gumption.kg import WordVectors
 from gumption.kg.checkpoint import pick_device
+from gumption.kg.links.fact_ids import distinct
+from gumption.kg.links.nary_predictor import NaryPredictor
+from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
 from gumption.kg.vocabulary import Triple
 
 from .config import TrainConfig
-from .cross_fit import cross_fitted
 
 # The latest knowledge: the seeds of an experiment run one after another in a process, and all want the same.
 _latest: dict[tuple, Knowledge] = {}
@@ -73,3 +79,104 @@ def _vectors(word_vectors: str | None, labels: Sequence[str]) -> np.ndarray:
     vectors, report = WordVectors.load(word_vectors).guessed_vectors(labels)
     report.warn()
     return vectors
+
+
+# ---- Cross-fitting: while learning, each recipe is scored by predictors that have not seen it.
+#
+# A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
+# shared out to folds, those of one pair to the same; a fact belongs to the fold of the recipe that implies it, and an
+# entry of a table that is no fact may belong to any.
+
+
+FOLDS = 5
+FOLD_MEMBERS = 2
+
+
+def cross_fitted(knowledge: Knowledge) -> Knowledge:
+    """The same knowledge, whose scores in training mode are those of predictors that have not seen the fact.
+
+    :raises InputError: knowledge without recipes, or over more entities than tables hold.
+    """
+    stated, fits = knowledge.stated, knowledge.fits
+    if stated is None or fits is None or MAKES.name not in stated.rows:
+        raise InputError(
+            "cross_fit leaves recipes out, and the knowledge has none: use kg='train', or a graph of recipes"
+        )
+    entities, device = knowledge.scores.entities, fits.device
+    folds = _folds(stated.rows[MAKES.name], fits.settings.seed)
+    entry_folds = _entry_folds(stated.rows[MAKES.name], folds, len(entities), fits.settings.seed)
+    binary = []
+    if BINARY in knowledge.predictors:
+        binary = [fits.complex(_without(knowledge, folds == fold)) for fold in range(folds.max() + 1)]
+    nary = fits.nary_folds(MAKES.name, folds, FOLD_MEMBERS) if MAKES.name in knowledge.predictors else []
+    scorers: dict[str, nn.Module] = {}
+    for relation, whole in zip(knowledge.scores.relations, knowledge.scores.scorers, strict=True):
+        table: torch.Tensor | None = None
+        for fold, part in enumerate(nary if relation == MAKES.name else binary):
+            mine = torch.from_numpy(entry_folds[relation] == fold)
+            if isinstance(part, NaryPredictor):
+                made = pair_scorer(part, entities, wanted=mine, device=device)
+                mine = mine[*torch.triu_indices(len(entities), len(entities))]
+            else:
+                made = binary_scorer(part, relation, entities, calibrated=knowledge.calibrated, device=device)
+            if not isinstance(made, BinaryTable | PairTable):
+                raise InputError(f"cross_fit needs tables, and {len(entities)} entities are too many for them")
+            table = made.table if table is None else torch.where(mine.to(device), made.table, table)
+        assert table is not None
+        scorers[relation] = HeldOut(whole, type(whole)(table))  # pyright: ignore[reportArgumentType]
+    return replace(knowledge, scores=RelationScores(entities, scorers))
+
+
+def _folds(rows: np.ndarray, seed: int) -> np.ndarray:
+    """(n,) fold of each recipe; recipes of one pair share a fold, so that no fold knows a pair of another's."""
+    pairs, pair_of = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return (rng.permutation(len(pairs)) % min(FOLDS, len(pairs)))[pair_of]
+
+
+def _entry_folds(rows: np.ndarray, folds: np.ndarray, size: int, seed: int) -> dict[str, np.ndarray]:
+    """(N, N) fold of each entry of each relation's table."""
+    count = int(folds.max()) + 1
+    rng = np.random.Generator(np.random.PCG64(seed))
+    pair = rng.integers(count, size=(size, size))
+    pair = np.triu(pair) + np.triu(pair, 1).T
+    component = rng.integers(count, size=(size, size))
+    inside = (rows < size).all(1)
+    a, b, product = rows[inside].T
+    pair[a, b] = pair[b, a] = folds[inside]
+    # An ingredient that is known from recipes of several folds is left out of none: any of them may score it.
+    stated = np.zeros((count, size, size), dtype=bool)
+    stated[folds[inside], a, product] = stated[folds[inside], b, product] = True
+    only = stated.sum(0) == 1
+    component[only] = stated.argmax(0)[only]
+    return {COMBINES_WITH: pair, MAKES.name: pair, COMPONENT_OF: component}
+
+
+def _without(knowledge: Knowledge, left_out: np.ndarray) -> np.ndarray:
+    """(m, 3) the facts of two parties without those that only the recipes left out imply."""
+    stated = knowledge.stated
+    assert stated is not None
+    rows, vocabulary = stated.rows[MAKES.name], stated.vocabulary
+    kinds = {
+        name: vocabulary.relations.index(name) for name in (COMBINES_WITH, COMPONENT_OF) if name in vocabulary.relations
+    }
+    out, rest = (_implied(part, kinds) for part in (rows[left_out], rows[~left_out]))
+    keys = [{tuple(row) for row in part.tolist()} for part in (out, rest)]
+    only = keys[0] - keys[1]
+    kept = np.array([tuple(row) not in only for row in stated.ids.tolist()], dtype=bool)
+    return distinct(vocabulary, stated.ids[kept])
+
+
+def _implied(rows: np.ndarray, kinds: dict[str, int]) -> np.ndarray:
+    """The facts of two parties that recipes imply, as ids."""
+    a, b, product = rows.T
+    found = [np.zeros((0, 3), dtype=np.int64)]
+    for relation, subject, object_ in (
+        (COMBINES_WITH, a, b),
+        (COMBINES_WITH, b, a),
+        (COMPONENT_OF, a, product),
+        (COMPONENT_OF, b, product),
+    ):
+        if relation in kinds:
+            found.append(np.stack([subject, np.full_like(subject, kinds[relation]), object_], axis=1))
+    return np.concatenate(found)

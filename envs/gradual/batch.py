@@ -2,7 +2,7 @@
 
 Between two verdicts a stream only sends the bytes of its text, or waits and gathers what is said. A compiled loop
 (batch_kernels.py) does that in arrays, which hold where each stream is. Where an instance deals its questions from a
-deck and answers have a fixed length, the arrays hold all its rounds (rounds.py), and the loop judges the answers, too.
+deck and answers have a fixed length, the arrays hold all its rounds, and the loop judges the answers, too.
 At all other events, such as the end of an instance, a stream hears what its column has played, makes its step, and
 gives the column back.
 """
@@ -10,16 +10,17 @@ gives the column back.
 import json
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from struct import Struct, pack_into
 from typing import Any
 
 import numpy as np
 
-from .batch_kernels import CARDS, COLUMN, ROUNDS, SIZE, play, send
+from .batch_kernels import CARDS, COLUMN, MOST_OPTIONS, NOISES, ROUNDS, SIZE, WIDTH, play, send
+from .draws import Deal
 from .engine import Life
-from .rounds import packed_rounds
 from .stream import SPACE, Stream
-from .task import Task
+from .task import OptionsLeft, Task
 
 _FIRST_WIDTH = 128  # bytes of a text or an answer, before a longer one widens the arrays
 _Column = namedtuple("_Column", COLUMN.names or ())
@@ -206,3 +207,48 @@ def _wider(array: np.ndarray, width: int) -> np.ndarray:
     wide = np.zeros((len(array), max(width + -width % 8, 2 * array.shape[1])), dtype=array.dtype)  # whole words
     wide[:, : array.shape[1]] = array
     return wide
+
+
+# ---- Rounds of question, answer and feedback as the compiled loop of a batch (batch_kernels.py) reads them.
+
+
+def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> bytes:
+    """The rounds of an instance one behind the other; b"" where they do not fit, or take more than a comparison."""
+    if len(deal.questions) > ROUNDS or len(deal.deck) > CARDS:
+        return b""
+    slots = {} if presumption is None else {key: place for place, key in enumerate(presumption.left, 1)}
+    if len(slots) > ROUNDS or (presumption is not None and max(presumption.left.values(), default=0) > MOST_OPTIONS):
+        return b""
+    counted = {} if presumption is None else presumption.counted
+    rounds, before, rest = [], None, b""
+    for question in deal.questions:
+        solution = life.task.solve(question, life.hidden)
+        if solution is not before:  # questions may have one solution in common
+            before, key = solution, solution.key
+            name = counted.get(key, key)
+            rest = _packed(solution.answer, solution.right, solution.wrong, solution.noise)
+            if not rest or solution.accepts is not None or solution.opens is not None:
+                return b""
+            rest += bytes((slots.get(name, 0), name == key))
+        if len(question) > WIDTH:
+            return b""
+        rounds += _text(question), rest
+    return b"".join(rounds)
+
+
+@lru_cache(maxsize=1 << 14)  # instances have many solutions in common
+def _packed(answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int]) -> bytes:
+    """A round from the answer to the random digits; b"" where it does not fit, or more than digits is to be drawn."""
+    texts = [answer, "".join(right), "".join(wrong)]
+    noises = () if noise == (0,) else noise
+    if (
+        max(len(right), len(wrong)) > 1 or not answer or max(map(len, texts)) > WIDTH or len(noises) > NOISES
+        or max(noises, default=0) > WIDTH or (noises and not (right and wrong))  # no text, no random digits
+    ):  # fmt: skip
+        return b""
+    return b"".join(map(_text, texts)) + bytes((len(noises), *noises, *[0] * (NOISES - len(noises))))
+
+
+@lru_cache(maxsize=1 << 12)
+def _text(text: str) -> bytes:
+    return text.ljust(WIDTH).encode("latin-1") + bytes((len(text),))

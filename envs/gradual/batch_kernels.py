@@ -15,7 +15,7 @@ from .stream import FULL_STOP, SPACE
 _FACTOR, _INCREMENT = np.uint64(FACTOR), np.uint64(INCREMENT)
 _ZERO = ord("0")
 
-# Numba compiles anew when this file changes, so what loops and rounds.py agree on is here.
+# Numba compiles anew when this file changes, so what loops and the rounds of batch.py agree on is here.
 ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
 CARDS = 256  # of a deck, at most
 WIDTH = 16  # bytes of a text, at most
@@ -53,7 +53,7 @@ def play(
 
     Arrays are neither sliced nor handed on within the loops: each new reference to one costs as much time as a step.
 
-    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8, see rounds.py.
+    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8, see batch.py.
     :param left: (B, ROUNDS) int32, of `OptionsLeft`. :param deck: (B, CARDS) uint8, of the `Deal`.
     :param heard, text: (B, any) uint8, the answer so far, and what is said. :param byte: (B,) uint8, sent last.
     :param reward: (B,) int8, 0 and set here. :param events: (B,) int64, its beginning is set to the

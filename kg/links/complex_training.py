@@ -10,7 +10,7 @@ so each distinct query needs one row of logits Z, one softmax P and three matrix
 
 The regulariser adds its penalties of e_s, w_p and e_o for each fact; the auxiliary objective of Chen et al. (2021) adds
 weight * -log softmax_p z(s, p, o). Both are sums over facts too, so that weighting queries by their counts changes
-nothing but the time. The objective as it is written, with its gradient by autograd, is in plain_training.py.
+nothing but the time. The objective as it is written, with its gradient by autograd, is in factor_model.py.
 
 Several processes (torchrun) hold a slice of the entities each. Embeddings of queries and answers, the softmax's sums
 and dQ are added up over the processes: O(B * rank) numbers a step, where gradients of all entities were O(N * rank).

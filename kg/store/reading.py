@@ -4,12 +4,15 @@ import hashlib
 import itertools
 import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError, Note
@@ -30,9 +33,7 @@ from gumption.kg.vocabulary import (
 
 from .about import is_about, read_sidecar
 from .files import DEFAULT_GRAPH, LINE_FORMATS, UNESCAPES, file_format
-from .nesting import TERM_OPENS, TOO_MANY_TERMS, CheckedJson, CheckedTerms
-from .plain import PlainTriples
-from .quads import REMEMBERED, Quads
+from .quads import REMEMBERED, Quads, label_quad, namespace_of
 from .xml_check import DEPTH, CheckedXml
 
 BLOCK = 1 << 20  # bytes
@@ -270,3 +271,131 @@ def _is_own_label(quad: ox.Quad) -> bool:
     subject = str(quad.subject)[1:-1]
     namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if subject.startswith(ns)]
     return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)
+
+
+# ---- Bounds on nesting for the parsers of RDF, which end the program when they run out of stack.
+
+
+TERM_OPENS = b"<<"
+TOO_MANY_TERMS = f"more than {DEPTH:,} times << in one fact: a triple about a triple is not supported"
+
+_BLOCK = 1 << 20  # bytes
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"|(".*)\Z', re.DOTALL)  # the group: one that does not end here
+_STEPS = np.zeros(256, dtype=np.int64)
+_STEPS[[ord("{"), ord("[")]] = 1
+_STEPS[[ord("}"), ord("]")]] = -1
+
+
+class CheckedJson:
+    """A stream of JSON to read from; raises SyntaxError, with the line, before it passes on too deep brackets."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._block = memoryview(b"")
+        self._open = b""  # what the next block has to begin with to be in the same string
+        self._depth, self._line = 0, 1
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most so many."""
+        if not self._block:
+            self._block = memoryview(self._checked(self._stream.read(_BLOCK)))
+        size = len(self._block) if size < 0 else size
+        piece, self._block = bytes(self._block[:size]), self._block[size:]
+        return piece
+
+    def _checked(self, block: bytes) -> bytes:
+        text, quote, rest = _STRING.sub(rb"\1", self._open + block).partition(b'"')
+        self._open = quote + b"\\" * ((len(rest) - len(rest.rstrip(b"\\"))) % 2)
+        depths = self._depth + np.cumsum(_STEPS[np.frombuffer(text, dtype=np.uint8)])
+        if (deep := depths > DEPTH).any():
+            line = self._line + text.count(b"\n", 0, int(deep.argmax()))
+            raise SyntaxError(f"more than {DEPTH:,} brackets within each other", (None, line, None, None))
+        self._depth = int(depths[-1]) if len(depths) else self._depth
+        self._line += block.count(b"\n")
+        return block
+
+
+class CheckedTerms:
+    """A stream of Turtle or the like to read from; raises SyntaxError for too many triple terms without a fact.
+
+    :ivar opened: how often a triple term began; who reads the facts sets it to 0 at each.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.opened = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most so many."""
+        block = self._stream.read(size)
+        self.opened += block.count(TERM_OPENS)
+        if self.opened > DEPTH:
+            raise SyntaxError(TOO_MANY_TERMS)
+        return block
+
+
+# ---- N-Triples files as they are, for a store's own loader, which spares Python each of their quads.
+
+
+_LABELS = 10_000  # of names in a block
+_NAME = re.compile(rb"<(urn:gumption:(?:entity|relation):[^>]*)>")
+# What FactFile does not pass on as it is: blank nodes, triples about triples, statements about names and graphs, and
+# numbers, which may be written in a way that a store would change.
+_OTHER = re.compile(rb"_:|<<|rdf-schema#label>|<urn:gumption:graph:|XMLSchema#")
+
+
+class PlainTriples:
+    """The N-Quads of one graph to read from: the lines of an N-Triples file, as far as they hold nothing but facts, and
+    then the labels of gumption's names in them and of the graph.
+
+    All in one stream, because a store keeps what it loads at once in half the space of what it has to merge.
+
+    :ivar stopped: whether there was something else.
+    :ivar error: what went wrong when the file was read.
+    """
+
+    def __init__(self, stream: BinaryIO, graph: ox.NamedNode, more: list[ox.Quad]) -> None:
+        """:param more: quads that come at the end, too."""
+        self._stream = stream
+        self._graph = graph
+        self._more = more
+        self._names: set[bytes] = set()  # some 100 bytes each
+        self._blocks = self._parts()
+        self._block = memoryview(b"")
+        self.stopped = False
+        self.error: Exception | None = None
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most so many."""
+        if not self._block:
+            self._block = memoryview(next(self._blocks, b""))
+        size = len(self._block) if size < 0 else size
+        piece, self._block = bytes(self._block[:size]), self._block[size:]
+        return piece
+
+    def _parts(self) -> Iterator[bytes]:
+        end = f" {self._graph} .\n".encode()
+        while block := self._next():
+            # A line of another kind is left to the parser of single lines.
+            if _OTHER.search(block) or block.count(b" .\n") != block.count(b"\n"):
+                self.stopped = True
+                raise ValueError("not only facts")
+            self._names.update(_NAME.findall(block))
+            yield block.replace(b" .\n", end)
+        names = iter(self._names)
+        while some := [ox.NamedNode(iri.decode()) for iri in islice(names, _LABELS)]:
+            yield _lines([label_quad(name, namespace_of(name)) for name in some])
+        yield _lines([label_quad(self._graph, GRAPH), *self._more])
+
+    def _next(self) -> bytes:
+        try:
+            block = self._stream.read(_BLOCK)
+            block += self._stream.readline()
+        except (OSError, EOFError, zlib.error) as error:
+            self.error = error
+            raise
+        return block if block.endswith(b"\n") or not block else block + b"\n"
+
+
+def _lines(quads: list[ox.Quad]) -> bytes:
+    return ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b""

@@ -2,12 +2,236 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
-from gumption.scripts.experiments import Condition, Experiment
+from gumption.data import InputError
+from gumption.data.sealed import read_sealed, write_sealed
+from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
+from gumption.scripts.report import made_lines
 
-from .knowledge_runs import EVERYTHING, KIND
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+# ---- How a condition of SEGAR's experiment on knowledge becomes a run, and how its figures are told.
+
+
+#: Written last: what came of playing each level once.
+PLAYED = "played.json"
+#: Knowledge that states every fact that can be asked; its graph is written into the folder of the experiment.
+EVERYTHING = "everything"
+#: Name in the files -> heading of the column.
+FIGURES = {
+    "test_success": "success",
+    "test_return": "return",
+    "test_destroyed": "destroyed",
+    "test_consumed": "in a hole",
+    "train_success": "success, training levels",
+    "train_return": "return, training levels",
+}
+_SHARES = ("success", "destroyed", "consumed")
+
+
+class KnowledgeRuns(Kind):
+    """Agents on the tiles levels, with knowledge and without."""
+
+    title = "SEGAR's experiment on knowledge"
+    last = PLAYED
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        """The device, which is the CPU."""
+        if device not in ("auto", "cpu"):
+            raise InputError(f"--device {device}: these agents are small and run on the CPU; leave it out")
+        return {"device": "cpu"}
+
+    def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
+        """The jobs, with the graph of every fact where they need it."""
+        from gumption.envs.segar.affordances import askable
+        from gumption.kg import KnowledgeGraph
+
+        if all(job.settings.get("kg") != EVERYTHING for job in jobs):
+            return list(jobs)
+        path = out / f"{EVERYTHING}.nq"
+        graph = KnowledgeGraph()
+        graph.add(askable(), graph=f"segar/{EVERYTHING}")
+        graph.save(path)
+        told = {"kg": str(path)}
+        return [
+            replace(job, settings={**job.settings, **told}) if job.settings.get("kg") == EVERYTHING else job
+            for job in jobs
+        ]
+
+    def run(self, job: Job, progress: bool) -> None:
+        """Train, where the method says so, and play each test level and each training level once."""
+        from gumption.agents.segar import guided
+
+        started = perf_counter()
+        settings = dict(job.settings)
+        where = {name: settings.pop(name) for name in ("levels", "num_levels")} | {"level_seed": job.seed}
+        player, advice = _player(job, where, settings, progress)
+        found: dict[str, float] = {}
+        for part in ("test", "train"):
+            outcome = guided.play_each_level(guided.level_env(where, part, advice), player, seed=job.seed)
+            found |= {f"{part}_{name}": value for name, value in outcome.figures().items()}
+        job.directory.mkdir(parents=True, exist_ok=True)
+        write_sealed(job.directory / PLAYED, {**found, "wall_s": round(perf_counter() - started, 2)})
+
+    def told(self, job: Job) -> str:
+        """Its success and its return on test levels."""
+        found = read_sealed(job.directory / PLAYED)
+        return f"{found['test_success']:.0%} reach the goal, return {found['test_return']:.2f}"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """Panel, method, and interquartile means with their intervals."""
+        from gumption.agents.statistics import bootstrap_interval
+
+        found = [read_sealed(run / PLAYED) for run in runs.values()]
+        row: dict[str, Any] = {"panels": list(condition.panels), "method": condition.method, "of": condition.of}
+        for name in FIGURES:
+            scores = [one[name] for one in found]
+            value, low, high = bootstrap_interval(scores, "iqm")
+            one_run = len(scores) < 2
+            row[name] = {
+                "iqm": round(value, 5),
+                "low": None if one_run else round(low, 5),
+                "high": None if one_run else round(high, 5),
+                "per_seed": [round(score, 5) for score in scores],
+            }
+        row["wall_s"] = round(sum(one["wall_s"] for one in found) / len(found), 1)
+        return row
+
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """A table for each kind of level, with what the rows are below."""
+        lines = [f"# {results['experiment']}: {results['title']}", ""]
+        for panel, rows in _panels(results).items():
+            lines += [f"## {panel}", "", *_table(rows, panel), ""]
+        lines += [results["expected"], "", results["notes"], "", *made_lines(results)]
+        return "\n".join(lines) + "\n"
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """Success and return of each agent, two columns for each kind of level."""
+        panels = _panels(results)
+        columns = [f"{panel}: {name}" for panel in panels for name in ("success", "return")]
+        cells: dict[str, dict[str, str]] = {}
+        for panel, rows in panels.items():
+            for row in rows:
+                mine = cells.setdefault(_short(row, panel), {})
+                for name in ("success", "return"):
+                    mine[f"{panel}: {name}"] = _told(row, f"test_{name}")
+        lines = [f"| agent | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+        lines += [f"| {name} | {' | '.join(row.get(one, '-') for one in columns)} |" for name, row in cells.items()]
+        return "\n".join(lines) + "\n"
+
+    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> Table:
+        """Success, return and the shares destroyed and lost in holes, on test levels."""
+        from rich.table import Table
+
+        names = [name for name in FIGURES if name.startswith("test_")]
+        table = Table("agent", *(FIGURES[name] for name in names), title=results["title"])
+        for panel, rows in _panels(results).items():
+            table.add_section()
+            table.add_row(f"[bold]{panel}[/bold]")
+            for row in rows:
+                table.add_row(_short(row, panel), *(_told(row, name) for name in names))
+        return table
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """Success of each agent with its interval."""
+        from gumption.agents.plots import FinalPanel, Scale, plot_final_success
+
+        panels = [
+            FinalPanel(panel, {_short(row, panel): _estimate(row["test_success"]) for row in rows})
+            for panel, rows in _panels(results).items()
+        ]
+        scale = Scale("share of test levels whose goal is reached")
+        return list(plot_final_success(panels, directory / "success", results["title"], scale=scale))
+
+
+KIND = KnowledgeRuns()
+
+
+def _player(job: Job, where: Mapping[str, Any], settings: dict[str, Any], progress: bool) -> tuple[Any, Any]:
+    """Who plays, and the advice whose scores are in its observation, if any.
+
+    :param settings: fields of `WorldConfig`, and "ppo", parameters of PPO.
+    """
+    from gumption.agents.impala import train_impala
+    from gumption.agents.segar import guided
+    from gumption.agents.world_config import WorldConfig
+    from gumption.agents.world_setup import load_policy
+
+    method, parameters = job.method, settings.pop("ppo", {})
+    if method == "random":
+        return guided.random_player, None
+    if method == "scripted":
+        return guided.scripted, None
+    config = WorldConfig("segar", env=tuple(guided.env_settings(**where).items()), **settings)
+    if method == "train":
+        train_impala(config, run_dir=job.directory, progress=progress, resume=True)
+        return guided.Trained(load_policy(job.directory)[1]), None
+    if method == "without_kg":
+        return guided.Trained(_trained(job), without_knowledge=True), None
+    advice = None if config.kg == "none" else guided.advice_of(config)
+    if method == "untrained":
+        return guided.untrained(config, advice), None
+    if method == "ppo":
+        model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
+        return guided.PPOPlayer(model), advice
+    assert advice is not None
+    return guided.FollowsScores(advice, guided.BY_HAND if method == "by_hand" else None), None
+
+
+def _trained(job: Job) -> Any:
+    """The policy of the run that a job looks into."""
+    from gumption.agents.world_setup import load_policy
+
+    assert job.source is not None
+    if not (job.source / FINAL).is_file():
+        raise InputError(f"{job.label} looks into {job.source}, which is not complete: run that condition first")
+    return load_policy(job.source)[1]
+
+
+def _panels(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    panels: dict[str, list[Mapping[str, Any]]] = {}
+    for row in results["rows"]:
+        for panel in row["panels"]:
+            panels.setdefault(panel, []).append(row)
+    return panels
+
+
+def _short(row: Mapping[str, Any], panel: str) -> str:
+    return row["condition"].removesuffix(f", {panel}")
+
+
+def _table(rows: Sequence[Mapping[str, Any]], panel: str) -> list[str]:
+    names = ["agent", "seeds", *FIGURES.values(), "s a run"]
+    lines = [f"| {' | '.join(names)} |", "| --- |" + " ---: |" * (len(names) - 1)]
+    for row in rows:
+        cells = [_short(row, panel), str(len(row["seeds"])), *(_told(row, name) for name in FIGURES)]
+        lines.append(f"| {' | '.join([*cells, format(row['wall_s'], '.0f')])} |")
+    return lines
+
+
+def _told(row: Mapping[str, Any], name: str) -> str:
+    """A figure with its interval."""
+    form = ".0%" if name.partition("_")[2] in _SHARES else ".2f"
+    value, low, high = (row[name][part] for part in ("iqm", "low", "high"))
+    return format(value, form) if low is None else f"{value:{form}} ({low:{form}} to {high:{form}})"
+
+
+def _estimate(summary: Mapping[str, Any]) -> Any:
+    from gumption.agents.statistics import Estimate
+
+    nan = float("nan")
+    return Estimate(summary["iqm"], *(nan if summary[end] is None else summary[end] for end in ("low", "high")))
+
+
+# ---- The experiment
+
 
 LEVELS = {"tilesx3-medium": "tilesx3, medium", "tilesx3-hard": "tilesx3, hard"}
 BASE: dict[str, Any] = {

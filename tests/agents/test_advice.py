@@ -15,8 +15,7 @@ from gumption.envs.wordcraft import RecipeBook, WordCraftEnv, WordCraftVectorEnv
 from gumption.envs.wordcraft.facts import RELATION_NAMES
 from gumption.kg import ComplEx, KnowledgeGraph, NaryPredictor, RelationScores, Vocabulary
 from gumption.kg.links.nary_predictor import NarySettings
-from gumption.kg.scorers import BinaryTable, PairTable
-from gumption.kg.scores import binary_scorer
+from gumption.kg.scores import BinaryTable, PairTable, binary_scorer
 
 
 @pytest.fixture

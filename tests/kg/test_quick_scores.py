@@ -8,9 +8,8 @@ import torch
 from torch import nn
 
 from gumption.envs.action_facts import ActionFacts
-from gumption.kg import quick_scores, scores
-from gumption.kg.scorers import BinaryTable, HeldOut, KnownFacts, PairTable
-from gumption.kg.scores import RelationScores
+from gumption.kg import scores
+from gumption.kg.scores import BinaryTable, HeldOut, KnownFacts, PairTable, RelationScores
 
 SIZE = 6
 ENTITIES = tuple("abcdef")
@@ -66,7 +65,7 @@ def no_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_few_choices(
     small_table: int, with_partners: bool, train: bool, no_torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick_scores, "SMALL_TABLE", small_table)
+    monkeypatch.setattr(scores, "SMALL_TABLE", small_table)
     found = RelationScores(ENTITIES, scorers()).train(train)
     no_torch()
     for seed in range(20):

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from gumption.envs.action_facts import ActionFacts
-from gumption.kg import NaryPredictor, NaryRelation, Vocabulary, scorers
+from gumption.kg import NaryPredictor, NaryRelation, Vocabulary, scores
 from gumption.kg.links.nary_predictor import NarySettings
-from gumption.kg.scorers import KnownFacts, PairProducts, PairTable
-from gumption.kg.scores import RelationScores, known_scores, pair_scorer
+from gumption.kg.scores import KnownFacts, PairProducts, PairTable, RelationScores, known_scores, pair_scorer
 
 SIZE = 7
 ENTITIES = tuple("abcdefg")
@@ -59,7 +58,7 @@ def test_products_of_all_pairs_are_those_of_the_table(both: tuple[PairTable, Pai
     assert table.dtype == products.dtype == torch.float32
     torch.testing.assert_close(products, table, atol=1e-2, rtol=0)
     # Without a partner nothing can be made: the floor, or 0 where there is no subject or object.
-    assert ((products[given == 0] == scorers.FLOOR) | (products[given == 0] == 0)).all()
+    assert ((products[given == 0] == scores.FLOOR) | (products[given == 0] == 0)).all()
     assert (products[(subject == 0) | (object_ == 0)] == 0).all()
     there = (subject > 0) & (object_ > 0) & (given > 0)
     assert len(products[there].unique()) > 100
@@ -82,7 +81,7 @@ def test_products_do_not_depend_on_what_was_asked_before_or_at_once(
     _, used = both
     for seed in range(5):
         used(*asked(3, seed))
-    monkeypatch.setattr(scorers, "PAIRS_AT_ONCE", 4)
+    monkeypatch.setattr(scores, "PAIRS_AT_ONCE", 4)
     for seed in range(5, 10):
         fresh = pair_scorer(predictor, ENTITIES)
         part = asked(6, seed)

@@ -16,8 +16,7 @@ from gumption.envs.wordcraft.facts import RELATION_NAMES
 from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.scorers import FLOOR, BinaryTable, HeldOut, PairTable
-from gumption.kg.scores import binary_scorer, pair_scorer
+from gumption.kg.scores import FLOOR, BinaryTable, HeldOut, PairTable, binary_scorer, pair_scorer
 
 ROWS = [
     ("mud", "water", "earth"), ("steam", "water", "fire"), ("lava", "earth", "fire"), ("brick", "mud", "fire"),

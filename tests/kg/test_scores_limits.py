@@ -11,8 +11,7 @@ from gumption.envs.action_facts import action_facts
 from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.scorers import FLOOR, PairProducts, PairTable
-from gumption.kg.scores import binary_scorer, pair_scorer
+from gumption.kg.scores import FLOOR, PairProducts, PairTable, binary_scorer, pair_scorer
 
 ENTITIES = ("earth", "fire", "lava", "mud", "water")
 FACTS = [("earth", "combinesWith", "fire"), ("earth", "componentOf", "lava"), ("water", "componentOf", "mud")]

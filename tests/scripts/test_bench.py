@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.envs.worlds import Environment, World
+from gumption.scripts import bench as cases
 from gumption.scripts import bench as command
-from gumption.scripts import bench_cases as cases
-from gumption.scripts.bench_cases import find_cases
+from gumption.scripts.bench import find_cases
 from gumption.scripts.halma.bench import Settings as OfHALMA
 from gumption.scripts.kg.bench import Settings as OfGraphs
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, markdown_tables

@@ -5,7 +5,7 @@ from itertools import combinations
 from gumption.agents.gradual.ends import EndRule
 from gumption.agents.gradual.induction import Inducer
 from gumption.agents.gradual.skills import Skill, Skills
-from gumption.agents.gradual.splits import Splitter
+from gumption.agents.gradual.turns import Splitter
 
 RULE = EndRule(end="!", after="|")
 

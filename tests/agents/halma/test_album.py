@@ -3,10 +3,8 @@
 import numpy as np
 import torch
 
-from gumption.agents.halma.album import Album
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.replay import Replay
-from gumption.agents.halma.td3 import Learner
+from gumption.agents.halma.td3 import Album, Learner, Replay
 from gumption.envs.halma import HALMAVectorEnv
 
 CPU = torch.device("cpu")

@@ -15,8 +15,7 @@ from gumption.agents.halma import space_training
 from gumption.agents.halma.space import Space
 from gumption.agents.halma.space_config import SpaceConfig
 from gumption.agents.halma.space_encoder import SpaceEncoder
-from gumption.agents.halma.space_pictures import segmentation
-from gumption.agents.halma.space_training import PRESETS, SpaceLearning, pretrain_space
+from gumption.agents.halma.space_training import PRESETS, SpaceLearning, pretrain_space, segmentation
 from gumption.agents.run_folder import read_metrics
 from gumption.data import InputError
 from gumption.data.sealed import sealed_lines, unsealed_lines

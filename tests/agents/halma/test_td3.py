@@ -15,9 +15,8 @@ from safetensors.torch import load_file
 
 from gumption.agents.halma.acting import first_percept, play
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.replay import Replay
 from gumption.agents.halma.runs import RunFolder, load_run
-from gumption.agents.halma.td3 import Learner, Training
+from gumption.agents.halma.td3 import Learner, Replay, Training
 from gumption.agents.halma.train import train_td3
 from gumption.agents.run_folder import read_final, read_metrics
 from gumption.data import InputError

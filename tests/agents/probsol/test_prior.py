@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.prior import Prior, Row, left_out_likelihoods
+from gumption.agents.probsol.goals import Prior, Row, left_out_likelihoods
 from gumption.data import InputError
 
 ROWS = [

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.strategies import (
+from gumption.agents.probsol.goals import (
     OVER_POLICIES,
     STRATEGIES,
     agreement,

@@ -5,8 +5,8 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from gumption.agents.segar.auxiliary import AUXILIARY, crop, dim
 from gumption.agents.segar.networks import ImpalaEncoder
+from gumption.agents.segar.training import AUXILIARY, crop, dim
 
 SIDE = 16
 

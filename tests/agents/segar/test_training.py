@@ -9,9 +9,8 @@ import torch
 from stable_baselines3 import PPO, SAC
 
 from gumption.agents.run_folder import Board, read_final, read_metrics
-from gumption.agents.segar.auxiliary import AuxiliaryPPO
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.segar.training import load_run, run_folder, train_segar, untrained_model
+from gumption.agents.segar.training import AuxiliaryPPO, load_run, run_folder, train_segar, untrained_model
 from gumption.data import InputError
 from gumption.envs.physics.factors import Position
 

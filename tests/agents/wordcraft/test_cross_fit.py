@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.wordcraft.cross_fit import FOLDS, cross_fitted
-from gumption.agents.wordcraft.knowledge import part_facts
+from gumption.agents.wordcraft.knowledge import FOLDS, cross_fitted, part_facts
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.wordcraft.cross_fit import FOLDS
-from gumption.agents.wordcraft.knowledge import advice, make_knowledge
+from gumption.agents.wordcraft.knowledge import FOLDS, advice, make_knowledge
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES

@@ -10,8 +10,7 @@ from gumption.envs.physics.factors import Position, Velocity
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.scripts.segar import stress_cells
-from gumption.scripts.segar.stress_cells import Cell, Found, cells, check, play
-from gumption.scripts.segar.stress_scenes import SCENES
+from gumption.scripts.segar.stress_cells import SCENES, Cell, Found, cells, check, play
 from tests.physics_scenes import FREE, disc, scene, tile
 
 

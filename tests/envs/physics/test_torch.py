@@ -18,7 +18,7 @@ from gumption.envs.physics.state import State
 from gumption.envs.physics.values import norm, unit
 from gumption.envs.segar.configurations import configuration_names
 from gumption.envs.segar.levels import draw_levels
-from gumption.scripts.segar.stress_scenes import crowd
+from gumption.scripts.segar.stress_cells import crowd
 from tests.physics_scenes import FREE, disc, scene, tile
 
 

@@ -10,11 +10,16 @@ from gumption.data import InputError
 from gumption.envs.physics.entities import TYPES, Ball, SandTile
 from gumption.envs.physics.factors import Heat, Mass, Velocity, Visible
 from gumption.envs.physics.state import State
-from gumption.envs.segar.ansi import ansi
 from gumption.envs.segar.colours import AFFORDANCES, COLOURS, FLOOR, AffordanceMap, OpticalFlow, SolidColours
-from gumption.envs.segar.convolution_features import feature_models, random_filters
-from gumption.envs.segar.renderers import RendererSettings, make_renderer
-from gumption.envs.segar.textured import CHANGE, Textured
+from gumption.envs.segar.render import ansi
+from gumption.envs.segar.renderers import (
+    CHANGE,
+    RendererSettings,
+    Textured,
+    feature_models,
+    make_renderer,
+    random_filters,
+)
 from tests.segar_scenes import many, state_of, thing
 
 

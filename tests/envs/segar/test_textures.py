@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from gumption.data import InputError
-from gumption.envs.segar.convolution_features import (
+from gumption.envs.segar.renderers import (
     align,
     close_and_far,
     cluster_distance,

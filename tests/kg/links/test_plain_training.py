@@ -9,7 +9,7 @@ from gumption.data import InputError
 from gumption.kg import F2, N3, ComplEx, DistMult, Regularizer, Vocabulary, evaluate_ranking
 from gumption.kg.links import complex_training, training
 from gumption.kg.links.complex_training import ComplExTraining, halves
-from gumption.kg.links.plain_training import PlainTraining
+from gumption.kg.links.factor_model import PlainTraining
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.vocabulary import Triple
 

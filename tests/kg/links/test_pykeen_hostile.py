@@ -13,8 +13,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import ComplEx
-from gumption.kg.links.pykeen_files import describe, read_pickled_model
-from gumption.kg.links.pykeen_models import export_pykeen, load_pykeen
+from gumption.kg.links.pykeen_models import describe, export_pykeen, load_pykeen, read_pickled_model
 
 FACTS = [("fire", "after", "smoke"), ("smoke", "after", "rain")]
 

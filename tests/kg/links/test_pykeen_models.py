@@ -13,8 +13,14 @@ import torch
 
 from gumption.data import InputError
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
-from gumption.kg.links.pykeen_files import build, describe, read_pickled_model
-from gumption.kg.links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
+from gumption.kg.links.pykeen_models import (
+    PyKEENPredictor,
+    build,
+    describe,
+    export_pykeen,
+    load_pykeen,
+    read_pickled_model,
+)
 from gumption.kg.vocabulary import Triple
 
 MODELS = [

@@ -229,7 +229,7 @@ def body_pairs(rule: Rule, pairs: dict[str, set[tuple[str, str]]]) -> set[tuple[
 def test_contradictions_are_those_of_counting_everything(stated, expected):
     facts = {(x, relation, y) for (x, y), relations in stated.items() for relation in relations}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gumption.kg.rules.disjoint.EXPECTED", float(expected))
+        patch.setattr("gumption.kg.rules.mining.EXPECTED", float(expected))
         mined = mine_rules(arrays(facts), **ALL)
     pairs = oriented_pairs(facts)
     for each in mined:
@@ -244,7 +244,7 @@ def test_contradictions_are_those_of_counting_everything(stated, expected):
         assert each.contradiction_confidence == (each.support / total if by else each.pca_confidence)
 
 
-@pytest.mark.parametrize("place", ["disjoint.PATHS", "supports.STEPS"])
+@pytest.mark.parametrize("place", ["mining.PATHS", "supports.STEPS"])
 def test_large_counts_are_made_in_pieces(place, monkeypatch):
     facts = Magnets(opposites_attract=True, known=0.7, tables=20).facts
     whole = mine_rules(arrays(facts), **ALL)

@@ -11,7 +11,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import nesting, xml_check
+from gumption.kg.store import reading, xml_check
 
 X, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
 FACTS = [
@@ -143,8 +143,8 @@ def test_nesting_is_bounded(tmp_path, name):
 
 @pytest.mark.parametrize("block", range(1, 12))
 def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(nesting, "DEPTH", 3)
-    monkeypatch.setattr(nesting, "_BLOCK", block)
+    monkeypatch.setattr(reading, "DEPTH", 3)
+    monkeypatch.setattr(reading, "_BLOCK", block)
     texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
     file = tmp_path / "x.jsonld"
     file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))

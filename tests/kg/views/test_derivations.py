@@ -11,7 +11,7 @@ from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, recipe_facts
 from gumption.envs.wordcraft.facts import MAKES
 from gumption.kg import KnowledgeGraph, NaryRelation
-from gumption.kg.views import minimum_derivation
+from gumption.kg.views import derivations
 from gumption.kg.views.derivations import Derivation, Recipes
 
 Rows = list[tuple[str, str, str]]  # (ingredient, ingredient, product)
@@ -119,7 +119,7 @@ def test_things_that_are_made_of_each_other_do_not_make_themselves(monkeypatch, 
     # One of the three from its own beginning, the others from each other: 3 + 2 + 2.
     assert (len(found.steps), found.minimal) == (7, True)
     # The first program has them in a circle: 5 things, no derivation. One round is not enough.
-    monkeypatch.setattr(minimum_derivation, limit, value)
+    monkeypatch.setattr(derivations, limit, value)
     cut_short = recipes(rows).derive("goal")
     check(rows, cut_short, SHARED_BASIC)
     assert cut_short.at_least == 5

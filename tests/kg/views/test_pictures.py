@@ -177,7 +177,7 @@ def test_the_page_tells_the_facts_and_toggles_whole_relations(tmp_path):
 
 
 def test_many_facts_under_the_pointer_are_cut():
-    from gumption.kg.views.interactive import page
+    from gumption.kg.views.pictures import page
 
     _, layout = figure_of(Page(page(Scene.of(part_of([("hub", "r", f"n{i:02}") for i in range(30)], "hub")))))
     lines = layout["annotations"][0]["hovertext"].split("<br>")
@@ -312,7 +312,7 @@ def test_bad_input_leaves_nothing(tmp_path):
 
 def test_importing_pictures_imports_no_drawing():
     program = (
-        "import sys, gumption.kg.views.pictures, gumption.kg.views.interactive;"
+        "import sys, gumption.kg.views.pictures, gumption.kg.views.pictures;"
         "print(sorted({'matplotlib', 'plotly', 'networkx', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.kg.huggingface import licence
+from gumption.scripts.kg.split import licence
 
 FACTS = [(f"thing {i}", f"r{i % 3}", f"thing {i * 7 % 50}") for i in range(50)]
 FACTS += [(f"thing {i}", "r0", f"thing {(i + 1) % 50}") for i in range(50)]
