@@ -1,7 +1,9 @@
 """Policies that are not ours: any function from what an agent perceives to an action, asked and checked."""
 
 import inspect
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import gymnasium as gym
@@ -90,6 +92,32 @@ class GivenPolicy:
     def _expected(self, count: int) -> str:
         shape = self.choices.shape if self.single else (count, *self.choices.shape)
         return f"it is to return integers of the shape {shape}"
+
+
+def of_module(place: str, option: str = "--policy") -> Callable[..., Any]:
+    """The function or class at "module:name"; modules are looked for where one works, too.
+
+    :param option: what names it, for messages.
+    :raises InputError: no such module or name, or a module that cannot be imported.
+    """
+    module, _, name = place.partition(":")
+    if not name or not module:
+        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
+    if module.endswith(".py"):
+        raise InputError(f"{option} names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
+            raise InputError(f"{option} {place}: {module} imports {error.name}, which is not there") from None
+        raise InputError(f"{option} {place}: there is no module {module} here") from None
+    except Exception as error:
+        raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(getattr(found, name, None)):
+        raise InputError(f"{option} {place}: {module} has no function {name!r}")
+    return getattr(found, name)
 
 
 def name_of(policy: Any) -> str:

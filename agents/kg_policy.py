@@ -10,8 +10,9 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.settings import Size, checked_methods
 
+from .given_policy import of_module
 from .readout import MASKED, Readout
-from .settings import Mixing
+from .settings import MIXINGS, Mixing
 
 
 class Reader(Protocol):
@@ -86,3 +87,18 @@ class KGPolicy(nn.Module):
             return fixed
         mixture = self.mlp(self.transform(summary))
         return functional.softmax(mixture, dim=1) if self.mixing == "softmax" else mixture
+
+
+def guided_policy(network: nn.Module, channels: Sequence[str], *, kg_only: bool, mixing: str) -> KGPolicy:
+    """Scores mixed into a network's logits by the formula that a config names.
+
+    :param mixing: one of `MIXINGS`, or MODULE:NAME of a subclass of `KGPolicy`, called as mine(network, channels,
+        kg_only=...).
+    :raises InputError: no such class.
+    """
+    if mixing in MIXINGS:
+        return KGPolicy(network, channels, kg_only=kg_only, mixing=cast(Mixing, mixing))
+    made = of_module(mixing, "mixing")
+    if not isinstance(made, type) or not issubclass(made, KGPolicy):
+        raise InputError(f"mixing={mixing!r} is no subclass of gumption.agents.KGPolicy")
+    return made(network, channels, kg_only=kg_only)

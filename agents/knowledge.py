@@ -10,6 +10,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.leaks import Leaks, asked_facts, count_leaks
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.nary import relation_name
@@ -46,12 +48,10 @@ class LeakedFacts(Note):
     """A graph states facts of the world's test part: an agent that it guides has been told answers."""
 
 
-def warn_of_leaks(source: str, counts: Mapping[str, int]) -> None:
-    """Tell of a graph's test facts; see `leaks`."""
-    if counts["stated"]:
-        text = (
-            f"{source} states {counts['stated']:,} of the {counts['of']:,} facts of the test: success there is no proof"
-        )
+def warn_of_leaks(source: str, leaks: Leaks) -> None:
+    """Tell of a graph's test facts."""
+    if leaks.stated:
+        text = f"{source} states {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
         warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=2)
 
 
@@ -102,6 +102,9 @@ class Knowledge:
         graph, name = own_graph(part_facts, OWN[source]) if source in OWN else open_graph(source)
         with graph:
             stated = StatedFacts.of(graph, name, entities, relations)
+            nary = [relation for relation in relations if isinstance(relation, NaryRelation)]
+            test, train = (chain.from_iterable(part_facts(part).values()) for part in ("test", "train"))
+            leaks = None if source in OWN else count_leaks(graph, name, asked_facts(test, train, nary), nary)
         if source not in OWN and stated.report:
             warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=1)
         if lacks := [relation_name(r) for r in chosen if r not in stated.relations]:
@@ -124,9 +127,9 @@ class Knowledge:
             "graph": stated.graph_hash,
             "facts": len(stated.ids) + sum(map(len, stated.rows.values())),
         }
-        if source not in OWN:
-            about["test_facts"] = leaks(stated, part_facts, entities, relations)
-            warn_of_leaks(source, about["test_facts"])
+        if leaks is not None:
+            about["test_facts"] = leaks._asdict()
+            warn_of_leaks(source, leaks)
         if any(isinstance(relation, NaryRelation) for relation in chosen):
             about["word_vectors"] = vectors_hash(fits.vectors[: len(entities)])
         return cls(frozen(predictors, entities, names, calibrated, device), predictors, stated, fits, calibrated, about)
@@ -210,23 +213,6 @@ def own_graph(part_facts: PartFacts, part: str) -> tuple[KnowledgeGraph, None]:
     for name, triples in part_facts(part).items():
         graph.add(triples, graph=name)
     return graph, None
-
-
-def leaks(
-    stated: StatedFacts, part_facts: PartFacts, entities: Sequence[str], relations: Sequence[str | NaryRelation]
-) -> dict[str, int]:
-    """How many of the test part's facts a graph states or entails: {"stated", "of"}."""
-    graph, _ = own_graph(part_facts, "test")
-    if not len(graph):
-        return {"stated": 0, "of": 0}
-    tested = StatedFacts.of(graph, None, entities, relations)
-    found = of = 0
-    for relation in tested.relations:
-        asked = {tuple(row) for row in tested.world_rows(relation).tolist()}
-        known = stated.world_rows(relation) if relation in stated.relations else np.zeros((0, 3), dtype=np.int64)
-        found += sum(tuple(row) in asked for row in known.tolist())
-        of += len(asked)
-    return {"stated": found, "of": of}
 
 
 def vectors_hash(vectors: np.ndarray) -> str:

@@ -1,6 +1,7 @@
 """The whole state of a learner and its environments as one checkpoint: tensors in safetensors, the rest in JSON."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,6 +35,7 @@ def save_training(
         tensors["rng.cuda"] = torch.cuda.get_rng_state()
     meta = {
         "kind": KIND,
+        "classes": classes(network),
         "progress": progress,
         "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
     }
@@ -49,7 +51,7 @@ def load_training(
     """
     tensors, meta = folder.load(KIND)
     env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
-    put_weights(network, under(tensors, "network"), folder.path)
+    put_network(network, SavedNetwork(under(tensors, "network"), meta.get("classes", {})), folder.path)
     restore_optimiser(optimiser, tensors, "optimiser")
     torch.set_rng_state(tensors["rng.cpu"])
     if "rng.cuda" in tensors and torch.cuda.is_available():
@@ -57,8 +59,25 @@ def load_training(
     return meta["progress"]
 
 
-def saved_network(folder: RunFolder, **hashes: str) -> dict[str, torch.Tensor]:
-    """The saved weights of a network.
+def classes(network: torch.nn.Module) -> dict[str, str]:
+    """Name of a part -> "module:class", "" for the whole, without the parts that torch makes."""
+    kinds = {name: type(part) for name, part in network.named_modules()}
+    return {
+        name: f"{kind.__module__}:{kind.__qualname__}"
+        for name, kind in kinds.items()
+        if not kind.__module__.startswith("torch.")
+    }
+
+
+class SavedNetwork(NamedTuple):
+    """Weights by name, and the `classes` of the network that they are of; {} in runs from before 0.2."""
+
+    weights: dict[str, torch.Tensor]
+    classes: dict[str, str]
+
+
+def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
+    """The network of a run's last checkpoint.
 
     :param hashes: of what it has to have been trained on, as the env's state has them.
     :raises InputError: as `load_training`; another of these.
@@ -70,4 +89,21 @@ def saved_network(folder: RunFolder, **hashes: str) -> dict[str, torch.Tensor]:
                 f"{folder.path}: trained on another {name} ({meta['env'][name][:12]}, here {mine[:12]}); "
                 "give the one that it was trained on"
             )
-    return under(tensors, "network")
+    return SavedNetwork(under(tensors, "network"), meta.get("classes", {}))
+
+
+def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> None:
+    """Put saved weights into a network.
+
+    :raises InputError: a network of other classes, which may have parameters of the same names and act by another
+        formula; other parameters.
+    """
+    here = classes(network)
+    for name, there in saved.classes.items():
+        if here.get(name) != there:
+            part = f"{name} of the network" if name else "the network"
+            raise InputError(
+                f"{where} was trained with {there} as {part}, and here that is {here.get(name)}; give the one that it "
+                "was trained with: network=, or mixing=MODULE:NAME"
+            )
+    put_weights(network, saved.weights, where)

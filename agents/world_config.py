@@ -9,7 +9,7 @@ from typing import Any
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 
-from .settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
+from .settings import Optimiser, Overrides, Reduction, by_name, check_mixing, config_values
 
 
 @settings
@@ -38,7 +38,7 @@ class WorldConfig:
         graph (a file, folder or address, #NAME for one of its graphs) or the folder of a link predictor. Graphs are
         looked up: 1 for a fact that is stated or entailed, else 0.
     :ivar kg_only: act by the scores alone; nothing is learned.
-    :ivar mixing: "linear" (Jiang et al., 2020, equation 5) or "softmax".
+    :ivar mixing: "linear" (Jiang et al., 2020, equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar total_steps: environment steps.
     :ivar eval_interval: steps between evaluations, and between checkpoints.
     :ivar eval_episodes: episodes of an evaluation.
@@ -51,7 +51,7 @@ class WorldConfig:
     env: tuple[tuple[str, Any], ...] = ()
     kg: str = "none"
     kg_only: bool = False
-    mixing: Mixing = "linear"
+    mixing: str = "linear"
     total_steps: Count = 100_000
     eval_interval: Count = 20_000
     eval_episodes: Count = 500
@@ -63,6 +63,7 @@ class WorldConfig:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         for name in ("env", "overrides"):
             object.__setattr__(self, name, by_name(getattr(self, name)))
+        check_mixing(self.mixing)
         if self.kg == "none" and (self.kg_only or self.mixing != "linear"):
             raise InputError("kg_only and mixing need knowledge: kg='train', 'full' or a graph")
         _ = self.learner

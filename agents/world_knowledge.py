@@ -74,9 +74,9 @@ class WorldKnowledge:
             if advice.report:
                 warnings.warn(f"{source}: {advice.report}", UnknownEntities, stacklevel=1)
             if world.get("facts") is not None:
-                tested, stated = set(_facts(world, "test", settings)), set(graph.triples())
-                about["test_facts"] = {"stated": len(tested & stated), "of": len(tested)}
-                warn_of_leaks(source, about["test_facts"])
+                leaks = world.leaks(graph, **world.played(settings or {}))
+                about["test_facts"] = leaks._asdict()
+                warn_of_leaks(source, leaks)
         return cls(advice, graph, about)
 
     def save(self, folder: Path) -> None:

@@ -12,11 +12,11 @@ from torch import nn
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
-from gumption.kg.checkpoint import pick_device, put_weights
+from gumption.kg.checkpoint import pick_device
 
 from .advice import Advice
-from .kg_policy import KGPolicy
-from .learner_state import saved_network
+from .kg_policy import guided_policy
+from .learner_state import put_network, saved_network
 from .readout import MASKED, Readout
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .world_config import WorldConfig
@@ -136,14 +136,17 @@ def make_policy(config: WorldConfig, env: Any, advice: Advice | None, network: n
             flat(space, env.observe()).shape[1], int(env.single_action_space.n), config.learner.hidden_size
         )
         if advice is not None:
-            network = KGPolicy(network, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
+            network = guided_policy(network, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
     return WorldPolicy(network, space, advice, device)
 
 
-def load_policy(run_dir: str | Path, *, device: str | None = None) -> tuple[WorldConfig, WorldPolicy]:
+def load_policy(
+    run_dir: str | Path, *, device: str | None = None, network: nn.Module | None = None
+) -> tuple[WorldConfig, WorldPolicy]:
     """The config and the policy of a run's last checkpoint, with the knowledge that the run keeps.
 
-    :raises InputError: no run there, or a damaged one.
+    :param network: that of your own which the run was trained with, if it was.
+    :raises InputError: no run there, or a damaged one, or another network than it was trained with.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, WorldConfig, device=device)
@@ -154,8 +157,8 @@ def load_policy(run_dir: str | Path, *, device: str | None = None) -> tuple[Worl
     if config.kg != "none":
         device = str(pick_device(config.device))
         advice = kept_advice(run_dir / KNOWLEDGE, env.vocabulary, env.relations, device)
-    policy = make_policy(config, env, advice)
-    put_weights(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
+    policy = make_policy(config, env, advice, network)
+    put_network(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
     return config, policy.eval()
 
 

@@ -15,13 +15,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
+    from gumption.kg.leaks import Leaks
 
 #: What an entry may offer, and what it is.
 OFFERS = {
     "facts": "facts(partition=...), or split=..., -> triples of labels; the part is train, test or all",
+    "node_facts": "as `facts`: the nodes of facts of three parties, in triples",
+    "nary": "the relations of three parties whose facts these are",
     "memory": "the class of what gumption.envs.record_memory.RecordMemory keeps, with `load`",
     "add_memory": "add_memory(graph, memory, run): puts what a memory shows into a graph; facts of each graph",
     "build": "the command `gumption kg build WORLD`",
@@ -117,8 +123,30 @@ class World:
         stated = self.get("facts")
         if stated is None:
             raise InputError(f"the world {self.name!r} states no facts")
-        name = "partition" if "partition" in inspect.signature(stated).parameters else "split"
-        return stated(**{name: part}, **given)
+        return stated(**{self._part_name(stated): part}, **given)
+
+    @staticmethod
+    def _part_name(stated: Any) -> str:
+        return "partition" if "partition" in inspect.signature(stated).parameters else "split"
+
+    def leaks(self, graph: "KnowledgeGraph", name: str | None = None, part: str = "test", **given: Any) -> "Leaks":
+        """How many facts of a part a graph states or entails, in any form; of the test those that training does not.
+
+        :param name: one of the graph's named graphs; None for all of them.
+        :param given: further arguments of the world's `facts`.
+        :raises InputError: a world that states no facts, or no such part.
+        """
+        from gumption.kg.leaks import asked_facts, count_leaks  # the list of worlds is read without a graph
+
+        nary = self.get("nary") or ()
+        train = self._parties("train", given) if part == "test" else ()
+        return count_leaks(graph, name, asked_facts(self._parties(part, given), train, nary), nary)
+
+    def _parties(self, part: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+        """The facts of a part, of two parties and of three."""
+        yield from self.facts(part, **given)
+        if (nodes := self.get("node_facts")) is not None:
+            yield from nodes(**{self._part_name(nodes): part}, **given)
 
     def played(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Those settings of an environment which say of what its facts are: arguments of `facts` other than the part.
@@ -176,6 +204,8 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.wordcraft:facts",
+                "node_facts": "gumption.envs.wordcraft:recipe_facts",
+                "nary": "gumption.envs.wordcraft.facts:NARY",
                 "memory": "gumption.envs.wordcraft:Memory",
                 "add_memory": "gumption.envs.wordcraft:add_memory",
                 "build": "gumption.scripts.wordcraft.build:app",

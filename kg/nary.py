@@ -19,12 +19,14 @@ class NaryRelation(NamedTuple):
 
     :ivar name: what the relation is called where choices are scored.
     :ivar subject, given, object: the relations that lead from a node to its parties.
+    :ivar entails: the facts of two parties that follow from a node, as ("subject", "componentOf", "object").
     """
 
     name: str
     subject: str
     given: str
     object: str
+    entails: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def roles(self) -> tuple[str, ...]:

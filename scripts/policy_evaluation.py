@@ -3,9 +3,7 @@
 The world is the one that --world names, or the one whose tests --splits or --split names: their schema says it.
 """
 
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,33 +36,6 @@ def policy_command(args: Sequence[str]) -> Any:
     name, tests = value_of(args, "--world"), value_of(args, "--splits") or value_of(args, "--split")
     world = find(name) if name is not None else _world_of(tests)
     return command_of(world, OFFER)
-
-
-def load_policy(place: str, option: str = "--policy") -> Callable[..., Any]:
-    """The function at "module:name"; modules are looked for where one works, too.
-
-    :param option: of the command line that names it.
-
-    :raises InputError: no such module or name, or a module that cannot be imported.
-    """
-    module, _, name = place.partition(":")
-    if not name or not module:
-        raise InputError(f"{option} is {place!r}; it is MODULE:NAME, such as my_agent:act")
-    if module.endswith(".py"):
-        raise InputError(f"{option} names the file {module}; name its module: {module[:-3].replace('/', '.')}:{name}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(f"{option} {place}: {module} imports {error.name}, which is not there") from None
-        raise InputError(f"{option} {place}: there is no module {module} here") from None
-    except Exception as error:
-        raise InputError(f"{option} {place}: {module} cannot be imported: {type(error).__name__}: {error}") from error
-    if not callable(getattr(found, name, None)):
-        raise InputError(f"{option} {place}: {module} has no function {name!r}")
-    return getattr(found, name)
 
 
 def value_of(args: Sequence[str], option: str) -> str | None:

@@ -17,14 +17,14 @@ import torch
 from torch import nn
 
 from gumption.agents.impala import vtrace
-from gumption.agents.learner_state import load_training, save_training, saved_network
+from gumption.agents.learner_state import load_training, put_network, save_training, saved_network
 from gumption.agents.run_folder import Board, RunFolder, read_config, read_final, read_metrics
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
 from gumption.data.settings import Seed, checked
 from gumption.envs.gradual.curriculum import challenge, of_names
 from gumption.envs.gradual.env import GradualVectorEnv
-from gumption.kg.checkpoint import pick_device, put_weights
+from gumption.kg.checkpoint import pick_device
 
 from .recurrent_config import RecurrentConfig
 
@@ -259,7 +259,7 @@ class RecurrentAgent:
         """
         config = read_config(Path(run_dir), RecurrentConfig)
         network = RecurrentNetwork(config.hidden_size)
-        put_weights(network, saved_network(RunFolder(run_dir, config.to_json())), Path(run_dir))
+        put_network(network, saved_network(RunFolder(run_dir, config.to_json())), Path(run_dir))
         return lambda seed: cls(network, seed)
 
     def logits(self, reward: int, byte: int) -> np.ndarray:

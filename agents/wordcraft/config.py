@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import Mixing, Optimiser, Overrides, Reduction, by_name, config_values
+from gumption.agents.settings import Optimiser, Overrides, Reduction, by_name, check_mixing, config_values
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
@@ -99,7 +99,7 @@ class TrainConfig:
     :ivar kg_calibrated: log-probabilities, or the raw scores of the link predictor.
     :ivar kg_only: act by the scores alone; nothing is learned.
     :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
-    :ivar mixing: "linear" (equation 5) or "softmax".
+    :ivar mixing: "linear" (equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
     :ivar preset: "paper" or "fast".
     :ivar overrides: Learner parameters that differ from the preset's.
@@ -129,7 +129,7 @@ class TrainConfig:
     kg_calibrated: bool = True
     kg_only: bool = False
     cross_fit: bool = False
-    mixing: Mixing = "linear"
+    mixing: str = "linear"
     weights: Weights = "softmax"
     preset: Literal["paper", "fast"] = "fast"
     overrides: Overrides = ()
@@ -163,6 +163,7 @@ class TrainConfig:
         """Each setting that nothing would read is told, not passed over."""
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
+        check_mixing(self.mixing)
         if self.kg == "none" and (self.kg_only or self.mixing != "linear" or not self.kg_calibrated or self.kg_scores):
             raise InputError(
                 "kg_only, kg_scores, kg_calibrated and mixing need knowledge: kg='train', 'full' or a graph"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from gumption.agents.advice import Advice
-from gumption.agents.kg_policy import KGPolicy
+from gumption.agents.kg_policy import guided_policy
 from gumption.agents.readout import Readout
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.kg.checkpoint import pick_device
@@ -76,5 +76,5 @@ def build_policy(
     attention = SelfAttentionActorCritic(encoder, learner.key_size, learner.value_size, config.weights, learner.gated)
     if advice is None:
         return Policy(attention.to(where))
-    mixed = KGPolicy(attention, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
+    mixed = guided_policy(attention, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
     return Policy(mixed.to(where), advice)

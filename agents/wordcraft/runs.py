@@ -4,10 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from torch import nn
+
 from gumption.agents.advice import Advice
 from gumption.agents.impala import RunResult
 from gumption.agents.knowledge import has_knowledge, load_scores, vectors_hash
-from gumption.agents.learner_state import saved_network
+from gumption.agents.learner_state import put_network, saved_network
 from gumption.agents.run_folder import KNOWLEDGE, MANIFEST, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
@@ -15,7 +18,7 @@ from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.tasks import Depth
 from gumption.kg import WordVectors
-from gumption.kg.checkpoint import pick_device, put_weights
+from gumption.kg.checkpoint import pick_device
 
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
@@ -33,22 +36,28 @@ def load_result(run_dir: str | Path) -> RunResult:
 
 
 def load_policy(
-    run_dir: str | Path, *, recipe_book: str | None = None, word_vectors: str | None = None, device: str | None = None
+    run_dir: str | Path,
+    *,
+    recipe_book: str | None = None,
+    word_vectors: str | None = None,
+    device: str | None = None,
+    network: nn.Module | None = None,
 ) -> tuple[TrainConfig, Policy]:
     """The policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
 
     :param recipe_book: where this file is, if the run was not on what ships; config.json has its name.
     :param word_vectors: likewise; read only for runs that were made before they kept their knowledge, and compared with
         what the run was made with where that is known.
-    :raises InputError: no run there, another book, split or word vectors than it was trained with, or a damaged
-        checkpoint.
+    :param network: that of your own which the run was trained with, if it was.
+    :raises InputError: no run there, another book, split, word vectors or network than it was trained with, or a
+        damaged checkpoint.
     """
     run_dir = Path(run_dir)
     split = str(run_dir / SPLIT) if (run_dir / SPLIT).is_file() else None
     changes = {"recipe_book": recipe_book, "word_vectors": word_vectors, "device": device, "split": split}
     config = read_config(run_dir, TrainConfig, **changes)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    weights = saved_network(RunFolder(run_dir, config.to_json()), book=env.book.hash, split=env.split.hash)
+    saved = saved_network(RunFolder(run_dir, config.to_json()), book=env.book.hash, split=env.split.hash)
     advice = None
     if config.kg != "none":
         _check_vectors(run_dir, env, word_vectors)
@@ -57,13 +66,12 @@ def load_policy(
             advice = Advice(scores, env.vocabulary, env.relations)
         else:
             advice = advice_of(make_knowledge(replace(config, cross_fit=False), env), env)
-    features = next((tensor for name, tensor in weights.items() if name.endswith("encoder.features")), None)
-    if features is None:
-        raise InputError(
-            f"{run_dir}: trained with a network that its config does not name; load its checkpoint into that network"
-        )
-    policy = build_policy(config, env, features.numpy(), advice)
-    put_weights(policy.network, weights, run_dir)
+    features = next((tensor for name, tensor in saved.weights.items() if name.endswith("encoder.features")), None)
+    if features is None and network is None:
+        raise InputError(f"{run_dir}: trained with a network that its config does not name; give that one: network=")
+    # The words are known by the vectors that the network was trained with.
+    policy = build_policy(config, env, np.empty(0) if features is None else features.numpy(), advice, network)
+    put_network(policy.network, saved, run_dir)
     return config, policy.eval()
 
 
@@ -80,6 +88,7 @@ def evaluate(
     recipe_book: str | None = None,
     word_vectors: str | None = None,
     device: str | None = None,
+    network: nn.Module | None = None,
 ) -> dict[str, Any]:
     """Greedy success of a run's policy on the tasks of a partition of its own split.
 
@@ -87,19 +96,23 @@ def evaluate(
     :param draws: tables per task.
     :param num_distractors, depth: other tables than those it was trained on.
     :param alternatives: let tables offer other ways to the goal.
-    :param recipe_book, word_vectors, device: see `load_policy`; for a run that is loaded.
+    :param recipe_book, word_vectors, device, network: see `load_policy`; for a run that is loaded.
     :returns: "success", "same_slot_twice", "episodes", and the settings.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
     if isinstance(run, RunResult) and run.policy is not None:
-        if recipe_book or word_vectors or device:
-            raise InputError("recipe_book, word_vectors and device are for a run directory: this policy is in memory")
+        if recipe_book or word_vectors or device or network:
+            raise InputError(
+                "recipe_book, word_vectors, device and network are for a run directory: this policy is in memory"
+            )
         config, policy = run.config, run.policy
     else:
         where = run.run_dir if isinstance(run, RunResult) else run
         if where is None:
             raise InputError("this result has neither a policy nor a run directory")
-        config, policy = load_policy(where, recipe_book=recipe_book, word_vectors=word_vectors, device=device)
+        config, policy = load_policy(
+            where, recipe_book=recipe_book, word_vectors=word_vectors, device=device, network=network
+        )
     changed = replace(
         config,
         num_distractors=config.num_distractors if num_distractors is None else num_distractors,

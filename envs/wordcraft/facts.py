@@ -15,7 +15,15 @@ from .splits import Mode, Split, TrainRatio, make_split
 
 COMBINES_WITH, COMPONENT_OF = "combinesWith", "componentOf"
 HAS_INGREDIENT, HAS_PRODUCT = "hasIngredient", "hasProduct"
-MAKES = NaryRelation("makes", HAS_INGREDIENT, HAS_INGREDIENT, HAS_PRODUCT)  # a recipe as the one fact that it is
+# A recipe as the one fact that it is, and the facts of two parties that follow from it.
+MAKES = NaryRelation(
+    "makes",
+    HAS_INGREDIENT,
+    HAS_INGREDIENT,
+    HAS_PRODUCT,
+    entails=(("subject", COMBINES_WITH, "given"), ("subject", COMPONENT_OF, "object")),
+)
+NARY = (MAKES,)
 RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
 FactPart = Literal["train", "valid", "test", "all"]

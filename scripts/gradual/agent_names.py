@@ -27,10 +27,10 @@ def find_agent(name: str) -> MakeAgent:
 
     :raises InputError: no such agent.
     """
+    from gumption.agents.given_policy import of_module
     from gumption.agents.gradual.baselines import BASELINES
     from gumption.data import InputError
     from gumption.data.settings import unknown
-    from gumption.scripts.policy_evaluation import load_policy
 
     if name == LEARNER or Path(name).is_file():
         from gumption.agents.gradual import GradualLearner
@@ -45,7 +45,7 @@ def find_agent(name: str) -> MakeAgent:
 
         return RecurrentAgent.load(name)
     if ":" in name:
-        return load_policy(name, "--agent")
+        return of_module(name, "--agent")
     if name not in BASELINES:
         raise InputError(unknown("gumption", name, (LEARNER, *BASELINES)) + "; an agent of your own is MODULE:NAME")
     return BASELINES[name]

@@ -29,15 +29,15 @@ def evaluate_policy(
     """
     import json
 
+    from gumption.agents.given_policy import of_module
     from gumption.agents.halma.evaluation import columns, evaluate_splits
     from gumption.agents.halma.given import GivenAgent
     from gumption.envs.halma.split_files import load_splits
     from gumption.scripts.kg.output import working
-    from gumption.scripts.policy_evaluation import load_policy
 
     tests = load_splits(splits)
     agent = GivenAgent(
-        load_policy(policy),
+        of_module(policy),
         name=policy,
         observation=observation,  # pyright: ignore[reportArgumentType]
         images=images,  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,7 @@ import typer
 from gumption.data.settings import InnerShare, Seed
 from gumption.scripts.apps import App
 
-from .output import Json, print_json, print_table
+from .output import Json, print_json, print_table, working
 from .sources import Source, open_graph
 
 app = App()
@@ -26,8 +26,9 @@ def leaks(
 ) -> None:
     """How many facts of a world's test part a graph states, entailed ones in it included, and how many of all.
 
-    An agent that such a graph guides has been told these answers. Entailed facts count where `kg infer` has written
-    them into the graph; without #NAME all graphs are read.
+    An agent that such a graph guides has been told these answers. A fact counts in any form: of two parties, or
+    entailed by a node of three; under another name that the graph gives an entity (rdfs:label, owl:sameAs); entailed by
+    rules, where `kg infer` has written it into the graph. Without #NAME all graphs are read.
     """
     import inspect
 
@@ -43,16 +44,15 @@ def leaks(
     if unknown := [name for name in given if name not in inspect.signature(facts).parameters]:
         option = unknown[0].removesuffix("_mode").replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
-    parts = {part: set(asked.facts(part, **given)) for part in ("train", "test")}
     graph, name = open_graph(source)
-    with graph:
-        stated = set(graph.triples(graph=name))
+    with graph, working("reading"):
+        counts = {part: asked.leaks(graph, name, part, **given) for part in ("train", "test")}
         digest = graph.content_hash(name)
-    counts = {part: {"stated": len(of & stated), "of": len(of)} for part, of in parts.items()}
     if as_json:
-        print_json({"graph": source, "sha256": digest, "world": world, **counts})
+        found = {part: leaks._asdict() for part, leaks in counts.items()}
+        print_json({"graph": source, "sha256": digest, "world": world, **found})
         return
-    rows = [(part, count["stated"], count["of"]) for part, count in counts.items()]
-    told = counts["test"]["stated"]
+    rows = [(part, *leaks) for part, leaks in counts.items()]
+    told = counts["test"].stated
     verdict = f"it tells {told} answers of the test" if told else "nothing of the test is in it"
     print_table(["facts of", "stated", "of"], rows, f"{source} (sha256 {digest[:12]}): {verdict}")

@@ -37,11 +37,11 @@ def evaluate_policy(
     """
     import json
 
+    from gumption.agents.given_policy import of_module
     from gumption.agents.wordcraft.given import evaluate_policy as measure
     from gumption.scripts.kg.output import working
-    from gumption.scripts.policy_evaluation import load_policy
 
-    function = load_policy(policy)
+    function = of_module(policy)
     with working("playing"):
         found = measure(
             function,

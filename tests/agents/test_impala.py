@@ -1,7 +1,8 @@
 """The learner: it learns, V-trace is given what happened, every option has an effect, errors are told."""
 
+import copy
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents import Advice, TrainConfig, impala, train_impala
+from gumption.agents import Advice, KGPolicy, TrainConfig, evaluate, impala, train_impala
 from gumption.agents.impala import RunResult, vtrace
 from gumption.agents.readout import MASKED, Readout
 from gumption.agents.run_folder import load_policy
@@ -257,9 +258,68 @@ def test_a_network_of_ones_own_is_trained(configure, book_file: Path, tmp_path: 
     result = train(configure(**SMALL), network=network, run_dir=tmp_path / "run")
     with pytest.raises(InputError, match="run: trained with a network that its config does not name"):
         load_policy(tmp_path / "run", recipe_book=str(book_file))
+    _, policy = load_policy(tmp_path / "run", recipe_book=str(book_file), network=Blind())
+    assert policy.network.slope == network.slope
     assert result.policy.network is network
     assert network.slope != 1.0
     assert set(result.curve[0]) == METRICS
+
+
+class Gated(KGPolicy):
+    """A formula of one's own with the parameters of equation 5: the scores count half."""
+
+    def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
+        whole = super().coefficients(summary)
+        return torch.cat([whole[:, :1], whole[:, 1:] / 2], dim=1)
+
+
+def test_a_formula_of_ones_own_is_not_taken_for_equation_5(configure, book_file: Path, tmp_path: Path) -> None:
+    """Its parameters have the names of equation 5's: only the class tells them apart."""
+    config = configure(**SMALL, kg="train", kg_scores=("componentOf",))
+    plain = train(config).policy.network
+
+    def gated() -> Gated:
+        return Gated(copy.deepcopy(plain.attention), plain.channels)
+
+    mine = train(config, network=gated(), run_dir=tmp_path / "run")
+    book = {"recipe_book": str(book_file)}
+    said = (
+        rf"trained with {Gated.__module__}:Gated as the network, and here that is gumption\.agents\.kg_policy:KGPolicy"
+    )
+    with pytest.raises(InputError, match=said):
+        load_policy(tmp_path / "run", **book)
+    with pytest.raises(InputError, match=said):
+        evaluate(tmp_path / "run", **book)
+    assert evaluate(tmp_path / "run", **book, network=gated()) == evaluate(mine)
+    (tmp_path / "run" / "final.json").unlink()
+    with pytest.raises(InputError, match=said):
+        train(config, run_dir=tmp_path / "run", resume=True)
+    again = train(config, network=gated(), run_dir=tmp_path / "run", resume=True)
+    assert again.final["test_success"] == mine.final["test_success"]
+
+
+def test_a_formula_of_ones_own_is_named_by_its_module(
+    configure, book_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ["from gumption.agents import KGPolicy", "class Halved(KGPolicy):", "    def coefficients(self, summary):",
+             "        return super().coefficients(summary) / 2", "def other(): pass"]  # fmt: skip
+    Path("my_formulas.py").write_text("\n".join(lines))
+    config = configure(**SMALL, kg="train", kg_scores=("componentOf",), mixing="my_formulas:Halved")
+    result = train(config, run_dir=tmp_path / "run")
+    kind = type(result.policy.network)
+    assert f"{kind.__module__}:{kind.__qualname__}" == "my_formulas:Halved"
+    _, policy = load_policy(tmp_path / "run", recipe_book=str(book_file))
+    assert type(policy.network) is kind
+    assert evaluate(tmp_path / "run", recipe_book=str(book_file)) == evaluate(result)
+    for mixing, said in {
+        "halved": r"mixing is 'halved'; it is linear, softmax or MODULE:NAME of a subclass of KGPolicy",
+        "my_formulas:other": r"mixing='my_formulas:other' is no subclass of gumption\.agents\.KGPolicy",
+        "my_formulas:Halve": r"mixing my_formulas:Halve: my_formulas has no function 'Halve'",
+        "no_formulas:Halve": r"mixing no_formulas:Halve: there is no module no_formulas here",
+    }.items():
+        with pytest.raises(InputError, match=said):
+            train(replace(config, mixing=mixing))
 
 
 def test_advice_of_ones_own_is_followed(configure, book: RecipeBook) -> None:
