@@ -114,7 +114,7 @@ class HALMAConfig:
     :ivar panels: visual panels are "redrawn" at each look, or "fixed": one picture for each cell of a maze.
     :ivar images: whose handwriting visual panels show, see `HALMASettings`.
     :ivar space_model: folder of a pretrained SPACE model, for agent="space".
-    :ivar episodes: so many are begun and ended.
+    :ivar episodes: so many are played, and more where several end in the last step.
     :ivar log_interval: episodes between two lines of metrics.
     :ivar checkpoint_interval: episodes between two checkpoints.
     :ivar overrides: TD3Parameters that differ from the defaults.
@@ -164,9 +164,11 @@ class HALMAConfig:
 
     @property
     def learner(self) -> TD3Parameters:
-        """The default parameters, those tuned for the agent, those of fixed panels, and the overrides."""
+        """The default parameters, those tuned for the agent, those of fixed panels, and the overrides; no more
+        environments than episodes."""
         fixed = FIXED_PANELS if self.panels == "fixed" else {}
-        return replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
+        chosen = replace(TD3Parameters(), **(TUNED.get(self.agent, {}) | fixed | dict(self.overrides)))
+        return chosen if chosen.num_envs <= self.episodes else replace(chosen, num_envs=self.episodes)
 
     @property
     def told(self) -> bool:

@@ -195,6 +195,14 @@ def test_a_run_that_is_loaded_plays_like_the_one_that_was_trained(kept):
         assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+def test_few_episodes_are_not_a_whole_batch():
+    """Of 32 environments at a time all episodes would end in one step."""
+    overrides = (("batch_size", 16), ("hidden_size", 16))
+    run = train_td3(HALMAConfig(episodes=2, num_mazes=2, device="cpu", overrides=overrides))
+    assert run.final["episodes"] == 2
+    assert run.final["steps"] <= 1000
+
+
 def test_without_knowledge_a_guided_agent_is_its_network():
     """An empty memory: the options are those of the bare network."""
     from gumption.agents.halma.knowledge import HALMAKnowledge
