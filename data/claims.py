@@ -1,6 +1,10 @@
-"""Folders that one process at a time may write to."""
+"""Files and folders that one process at a time may write to."""
 
+import hashlib
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import InputError
@@ -39,3 +43,27 @@ def release(folder: Path) -> None:
     lock = _claimed.pop(folder.resolve(), None)
     if lock is not None:
         os.close(lock)
+
+
+@contextmanager
+def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
+    """Within it no other process of this machine is within its own block for the same path, which need not exist.
+
+    What is read in the block and written at its end is then lost by nobody. The lock is a file of the user's in the
+    folder for temporary files: a written file is replaced, and could not hold it.
+
+    :param wait: until the other one has ended; else it is refused.
+    :raises InputError: another process is writing there.
+    """
+    if fcntl is None:
+        yield
+        return
+    locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
+    locks.mkdir(mode=0o700, exist_ok=True)
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    with (locks / name).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another process is writing there; wait for it, or choose another name") from None
+        yield

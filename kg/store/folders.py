@@ -7,7 +7,7 @@ that a changed byte is told as soon as it is read, and nothing more has to be re
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -72,11 +72,17 @@ def told(path: Path | None, what: str) -> Iterator[None]:
 
 @contextmanager
 def undone_if_new(folder: Path) -> Iterator[None]:
-    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it."""
+    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it.
+
+    It stays where another process, which was quicker to make it, holds it.
+    """
     new = not folder.exists()
     try:
         yield
     except InputError:
-        if new and (folder / _CURRENT).exists() and not len(ox.Store.read_only(str(folder.resolve()))):
-            shutil.rmtree(folder)
+        if new and (folder / _CURRENT).exists():
+            with suppress(OSError):  # somebody else holds it
+                held = ox.Store(folder.resolve())
+                if not len(held):
+                    shutil.rmtree(folder)
         raise

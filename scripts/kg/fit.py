@@ -1,5 +1,6 @@
 """`gumption kg fit`: train a link predictor on a graph, or on a data set, whose test facts it then ranks."""
 
+import os
 import shutil
 from collections.abc import Collection
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gumption.data import InputError
+from gumption.data.claims import sole_writer
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
 from gumption.data.writing import check_writable
@@ -107,6 +109,8 @@ def fit(
         },
     )  # fmt: skip
     check_writable(out)
+    if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
+        context.with_resource(sole_writer(out, wait=False))
     if resume and (out / "checkpoint.json").is_file():
         complete = _complete(out, chosen.epochs)
         if dataset is not None:

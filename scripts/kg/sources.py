@@ -1,7 +1,7 @@
 """What a GRAPH on the command line stands for: a file, a folder or an address, and perhaps one graph of it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,8 +39,10 @@ def open_graph(
 def changed_graph(place: str, update: str | None = None, *, anew: bool = False) -> "Iterator[KnowledgeGraph]":
     """The graph at a file, folder or address, to be changed; it is made where there is none.
 
-    A file is read first, unless it is made `anew`, and written when the block ends well.
+    A file is read first, unless it is made `anew`, and written when the block ends well. Whoever changes it meanwhile
+    waits.
     """
+    from gumption.data.claims import sole_writer
     from gumption.kg import KnowledgeGraph
     from gumption.kg.places import is_address
     from gumption.kg.store.folders import undone_if_new
@@ -51,14 +53,17 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
         with undone_if_new(file), KnowledgeGraph(place, update=update) as graph:
             yield graph
         return
-    if update is not None or not file.exists() or anew:
-        graph = KnowledgeGraph(update=update)
-    else:
-        with working(f"reading {place}"):
-            graph = KnowledgeGraph.load(file)
-    yield graph
-    with working(f"writing {place}"):
-        graph.save(file)
+    with ExitStack() as stack:
+        with working(f"waiting for another process that changes {place}"):
+            stack.enter_context(sole_writer(file, wait=True))
+        if update is not None or not file.exists() or anew:
+            graph = KnowledgeGraph(update=update)
+        else:
+            with working(f"reading {place}"):
+                graph = KnowledgeGraph.load(file)
+        yield graph
+        with working(f"writing {place}"):
+            graph.save(file)
 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
@@ -89,14 +94,9 @@ def node_endings() -> tuple[str, ...]:
 
 def nary_relations() -> "list[NaryRelation]":
     """The n-ary relations that the worlds state facts of."""
-    from inspect import getmodule
-
     from gumption.envs import worlds
-    from gumption.kg import NaryRelation
 
-    modules = [getmodule(world.get("facts")) for world in worlds.known().values()]
-    stated = [relation for module in modules for relation in getattr(module, "RELATIONS", ())]
-    return [relation for relation in stated if isinstance(relation, NaryRelation)]
+    return [relation for world in worlds.known().values() for relation in world.get("nary") or ()]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
