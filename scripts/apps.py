@@ -5,7 +5,9 @@ An option `Annotated[Count, typer.Option(...)]` refuses 0 and 2**64 with the wor
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -34,12 +36,34 @@ def bare(hint: Any) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         marks = [mark for mark in parts[1:] if isinstance(mark, ParameterInfo)]
+        if _is_path(parts[0]):
+            marks = [_reading_paths(mark) for mark in marks]
         return Annotated[bare(parts[0]), *marks] if marks else bare(parts[0])
     if origin is Literal:
         return type(parts[0])
     if origin in (Union, UnionType):
         return Union[tuple(map(bare, parts))]  # noqa: UP007  (of a tuple)
     return list[bare(parts[0])] if origin is list else hint
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or any(map(_is_path, get_args(hint)))
+
+
+def _reading_paths(mark: ParameterInfo) -> ParameterInfo:
+    reads = copy(mark)
+    reads.parser = path
+    return reads
+
+
+def path(text: str | Path) -> Path:
+    """The path that an option names. Python takes an empty text for the working folder, which nobody means.
+
+    :raises BadParameter: an empty text.
+    """
+    if text == "":
+        raise typer.BadParameter("it is empty; name a file or a folder")
+    return Path(text)
 
 
 def check_option(flag: str, value: Any, hint: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -98,6 +99,15 @@ def test_what_is_no_number_of_that_option_is_refused_before_anything_is_done(pat
         assert name in told or name.replace("-", "_") in told, (value, told)
         assert "Traceback" not in told
         assert "pydantic" not in told
+
+
+def test_an_empty_path_is_not_the_working_folder() -> None:
+    """Which a result would otherwise be written into."""
+    found = [(path, one) for path, one in OPTIONS if Path in types_of(path, one) and one.opts[0].startswith("--")]
+    assert len(found) > 50
+    for path, option in found:
+        code, told = run(path, option, "")
+        assert (code, "it is empty; name a file or a folder" in " ".join(told.split())) == (2, True), (path, told)
 
 
 @pytest.mark.parametrize(
