@@ -8,7 +8,7 @@ The graph may be of a world's own facts ("train", "full"), or a person's: a file
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
-from gumption.kg.leaks import Leaks, asked_facts, count_leaks
+from gumption.kg.leaks import Fact, Leaks, asked_facts, count_leaks, count_learned
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.nary import relation_name
@@ -35,6 +35,8 @@ from .stated_facts import StatedFacts
 #: Words of `--kg` that stand for a graph of the world's own facts.
 OWN = {"train": "train", "full": "all"}
 SCORES = "scores.json"
+#: Of the leaks of a predictor that does not say on what it was trained.
+NOT_KNOWN = "not known"
 BINARY = "binary"  # the predictor of all relations of two parties
 #: Graph name -> facts of one part ("train", "test" or "all") of a world.
 PartFacts = Callable[[str], Mapping[str, Iterable[Triple]]]
@@ -45,14 +47,23 @@ class UnknownEntities(Note):
 
 
 class LeakedFacts(Note):
-    """A graph states facts of the world's test part: an agent that it guides has been told answers."""
+    """A graph or a predictor knows facts of the world's test part: an agent that it guides has been told answers."""
 
 
-def warn_of_leaks(source: str, leaks: Leaks) -> None:
-    """Tell of a graph's test facts."""
+def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
+    """Tell of the test facts in a graph, or in what a predictor was trained on."""
     if leaks.stated:
-        text = f"{source} states {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
+        text = f"{source} {verb} {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
         warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=2)
+
+
+def learned_leaks(source: str, predictor: LinkPredictor, asked: Collection[Fact]) -> dict[str, int] | str:
+    """What a manifest says of the test facts that a predictor was trained on, and a warning where there are some."""
+    leaks = count_learned(predictor, asked)
+    if leaks is None:
+        return NOT_KNOWN
+    warn_of_leaks(source, leaks, "was trained on")
+    return leaks._asdict()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +109,16 @@ class Knowledge:
         """
         chosen = [_relation(name, relations) for name in wanted]
         if source not in OWN and has_checkpoint(Path(source)):
-            return cls._of_predictor(source, entities, chosen or list(relations), bool(wanted), calibrated, device)
+            asked = _asked(part_facts, relations)
+            return cls._of_predictor(
+                source, asked, entities, chosen or list(relations), bool(wanted), calibrated, device
+            )
         graph, name = own_graph(part_facts, OWN[source]) if source in OWN else open_graph(source)
         with graph:
             stated = StatedFacts.of(graph, name, entities, relations)
-            nary = [relation for relation in relations if isinstance(relation, NaryRelation)]
-            test, train = (chain.from_iterable(part_facts(part).values()) for part in ("test", "train"))
-            leaks = None if source in OWN else count_leaks(graph, name, asked_facts(test, train, nary), nary)
+            leaks = None
+            if source not in OWN:
+                leaks = count_leaks(graph, name, _asked(part_facts, relations), _nary(relations))
         if source not in OWN and stated.report:
             warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=1)
         if lacks := [relation_name(r) for r in chosen if r not in stated.relations]:
@@ -138,6 +152,7 @@ class Knowledge:
     def _of_predictor(
         cls,
         source: str,
+        asked: Collection[Fact],
         entities: Sequence[str],
         chosen: Sequence[str | NaryRelation],
         named: bool,
@@ -157,7 +172,8 @@ class Knowledge:
                 f"the predictor {source}: {unknown_label('relation', lacks, predictor.vocabulary.relations)}"
             )
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
-        about = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+        about: dict[str, Any] = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+        about["test_facts"] = learned_leaks(source, predictor, asked)
         return cls(frozen(predictors, entities, has, calibrated, device), predictors, None, None, calibrated, about)
 
     def save(self, folder: Path) -> None:
@@ -213,6 +229,16 @@ def own_graph(part_facts: PartFacts, part: str) -> tuple[KnowledgeGraph, None]:
     for name, triples in part_facts(part).items():
         graph.add(triples, graph=name)
     return graph, None
+
+
+def _asked(part_facts: PartFacts, relations: Sequence[str | NaryRelation]) -> Collection[Fact]:
+    """What the test asks and the training part does not say."""
+    test, train = (chain.from_iterable(part_facts(part).values()) for part in ("test", "train"))
+    return asked_facts(test, train, _nary(relations))
+
+
+def _nary(relations: Sequence[str | NaryRelation]) -> list[NaryRelation]:
+    return [relation for relation in relations if isinstance(relation, NaryRelation)]
 
 
 def vectors_hash(vectors: np.ndarray) -> str:

@@ -18,7 +18,7 @@ from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.places import open_graph
 
 from .advice import Advice
-from .knowledge import OWN, UnknownEntities, warn_of_leaks
+from .knowledge import OWN, UnknownEntities, learned_leaks, warn_of_leaks
 from .run_folder import MANIFEST
 
 GRAPH = "graph.nq"
@@ -29,8 +29,8 @@ PREDICTOR = "predictor"
 class WorldKnowledge:
     """A graph or a predictor, and the advice that it gives.
 
-    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", and, of a graph that is not
-        made of the world's own facts, how many of the "test_facts" it states or entails.
+    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", and, of what is not made of
+        the world's own facts, how many of the "test_facts" it states, entails or was trained on, or "not known".
     """
 
     advice: Advice
@@ -55,7 +55,10 @@ class WorldKnowledge:
         """
         if source not in OWN and has_checkpoint(Path(source)):
             predictor = load_predictor(source, device)
-            about = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+            about: dict[str, Any] = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
+            if world.get("facts") is not None:
+                asked = world.asked(**world.played(settings or {}))
+                about["test_facts"] = learned_leaks(source, predictor, asked)
             return cls(Advice(predictor, vocabulary, relations, device=device), predictor, about)
         graph = KnowledgeGraph()
         if source in OWN:
@@ -66,7 +69,7 @@ class WorldKnowledge:
                 for each in [name] if name is not None else given.graphs():
                     graph.add(given.triples(graph=each), graph=each)
         advice = Advice(graph, vocabulary, relations, device=device)
-        about: dict[str, Any] = {
+        about = {
             "source": source if source in OWN else Path(source).name,
             "graph": graph.content_hash(),
         }

@@ -21,7 +21,7 @@ from gumption.data import InputError
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.leaks import Leaks
+    from gumption.kg.leaks import Fact, Leaks
 
 #: What an entry may offer, and what it is.
 OFFERS = {
@@ -136,11 +136,16 @@ class World:
         :param given: further arguments of the world's `facts`.
         :raises InputError: a world that states no facts, or no such part.
         """
-        from gumption.kg.leaks import asked_facts, count_leaks  # the list of worlds is read without a graph
+        from gumption.kg.leaks import count_leaks  # the list of worlds is read without a graph
 
-        nary = self.get("nary") or ()
+        return count_leaks(graph, name, self.asked(part, **given), self.get("nary") or ())
+
+    def asked(self, part: str = "test", **given: Any) -> "frozenset[Fact]":
+        """The facts of a part, of two parties and of three; of the test those that training does not say."""
+        from gumption.kg.leaks import asked_facts
+
         train = self._parties("train", given) if part == "test" else ()
-        return count_leaks(graph, name, asked_facts(self._parties(part, given), train, nary), nary)
+        return asked_facts(self._parties(part, given), train, self.get("nary") or ())
 
     def _parties(self, part: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """The facts of a part, of two parties and of three."""

@@ -9,11 +9,17 @@ it.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from .graph import KnowledgeGraph
+from .links.fact_ids import label_numbers, marks, pair_marks
 from .nary import NaryRelation
 from .vocabulary import Triple
+
+if TYPE_CHECKING:
+    from .links.predictor import LinkPredictor
 
 #: (subject, relation, object), or (relation, subject, given, object).
 Fact = tuple[str, ...]
@@ -54,6 +60,23 @@ def count_leaks(
     called = _called(graph)
     stated = (fact for triple in graph.triples(graph=name) for fact in _by_all_names(triple, called))
     return Leaks(len({fact for fact in _in_one_form(stated, nary) if fact in asked}), len(asked))
+
+
+def count_learned(predictor: "LinkPredictor", asked: Collection[Fact]) -> Leaks | None:
+    """How many of the facts that are asked a predictor was trained on; None where it does not say on what.
+
+    :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
+    """
+    if predictor.trained_on is None:
+        return None
+    two, three = (_numbers([fact for fact in asked if len(fact) == size], size) for size in (3, 4))
+    found = np.isin(np.concatenate([marks(*two), pair_marks(*three[1:])]), predictor.trained_on)
+    return Leaks(int(found.sum()), len(asked))
+
+
+def _numbers(facts: Sequence[Fact], size: int) -> list[np.ndarray]:
+    """A column of label numbers for each of the parts of facts."""
+    return [label_numbers(column) for column in np.array(facts, dtype=object).reshape(-1, size).T.tolist()]
 
 
 def _in_one_form(facts: Iterable[Triple], nary: Sequence[NaryRelation]) -> Iterator[Fact]:

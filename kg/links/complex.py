@@ -188,7 +188,9 @@ class ComplEx(FactorModel):
             raise InputError(f"the words have {vectors.shape[1]} dimensions, those of the model {len(self.projection)}")
         vocabulary = Vocabulary((*self.vocabulary.entities, *labels), self.vocabulary.relations)
         entity = torch.cat([self.entity, vectors @ self.projection])
-        return ComplEx(vocabulary, entity, self.relation, self.projection, self.origin)
+        extended = ComplEx(vocabulary, entity, self.relation, self.projection, self.origin)
+        extended.trained_on = self.trained_on
+        return extended
 
 
 def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

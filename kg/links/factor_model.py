@@ -18,7 +18,7 @@ from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .fact_ids import Facts
 from .fitting import Run, TrainingFacts
-from .predictor import LinkPredictor
+from .predictor import LinkPredictor, marks_to_tensors, take_marks
 from .products import against_all
 from .queries import QueryPart
 from .regularizers import Regularizer, n3_beside
@@ -162,26 +162,28 @@ class FactorModel(LinkPredictor):
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
         meta = {"kind": self.kind(), "vocabulary": self.vocabulary.to_json(), "origin": self.origin}
-        save_checkpoint(directory, self.parameters, meta)
+        save_checkpoint(directory, self.parameters | marks_to_tensors(self), meta)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> Self:
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, cls.kind())
+        trained_on = take_marks(tensors)
         where = pick_device(device)
         vocabulary = Vocabulary.from_json(meta["vocabulary"])
         held = {name: tensor.to(where) for name, tensor in tensors.items()}
         if "entity" in held and len(held["entity"]) != len(vocabulary.entities):
             raise InputError(f"{directory}: {len(held['entity'])} embeddings for {len(vocabulary.entities)} entities")
         try:
-            return cls(vocabulary, origin=meta.get("origin"), **held)
+            loaded = cls(vocabulary, origin=meta.get("origin"), **held)
         except TypeError:
             raise InputError(f"{directory}: {', '.join(sorted(held))} are not the tensors of {cls.__name__}") from None
+        loaded.trained_on = trained_on
+        return loaded
 
 
 # ---- The objective as the papers write it, with its gradient by autograd: how any model learns, and what the closed
-# form
-# of complex_training.py is checked against.
+# form of complex_training.py is checked against.
 #
 # For a query q = (s, p, ?) with c true answers among the facts, the sum of the answers' cross entropies is
 #

@@ -19,7 +19,7 @@ from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpo
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
-from .fact_ids import Facts, is_pair, to_ids
+from .fact_ids import Facts, is_pair, marks_of, to_ids
 from .predictor import LinkPredictor
 from .ranking import evaluate_ranking
 from .training import Training
@@ -87,6 +87,7 @@ class Run(Generic[Fitted]):
         if words is not None:
             fingerprint.update(words.tobytes())
         self.fingerprint = fingerprint.hexdigest()
+        self.marks = marks_of(vocabulary, facts.ids)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, torch.Tensor] = {}
         self.best_mrr = -1.0
@@ -157,7 +158,9 @@ class Run(Generic[Fitted]):
             "history": self.history,
             "versions": versions(),
         }
-        return self.make(self.facts.vocabulary, origin=origin, **where)
+        made = self.make(self.facts.vocabulary, origin=origin, **where)
+        made.trained_on = self.marks
+        return made
 
     def _restore(self, folder: str | os.PathLike[str]) -> None:
         tensors, meta = load_checkpoint(folder, self.state_kind)

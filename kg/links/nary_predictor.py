@@ -37,7 +37,8 @@ from gumption.data.settings import (
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
-from .predictor import LinkPredictor
+from .fact_ids import pair_marks_of
+from .predictor import LinkPredictor, marks_to_tensors, take_marks
 
 KIND = "gumption/nary-predictor/1"
 
@@ -91,7 +92,9 @@ class NaryPredictor(LinkPredictor):
 
     def to(self, device: torch.device | str) -> "NaryPredictor":
         """The predictor on another device."""
-        return NaryPredictor(self.vocabulary, self.networks, pick_device(device))
+        moved = NaryPredictor(self.vocabulary, self.networks, pick_device(device))
+        moved.trained_on = self.trained_on
+        return moved
 
     @classmethod
     def fit(
@@ -116,7 +119,9 @@ class NaryPredictor(LinkPredictor):
         rows, words = _check(rows, vectors, vocabulary)
         share = np.ones((members, len(np.unique(rows[:, :2], axis=0))), dtype=bool)
         networks = _train(rows, words, share, settings or NarySettings(), seed, device)
-        return cls(vocabulary, networks, pick_device(device))
+        fitted = cls(vocabulary, networks, pick_device(device))
+        fitted.trained_on = pair_marks_of(vocabulary, rows)
+        return fitted
 
     @classmethod
     def fit_folds(
@@ -151,7 +156,10 @@ class NaryPredictor(LinkPredictor):
         share = np.repeat(fold_of_pair != np.arange(folds)[:, None], members, axis=0)
         networks = _train(rows, words, share, settings or NarySettings(), seed, device)
         parts = (networks.part(slice(fold * members, (fold + 1) * members)) for fold in range(folds))
-        return [cls(vocabulary, part, pick_device(device)) for part in parts]
+        fitted: list[NaryPredictor] = [cls(vocabulary, part, pick_device(device)) for part in parts]
+        for fold, part in enumerate(fitted):
+            part.trained_on = pair_marks_of(vocabulary, rows[fold_of_row != fold])
+        return fitted
 
     @torch.no_grad()
     def log_probabilities(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
@@ -204,13 +212,16 @@ class NaryPredictor(LinkPredictor):
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
         meta = {"kind": KIND, "vocabulary": self.vocabulary.to_json()}
-        save_checkpoint(directory, self.networks.state_dict(), meta)
+        save_checkpoint(directory, self.networks.state_dict() | marks_to_tensors(self), meta)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str], device: str = "auto") -> "NaryPredictor":
         """Read what `save` wrote; InputError where it is missing, damaged or of another kind."""
         tensors, meta = load_checkpoint(directory, KIND)
-        return cls(Vocabulary.from_json(meta["vocabulary"]), _Networks.of(tensors), pick_device(device))
+        trained_on = take_marks(tensors)
+        loaded = cls(Vocabulary.from_json(meta["vocabulary"]), _Networks.of(tensors), pick_device(device))
+        loaded.trained_on = trained_on
+        return loaded
 
 
 class _Networks(nn.Module):

@@ -35,6 +35,8 @@ class LinkPredictor(ABC):
 
     vocabulary: Vocabulary
     device: torch.device
+    #: (n,) uint64, the marks of the facts that it was trained on (see fact_ids.py); None where that is not known.
+    trained_on: np.ndarray | None = None
     #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
     score_bytes: int = 4
 
@@ -106,3 +108,17 @@ class LinkPredictor(ABC):
 
     def _ids(self, ids: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(ids).to(self.device)
+
+
+TRAINED_ON = "trained_on"  # the tensor of a checkpoint
+
+
+def marks_to_tensors(predictor: LinkPredictor) -> dict[str, torch.Tensor]:
+    """What a checkpoint keeps of `trained_on`."""
+    return {} if predictor.trained_on is None else {TRAINED_ON: torch.from_numpy(predictor.trained_on.view(np.int64))}
+
+
+def take_marks(tensors: dict[str, torch.Tensor]) -> np.ndarray | None:
+    """`trained_on` of a checkpoint, which is taken out of its tensors."""
+    kept = tensors.pop(TRAINED_ON, None)
+    return None if kept is None else kept.numpy().view(np.uint64)

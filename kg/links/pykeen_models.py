@@ -29,7 +29,7 @@ from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.vocabulary import Vocabulary
 
 from .fact_ids import Facts, to_ids
-from .predictor import LinkPredictor
+from .predictor import LinkPredictor, marks_to_tensors, take_marks
 
 if TYPE_CHECKING:
     from pykeen.models import Model
@@ -119,7 +119,7 @@ class PyKEENPredictor(LinkPredictor):
             "vocabulary": self.vocabulary.to_json(),
             "origin": self.origin,
         }
-        save_checkpoint(directory, tensors, meta)
+        save_checkpoint(directory, tensors | marks_to_tensors(self), meta)
 
     def structure(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """What the model is made of as JSON, and its tensors by path.
@@ -138,8 +138,11 @@ class PyKEENPredictor(LinkPredictor):
         :raises InputError: where it is missing, damaged or of another kind, or holds NaN.
         """
         tensors, meta = load_checkpoint(directory, KIND)
+        trained_on = take_marks(tensors)
         model, vocabulary = _build(meta["model"], tensors, directory), Vocabulary.from_json(meta["vocabulary"])
-        return cls(model, vocabulary, pick_device(device), meta.get("origin"))
+        loaded = cls(model, vocabulary, pick_device(device), meta.get("origin"))
+        loaded.trained_on = trained_on
+        return loaded
 
 
 @checked

@@ -29,7 +29,7 @@ from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fact_ids import Facts, is_pair, to_ids
+from .fact_ids import Facts, is_pair, marks_of, to_ids
 from .pykeen_models import PyKEENPredictor
 from .ranking import evaluate_ranking
 from .training_settings import TrainingSettings
@@ -124,6 +124,7 @@ def fit_pykeen(
             raise InputError(f"PyKEEN cannot train {name} so: {error}") from None
     if looks is not None:
         made.load_state_dict(looks.best)
+    predictor.trained_on = marks_of(vocabulary, ids)
     predictor.origin = {
         "model": name,
         "loop": "LCWA" if all_entities else "sLCWA",

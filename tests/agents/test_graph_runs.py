@@ -164,6 +164,8 @@ def test_a_complex_folder_guides(configure, book: RecipeBook, book_file: Path, t
     about = manifest(tmp_path / "run")
     assert about["source"] == "model"
     assert len(about["predictor"]) == 64
+    asked = len(list(facts(book, split="test")))
+    assert about["test_facts"] == {"stated": asked, "of": asked + len(make_split(book).test_recipes)}
     shutil.rmtree(tmp_path / "model")
     found = evaluate(tmp_path / "run", recipe_book=str(book_file), draws=4, seed=1)
     assert found["success"] == result.final["test_success"]

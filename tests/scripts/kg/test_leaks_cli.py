@@ -7,7 +7,7 @@ import pytest
 
 from gumption.envs.wordcraft import facts, recipe_facts
 from gumption.envs.worlds import WORLDS, Environment, World
-from gumption.kg import KnowledgeGraph
+from gumption.kg import ComplEx, KnowledgeGraph
 from gumption.kg.rules.horn import symmetric, write_rules
 
 WORLD = ("--world", "wordcraft")
@@ -123,6 +123,23 @@ def test_entailed_facts_count_where_they_are_written(gumption, parts):
     gumption.ok("infer", "kg.nq#given", "--rules", "rules.json", "--out", "kg.nq")
     assert told("kg.nq") == 2
     assert told("kg.nq#given") == 1, "one graph is read where it is named"
+
+
+@pytest.mark.parametrize("part", ["train", "all"])
+def test_a_predictor_tells_what_it_was_trained_on(gumption, parts, recipes, part):
+    ComplEx.fit(facts(split=part), rank=2, epochs=1, device="cpu").save("model")
+    told = json.loads(gumption.ok("leaks", "model", *WORLD, "--json"))
+    stated = 0 if part == "train" else len(parts["test"])
+    assert told["test"] == {"stated": stated, "of": len(parts["test"]) + recipes["test"]}
+    assert told["train"]["stated"] == len(parts["train"])
+
+
+def test_a_predictor_that_does_not_say_on_what_it_was_trained_is_not_clean(gumption):
+    model = ComplEx.fit([("fire", "componentOf", "steam")], rank=2, epochs=1, device="cpu")
+    model.trained_on = None
+    model.save("model")
+    said = "model does not say on what it was trained: what it knows of the test is not known"
+    assert said in gumption.refused("leaks", "model", *WORLD)
 
 
 def test_another_world(gumption):
