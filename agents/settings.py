@@ -31,7 +31,9 @@ def config_values(value: Any, kind: type[Any], changes: Mapping[str, Any]) -> di
 def check_mixing(mixing: str) -> None:
     """:raises InputError: neither one of `MIXINGS` nor MODULE:NAME."""
     if mixing not in MIXINGS and not all(mixing.partition(":")):
-        raise InputError(f"mixing is {mixing!r:.40}; it is {', '.join(MIXINGS)} or MODULE:NAME of a subclass of KGPolicy")
+        raise InputError(
+            f"mixing is {mixing!r:.40}; it is {', '.join(MIXINGS)} or MODULE:NAME of a subclass of KGPolicy"
+        )
 
 
 def by_name(pairs: Overrides) -> Overrides:

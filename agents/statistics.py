@@ -176,3 +176,15 @@ def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
         run, task = np.argwhere(~np.isfinite(table))[0]
         raise InputError(f"score of run {run}, task {task} is {table[run, task]}: every run needs a finite score")
     return table
+
+
+def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of Wilson's interval of the shares hits / cases; where there are no cases, all that is possible.
+
+    :param normal: half the width in standard deviations: 1.959964 is 95 %, 2.5758 is 99 %.
+    """
+    n = np.maximum(1, cases)
+    share, spread = np.asarray(hits) / n, normal**2 / n
+    middle, half = share + spread / 2, normal * np.sqrt((share * (1 - share) + spread / 4) / n)
+    low, high = ((end / (1 + spread)).clip(0.0, 1.0) for end in (middle - half, middle + half))
+    return low, np.where(np.asarray(cases) > 0, high, 1.0)

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gumption.agents.statistics import wilson_interval
 from gumption.data.settings import Count, checked
 from gumption.envs.halma.kb_graph import (
     AFFORDS,
@@ -286,14 +287,7 @@ def _led(memory: Memory) -> np.ndarray:
     _, once = np.unique(np.stack([place_codes(memory.before[left]), direction], axis=1), axis=0, return_index=True)
     counts = np.zeros((4, 4), dtype=np.int64)
     np.add.at(counts, (shape[once], direction[once]), 1)
-    return _wilson_low(counts, counts.sum(1, keepdims=True)) > 0.5
-
-
-def _wilson_low(held: np.ndarray, cases: np.ndarray) -> np.ndarray:
-    """The lower end of Wilson's interval of the share held / cases; 0 where there are no cases."""
-    n = np.maximum(1, cases)
-    share, spread = held / n, NORMAL**2 / n
-    return (share + spread / 2 - NORMAL * np.sqrt((share * (1 - share) + spread / 4) / n)) / (1 + spread)
+    return wilson_interval(counts, counts.sum(1, keepdims=True), NORMAL)[0] > 0.5
 
 
 def _reaches_goal(memory: Memory, moves: _Moves, falls: np.ndarray, measured: np.ndarray) -> np.ndarray:

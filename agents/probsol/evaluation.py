@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gumption.agents.statistics import wilson_interval
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs.probsol.settings import ActionForm
 from gumption.envs.probsol.tasks import FAMILIES, Task
@@ -104,13 +105,6 @@ def compare(
         parts = {family: played.of(family) for family in families} | ({"all": played} if len(families) > 1 else {})
         found[name] = {}
         for part, each in parts.items():
-            low, high = wilson((each.trial == 1).sum(), len(each.trial))
-            found[name][part] = {**each.figures(), "low": low, "high": high, "tasks": len(each.trial)}
+            low, high = wilson_interval((each.trial == 1).sum(), len(each.trial))
+            found[name][part] = {**each.figures(), "low": float(low), "high": float(high), "tasks": len(each.trial)}
     return found
-
-
-def wilson(hits: int, tries: int) -> tuple[float, float]:
-    """The ends of Wilson's 95 % interval of a share."""
-    z = 1.96
-    middle, half = (hits + z * z / 2) / (tries + z * z), z * (hits * (tries - hits) / tries + z * z / 4) ** 0.5
-    return max(float(middle - half / (tries + z * z)), 0.0), min(float(middle + half / (tries + z * z)), 1.0)

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gumption.agents.statistics import bootstrap_interval, curve_band, interquartile_mean, probability_of_improvement
+from gumption.agents.statistics import (
+    bootstrap_interval,
+    curve_band,
+    interquartile_mean,
+    probability_of_improvement,
+    wilson_interval,
+)
 from gumption.data import InputError
 
 unit = st.floats(0.0, 1.0, allow_nan=False, width=32)
@@ -131,3 +137,15 @@ def test_improvement_and_its_reverse_sum_to_one(scores, data):
     backward = probability_of_improvement(other, scores, resamples=100)
     assert forward.value + backward.value == pytest.approx(1.0)
     assert 0.0 <= forward.low <= forward.high <= 1.0
+
+
+@given(st.integers(1, 200).flatmap(lambda cases: st.tuples(st.integers(0, cases), st.just(cases))))
+def test_wilsons_interval_is_where_the_share_is_as_far_as_the_deviation_says(counts):
+    """Its ends p solve (share - p)^2 = z^2 p (1 - p) / n."""
+    hits, cases = counts
+    for normal in (1.959964, 2.5758):
+        for end in wilson_interval(hits, cases, normal):
+            assert (hits / cases - end) ** 2 == pytest.approx(normal**2 * end * (1 - end) / cases, abs=1e-12)
+    low, high = wilson_interval([hits, 0], [cases, 0])
+    assert low[0] - 1e-12 <= hits / cases <= high[0] + 1e-12
+    assert (low[1], high[1]) == (0.0, 1.0), "without cases anything is possible"
