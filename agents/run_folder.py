@@ -7,13 +7,14 @@ line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSO
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
@@ -26,6 +27,10 @@ from .settings import CONFIG
 METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
 CHECKPOINT, KNOWLEDGE = "checkpoint", "knowledge"
 NO_RUN = "not a complete run"  # what is said where one of these files is missing
+
+
+class NothingToResume(Note):
+    """A run is to go on that has not begun, such as one whose name is mistyped."""
 
 
 class RunFolder:
@@ -55,6 +60,8 @@ class RunFolder:
         if not (path / CONFIG).is_file():
             check_writable(path)
         if not path.exists() or all(map(is_part, path.iterdir())):
+            if resume:
+                warnings.warn(f"{path} holds no run to go on with: it begins now", NothingToResume, stacklevel=2)
             return
         if not (path / CONFIG).is_file():
             raise InputError(f"{path} exists and is not a run; choose another name")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -123,9 +124,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, run: RunJob) -> Iterator[tuple[J
     stages = [job for job in waiting if job.source is None], [job for job in waiting if job.source is not None]
     if workers == 1:
         for job in (job for stage in stages for job in stage):
-            started = perf_counter()
-            run(job, True)
-            yield job, perf_counter() - started
+            yield job, _timed(run, job, progress=True)
         return
     with worker_pool(workers) as pool:
         for stage in stages:
@@ -165,9 +164,13 @@ def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _timed(run: RunJob, job: Job) -> float:
+def _timed(run: RunJob, job: Job, progress: bool = False) -> float:
+    from gumption.agents.run_folder import NothingToResume
+
     started = perf_counter()
-    run(job, False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingToResume)  # jobs are resumed, whether they had begun or not
+        run(job, progress)
     return perf_counter() - started
 
 

@@ -17,6 +17,7 @@ from .evaluation import evaluation_env, success_rate
 from .knowledge import advice as advice_of
 from .knowledge import make_knowledge
 from .policy import Policy, build_policy
+from .wording import what_is_tested
 
 SPLIT = "split.json"
 
@@ -28,8 +29,6 @@ class WordCraftSetup:
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
 
-    headline = ("test_success", "unseen")
-
     def __init__(self, config: TrainConfig, *, network: nn.Module | None = None, advice: Advice | None = None) -> None:
         self.config, self.network = config, network
         self.env = WordCraftVectorEnv(config.learner.batch_size, **config.env_settings("train"))
@@ -40,6 +39,7 @@ class WordCraftSetup:
             self.advice = advice_of(self.knowledge, self.env)
         split = self.env.split
         self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks
+        self.headline = "test_success", what_is_tested(split)
         self.partition = "test" if len(split.test_tasks) else "train"
         self.train_tasks = _some(split.train_tasks, len(self.test_tasks))
         self.test_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks))
@@ -67,6 +67,7 @@ class WordCraftSetup:
         open_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks), alternatives=True)
         return {
             "test_success": test["success"],
+            "test_tasks": len(self.test_tasks),
             "train_success": train["success"],
             "test_success_alternatives": success_rate(policy, open_env, self.test_tasks, draws, seed)["success"],
             "same_slot_twice": test["same_slot_twice"],

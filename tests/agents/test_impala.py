@@ -128,7 +128,8 @@ def test_metrics_are_those_of_the_glossary(configure) -> None:
     assert set(result.curve[0]) == METRICS
     assert all(np.isfinite(list(line.values())).all() for line in result.curve)
     assert set(result.final) == {
-        "test_success", "train_success", "test_success_alternatives", "same_slot_twice", "wall_s", "steps_per_s",
+        "test_success", "test_tasks", "train_success", "test_success_alternatives", "same_slot_twice", "wall_s",
+        "steps_per_s",
     }  # fmt: skip
     assert 0 < result.curve[0]["entropy"] < np.log(6)
     assert -0.1 <= result.curve[0]["reward"] <= 1

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from gumption.agents import evaluate
-from gumption.agents.run_folder import RunFolder, load_policy, read_metrics, world_of
+from gumption.agents.run_folder import NothingToResume, RunFolder, load_policy, read_metrics, world_of
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.envs import worlds
@@ -38,7 +39,11 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_a_new_or_empty_folder_may_be_filled(tmp_path: Path, resume: bool) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("new/one", "empty"):
-        RunFolder(tmp_path / name, SETTINGS).check(resume)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            RunFolder(tmp_path / name, SETTINGS).check(resume)
+        said = [f"{tmp_path / name} holds no run to go on with: it begins now"] if resume else []
+        assert [str(note.message) for note in told if note.category is NothingToResume] == said
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]  # nothing is written by looking
 
 

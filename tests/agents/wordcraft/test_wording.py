@@ -2,12 +2,13 @@
 
 import pytest
 
+from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.agents.wordcraft.wording import success_sentence, what_is_tested
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split
 from gumption.envs.wordcraft.splits import MODES
 
-FINAL = {"test_success": 0.2734, "train_success": 0.9}
+FINAL = {"test_success": 0.2734, "test_tasks": 1234, "train_success": 0.9}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -25,8 +26,13 @@ def test_every_way_to_split_says_what_was_tested(mode: str, book: RecipeBook, tm
 
 
 def test_the_sentence() -> None:
-    assert success_sentence("by_goal", FINAL) == "success on unseen goals 27.3% (training tasks 90.0%)"
-    assert success_sentence("none", FINAL) == "success on training tasks 27.3% (none was set aside)"
+    assert success_sentence("by_goal", FINAL) == "success on unseen goals 27.3% (1,234 tasks; training tasks 90.0%)"
+    assert success_sentence("none", FINAL) == "success on training tasks 27.3% (1,234 tasks; none was set aside)"
+
+
+def test_progress_says_what_it_is_of(configure) -> None:
+    for split, said in (("by_goal", "unseen goals"), ("none", "training tasks")):
+        assert WordCraftSetup(configure(split=split)).headline == ("test_success", said)
 
 
 def test_neither_a_mode_nor_a_file_is_an_error() -> None:
