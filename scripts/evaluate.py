@@ -15,8 +15,9 @@ from .worlds import command_of, served
 
 HELP = """Play with trained agents, and tell how well they did.
 
-Options are those of the world of the run: `gumption evaluate RUN --help` lists them. An agent that is not ours, a
-function, plays with --policy MODULE:NAME in place of a run: `gumption evaluate --policy MODULE:NAME --help`.
+Options are those of the world of the run: `gumption evaluate RUN --help` lists them, or `gumption evaluate WORLD
+--help`. An agent that is not ours, a function, plays with --policy MODULE:NAME in place of a run: `gumption evaluate
+--policy MODULE:NAME --world WORLD --help`.
 """
 
 
@@ -26,12 +27,18 @@ class RunCommand(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         from gumption.agents.run_folder import world_of
         from gumption.agents.settings import CONFIG
+        from gumption.envs import worlds
 
         from .policy_evaluation import policy_command, value_of
 
         if value_of(args, "--policy") is not None:
             return "--policy", policy_command(args), args
         runs = [Path(word) for word in args if (Path(word) / CONFIG).is_file()]
+        if not runs and args[0] in worlds.known() and not Path(args[0]).exists():
+            world = worlds.find(args[0])
+            if "--help" not in args:
+                raise InputError(f"{world.name} is a world: name the folder of a run, such as runs/{world.name}")
+            return world.name, command_of(world, "evaluate_command", general_evaluate), ["--help"]
         if not runs:  # which says what is wrong with it
             runs = [Path(next((word for word in args if not word.startswith("-")), args[0]))]
         found = {world.name: world for world in map(world_of, runs)}

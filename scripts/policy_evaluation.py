@@ -11,9 +11,9 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
-from gumption.envs.worlds import World, find, known
+from gumption.envs.worlds import World, find
 
-from .worlds import command_of
+from .worlds import command_of, served
 
 OFFER = "evaluate_policy"
 MANIFEST = "manifest.json"  # of a folder of tests
@@ -34,6 +34,9 @@ def policy_command(args: Sequence[str]) -> Any:
     :raises InputError: no world is named, or one that offers no such command.
     """
     name, tests = value_of(args, "--world"), value_of(args, "--splits") or value_of(args, "--split")
+    if "--help" in args and name is tests is None:
+        offered = " or ".join(f"--world {world.name}" for world in served(OFFER))
+        raise InputError(f"the options beside --policy are those of a world: --help with {offered}")
     world = find(name) if name is not None else _world_of(tests)
     return command_of(world, OFFER)
 
@@ -55,7 +58,7 @@ def _world_of(tests: str | None) -> World:
         raise InputError(
             "give --world, or tests that there are"
             + ("" if path is None else f": {path} is not there")
-            + f" (worlds: {', '.join(known())})"
+            + f" (worlds: {', '.join(world.name for world in served(OFFER))})"
         )
     path = path / MANIFEST if path.is_dir() else path
     try:

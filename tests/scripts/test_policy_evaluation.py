@@ -103,12 +103,28 @@ def test_wordcraft_on_a_split_file_or_a_partition(gumption: Call, small_book: Pa
 
 
 @pytest.mark.parametrize(
+    ("world", "option"),
+    [("wordcraft", "--distractors"), ("halma", "--splits"), ("gradual", "--episodes"), ("probsol", "--num-tasks")],
+)
+def test_the_options_of_a_world_are_shown_without_a_run(gumption: Call, world: str, option: str) -> None:
+    code, out, err = gumption("evaluate", world, "--help")
+    assert (code, err) == (0, "")
+    assert f"gumption evaluate {world}" in out
+    assert option in out
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (
             ("--policy", "policy_of_a_test:right"),
-            "give --world, or tests that there are (worlds: wordcraft, halma, gradual, segar, probsol)",
+            "give --world, or tests that there are (worlds: wordcraft, halma)",
         ),
+        (
+            ("--policy", "policy_of_a_test:right", "--help"),
+            "are those of a world: --help with --world wordcraft or --world halma",
+        ),
+        (("halma",), "halma is a world: name the folder of a run, such as runs/halma"),
         (("--policy", "policy_of_a_test:right", "--splits", "none"), "tests that there are: none is not there"),
         (("--policy", "policy_of_a_test:right", "--splits", "."), "manifest.json: no tests of a world"),
         (("--policy", "policy_of_a_test:right", "--world", "word"), "unknown world 'word'"),
