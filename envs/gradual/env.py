@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +147,19 @@ class GradualVectorEnv(NativeVectorEnv):
         self.np_random.bit_generator.state = json.loads(str(state["rng"]))
         self._started = True
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, and what is pickled, are made anew and go on from the state: streams hold running generators. With a
+        render mode the drawn history begins anew.
+
+        :raises InputError: the environment is being recorded.
+        """
+        if self.recorder is not None:
+            raise InputError("an environment that RecordMemory keeps cannot be copied: copy the one within it")
+        made = {"render_mode": self.render_mode, "autoreset_mode": self.autoreset_mode}
+        settings = {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
+        begun = any(stream is not None for stream in self.batch.streams)
+        return _copied, (type(self), self.num_envs, made | settings, self.state_dict() if begun else None)
+
     def _life(self, tasks: Sequence[Any], rng: np.random.Generator, *first: Any) -> Life:
         return Life(tasks, self.curriculum.success_threshold, int(rng.integers(2**63)), *first)
 
@@ -156,6 +170,15 @@ class GradualVectorEnv(NativeVectorEnv):
         self._terminated[columns] = self._truncated[columns] = False
         if self._history is not None:
             self._history.begin(columns, self.batch.byte)
+
+
+def _copied(
+    kind: type[GradualVectorEnv], num_envs: int, settings: dict[str, Any], state: Mapping[str, Any] | None
+) -> GradualVectorEnv:
+    copy = kind(num_envs, **settings)
+    if state is not None:
+        copy.load_state_dict(state)
+    return copy
 
 
 class GradualEnv(NativeEnv):

@@ -1,5 +1,7 @@
 """The Gymnasium environments: bytes, rewards, options and limits."""
 
+import copy
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -220,3 +222,21 @@ def answer_byte(stream: Any) -> int:
         return 32
     answer, place = stream.life.solution.answer, len(stream.heard.lstrip(b" "))
     return ord(answer[place]) if place < len(answer) else ord(".")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_by_itself(copied) -> None:
+    """In the midst of a task, whose stream holds running generators."""
+    env = gym.make("gumption/Gradual-v0")
+    np.testing.assert_equal(copied(env).reset(seed=1), env.reset(seed=1))
+    for _ in range(300):
+        env.step(97)
+    other = copied(env)
+    played = [env.step(byte) for byte in range(97, 122)]
+    np.testing.assert_equal([other.step(byte) for byte in range(97, 122)], played)
+    batch = gym.make_vec("gumption/Gradual-v0", num_envs=3)
+    batch.reset(seed=2)
+    again = copied(batch)
+    for byte in range(97, 122):
+        for mine, its in zip(batch.step(np.full(3, byte)), again.step(np.full(3, byte)), strict=True):
+            np.testing.assert_equal(mine, its)
