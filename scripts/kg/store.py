@@ -1,7 +1,9 @@
 """`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: a graph as a store of facts."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 
@@ -77,6 +79,7 @@ def query(
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
         answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
+        unknown = [] if answer or isinstance(answer, bool) else _unknown_relations(graph, sparql)
     if as_json:
         print_json(answer)
     elif isinstance(answer, bool):
@@ -86,7 +89,7 @@ def query(
     elif answer:
         print_table(["subject", "relation", "object"], answer, count(answer, "fact"))
     else:
-        print("nothing found")
+        print("\n".join(["nothing found", *unknown]))
 
 
 @app.command(epilog="Example: gumption kg export runs/kg.nq#wordcraft/train --out train.tsv")
@@ -228,6 +231,20 @@ def _shapes_file(shapes: str) -> Path:
     if shapes not in worlds:
         raise InputError(f"there are no shapes {shapes!r}: name a file, or one of the worlds {', '.join(worlds)}")
     return worlds[shapes]
+
+
+def _unknown_relations(graph: Any, sparql: str) -> list[str]:
+    """What is wrong with the relations that a query names and the graph lacks; they may be mistyped."""
+    from gumption.data import InputError
+    from gumption.kg.vocabulary import unknown_label
+
+    named = dict.fromkeys(unquote(name) for name in re.findall(r"\bgum:([\w%-]+)", sparql))
+    try:
+        missing = [name for name in named if next(graph.triples(relation=name), None) is None]
+        known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
+    except InputError:  # the graph takes longer than --timeout for that: the answer stands without it
+        return []
+    return [unknown_label("relation", name, known) for name in missing]
 
 
 def _binding(text: str) -> tuple[str, str]:

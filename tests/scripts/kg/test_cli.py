@@ -87,7 +87,8 @@ def test_query_answers_as_a_table_or_as_json(gumption, graph_file):
     assert gumption.ok("query", graph_file, "ASK { ent:fire gum:componentOf ent:steam }") == "yes\n"
     assert gumption.ok("query", graph_file, "ASK { ent:steam gum:componentOf ent:fire }") == "no\n"
     assert gumption.ok("query", graph_file, "ASK { ?s ?p ?o }", "--json") == "true\n"
-    assert gumption.ok("query", graph_file, "SELECT ?x { ?x gum:none ?y }") == "nothing found\n"
+    said = "nothing found\nunknown relation 'componentof': did you mean 'componentOf'?\n"
+    assert gumption.ok("query", graph_file, "SELECT ?x { ?x gum:componentof ?y. ?x gum:componentOf ?z }") == said
     construct = "CONSTRUCT { ?y gum:madeOf ?x } WHERE { ?x gum:componentOf ?y }"
     table = gumption.ok("query", graph_file, construct)
     assert "3 facts" in table
