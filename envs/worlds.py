@@ -277,7 +277,7 @@ WORLDS: dict[str, World] = {
                 ),
             ),
             offers={
-                "facts": "gumption.envs.gradual.facts:facts",
+                "facts": "gumption.envs.gradual:facts",
                 "tools": "gumption.scripts.gradual:app",
                 "experiments": "gumption.scripts.gradual.experiments:EXPERIMENTS",
                 "bench": "gumption.scripts.gradual.bench:CASES",

@@ -11,6 +11,7 @@ import pytest
 import gumption
 import gumption.agents
 import gumption.kg
+from gumption.envs import worlds
 
 IMPORT = """
 import sys, time
@@ -48,6 +49,13 @@ def test_it_has_every_public_name_of_kg_and_agents() -> None:
             assert name in dir(gumption)
     # The rooms' names do not hide each other.
     assert not set(gumption.kg.__all__) & set(gumption.agents.__all__)
+
+
+@pytest.mark.parametrize("world", worlds.WORLDS)
+def test_facts_is_a_function_in_each_world(world: str) -> None:
+    """Whatever was imported before: a module of the same name would take its place."""
+    read = f"import gumption.envs.{world}.facts; from gumption.envs.{world} import facts; print(callable(facts))"
+    assert python("-c", read).stdout == "True\n"
 
 
 def test_rooms_are_attributes_without_an_import_of_their_own() -> None:

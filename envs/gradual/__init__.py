@@ -3,6 +3,7 @@
 from .curriculum import Curriculum, all_tasks, challenge, known_tasks, of_names
 from .curriculum_files import load_curriculum
 from .descriptions import member
+from .facts import facts
 from .judge import Verdict, judge
 from .memory import Memory, MemoryWriter
 from .rules import Rules
@@ -21,6 +22,7 @@ __all__ = [
     "Verdict",
     "all_tasks",
     "challenge",
+    "facts",
     "judge",
     "known_tasks",
     "load_curriculum",
