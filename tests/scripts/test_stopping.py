@@ -51,7 +51,8 @@ def fetch(*_, **__):
         while not waiting.running():
             time.sleep(0.01)
         print("ready", flush=True)
-        waiting.result()
+        while not waiting.done():  # a signal just before a wait without an end is seen by Python when that ends
+            time.sleep(0.05)
 gumption.data.fetch = fetch
 sys.argv = ["gumption", "data", "fetch", "alchemy2"]
 if __name__ == "__main__":
