@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from .errors import InputError
@@ -14,6 +14,7 @@ try:
 except ImportError:  # Windows has no such locks: there it is left to the user that one program writes a folder
     fcntl = None
 
+_TAKEN = "another process is writing there; wait for it, or choose another name"
 _claimed: dict[Path, int] = {}
 
 
@@ -31,7 +32,7 @@ def claim(folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise InputError(f"{folder}: another process is writing there; wait for it, or choose another name") from None
+        raise InputError(f"{folder}: {_TAKEN}") from None
     except OSError:  # a network disk may have no locks
         os.close(lock)
         return
@@ -58,12 +59,26 @@ def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
-    locks.mkdir(mode=0o700, exist_ok=True)
-    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-    with (locks / name).open("w") as lock:
+    with ExitStack() as stack:
         try:
+            lock = _lock_of(path)
+            stack.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{path}: another process is writing there; wait for it, or choose another name") from None
+            raise InputError(f"{path}: {_TAKEN}") from None
+        except OSError:  # nowhere to put a lock, or a disk that has none
+            pass
         yield
+
+
+def _lock_of(path: Path) -> int:
+    """The descriptor of the file whose lock stands for a path.
+
+    :raises OSError: no folder for it that is the user's own.
+    """
+    locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
+    locks.mkdir(mode=0o700, exist_ok=True)
+    if locks.is_symlink() or locks.stat().st_uid != os.getuid():
+        raise PermissionError(f"{locks} is somebody else's")
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    return os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -79,7 +79,8 @@ def query(
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
         answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
-        unknown = [] if answer or isinstance(answer, bool) else _unknown_relations(graph, sparql)
+        told = answer or as_json or isinstance(answer, bool)
+        unknown = [] if told else _unknown_relations(graph, sparql)
     if as_json:
         print_json(answer)
     elif isinstance(answer, bool):

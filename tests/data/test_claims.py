@@ -1,5 +1,6 @@
 """One process at a time writes a file: others wait or are told, and nothing of anybody's is lost."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,15 @@ def test_another_writer_is_told(tmp_path: Path) -> None:
     with sole_writer(tmp_path / "a.nq", wait=False):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_locks_that_is_not_ones_own_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody may put a link there; what it leads to is not touched, and the file is written without a lock."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / f"gumption-locks-{os.getuid()}").symlink_to(tmp_path / "theirs")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with sole_writer(tmp_path / "a.nq", wait=False):
+        assert list((tmp_path / "theirs").iterdir()) == []
 
 
 def test_loads_into_one_file_lose_nothing(tmp_path: Path) -> None:
