@@ -1,6 +1,6 @@
 """Knowledge of a run: from a graph or a predictor to the scores that guide a policy, kept with the run.
 
-    facts(split=...) -> KnowledgeGraph -> StatedFacts -> Fits -> RelationScores -> Advice -> logits
+    facts(partition=...) -> KnowledgeGraph -> StatedFacts -> Fits -> RelationScores -> Advice -> logits
 
 The graph may be of a world's own facts ("train", "full"), or a person's: a file, a folder, an endpoint. A folder that
 `gumption kg fit` or PyKEEN left is a predictor already. All of them come through `Knowledge.of`.

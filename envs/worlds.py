@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: What an entry may offer, and what it is.
 OFFERS = {
-    "facts": "facts(partition=...), or split=..., -> triples of labels; the part is train, test or all",
+    "facts": "facts(partition=...) -> triples of labels; the part is train, test or all",
     "node_facts": "as `facts`: the nodes of facts of three parties, in triples",
     "nary": "the relations of three parties whose facts these are",
     "memory": "the class of what gumption.envs.record_memory.RecordMemory keeps, with `load`",
@@ -123,11 +123,7 @@ class World:
         stated = self.get("facts")
         if stated is None:
             raise InputError(f"the world {self.name!r} states no facts")
-        return stated(**{self._part_name(stated): part}, **given)
-
-    @staticmethod
-    def _part_name(stated: Any) -> str:
-        return "partition" if "partition" in inspect.signature(stated).parameters else "split"
+        return stated(partition=part, **given)
 
     def leaks(self, graph: "KnowledgeGraph", name: str | None = None, part: str = "test", **given: Any) -> "Leaks":
         """How many facts of a part a graph states or entails, in any form; of the test those that training does not.
@@ -151,7 +147,7 @@ class World:
         """The facts of a part, of two parties and of three."""
         yield from self.facts(part, **given)
         if (nodes := self.get("node_facts")) is not None:
-            yield from nodes(**{self._part_name(nodes): part}, **given)
+            yield from nodes(partition=part, **given)
 
     def played(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Those settings of an environment which say of what its facts are: arguments of `facts` other than the part.
@@ -160,7 +156,7 @@ class World:
         """
         stated = self.get("facts")
         asked = () if stated is None else inspect.signature(stated).parameters
-        return {name: value for name, value in settings.items() if name in asked and name not in ("partition", "split")}
+        return {name: value for name, value in settings.items() if name in asked and name != "partition"}
 
     def load(self, place: str, what: str) -> Any:
         """The object at "module:name"; InputError as `get`."""

@@ -102,9 +102,9 @@ def show_graph(console: Console, book: Any, split: Any) -> None:
 
     _heading(console, 2, "Knowledge graph")
     graph = KnowledgeGraph()
-    graph.add(facts(book, split="train", split_mode=split), graph=TRAIN_GRAPH)
-    graph.add(facts(book, split="test", split_mode=split), graph=TEST_GRAPH)
-    graph.add(recipe_facts(book, split="all", split_mode=split), graph=RECIPE_GRAPH)
+    graph.add(facts(book, partition="train", split=split), graph=TRAIN_GRAPH)
+    graph.add(facts(book, partition="test", split=split), graph=TEST_GRAPH)
+    graph.add(recipe_facts(book, partition="all", split=split), graph=RECIPE_GRAPH)
     counts = ", ".join(f"{count:,} in {name}" for name, count in graph.graphs().items())
     console.print(
         "Each recipe a + b -> c becomes four facts (a combinesWith b, b combinesWith a, a componentOf c, b componentOf "
@@ -169,11 +169,11 @@ def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
     from gumption.envs.wordcraft import facts
     from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
 
-    learned, every = (list(facts(recipe_book, split=which)) for which in (cast("FactPart", part), "all"))
+    learned, every = (list(facts(recipe_book, partition=which)) for which in (cast("FactPart", part), "all"))
     model = ComplEx.fit(learned, seed=0, device="cpu", vocabulary=Vocabulary.from_triples(every))
     figures = {"facts": len(learned), "mrr": evaluate_ranking(model, learned, known=[every])["mrr"]}
     if part == "train":
-        unseen = list(facts(recipe_book, split="test"))
+        unseen = list(facts(recipe_book, partition="test"))
         figures |= {"unseen_facts": len(unseen), "unseen_mrr": evaluate_ranking(model, unseen, known=[every])["mrr"]}
     return figures
 

@@ -37,8 +37,8 @@ def part_facts(book: RecipeBook, split: Split) -> PartFacts:
             return {}
         which = cast("FactPart", part)
         return {
-            f"wordcraft/{part}": facts(book, split=which, split_mode=split),
-            f"wordcraft/{part}/recipes": recipe_facts(book, split=which, split_mode=split),
+            f"wordcraft/{part}": facts(book, partition=which, split=split),
+            f"wordcraft/{part}/recipes": recipe_facts(book, partition=which, split=split),
         }
 
     return of_part

@@ -32,7 +32,7 @@ _COMMANDS = {
 
 @checked
 def facts(
-    *, split: Literal["train", "test", "all"], train_ratio: InnerShare = 0.8, split_seed: Seed = 0
+    *, partition: Literal["train", "test", "all"], train_ratio: InnerShare = 0.8, split_seed: Seed = 0
 ) -> Iterator[Triple]:
     """The facts of the world, distinct and sorted.
 
@@ -40,13 +40,13 @@ def facts(
     symbol) of letters and number words, and (question hasAnswer answer). The curriculum is in every part; of what
     follows what and of the answers "train" has a share drawn by the seed, and "test" the rest.
 
-    :param split: "train", "test" or "all".
+    :param partition: "train", "test" or "all".
     """
     known, asked = sorted(_curriculum()), sorted({*_sequences(), *answered_facts()})
     chosen = set(Random(split_seed).sample(asked, round(train_ratio * len(asked))))
-    if split == "test":
+    if partition == "test":
         return iter([fact for fact in asked if fact not in chosen])
-    return iter(sorted({*known, *(asked if split == "all" else chosen)}))
+    return iter(sorted({*known, *(asked if partition == "all" else chosen)}))
 
 
 @cache

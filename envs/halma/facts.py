@@ -31,7 +31,7 @@ from .memory import FOLDER, Memory
 
 
 @checked
-def facts(run: str | PathLike[str] | None = None, *, split: str, threshold: Count = THRESHOLD) -> Iterator[Triple]:
+def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: Count = THRESHOLD) -> Iterator[Triple]:
     """The world's binary facts, distinct and sorted.
 
     Nothing of HALMA is known but from experience. "train" is what the run's agent has understood; without a run it is
@@ -41,20 +41,20 @@ def facts(run: str | PathLike[str] | None = None, *, split: str, threshold: Coun
     it is not in "train".
 
     :param run: a run directory with a memory.
-    :param split: "train", "test" or "all".
+    :param partition: "train", "test" or "all".
     :param threshold: visits from which on something counts as understood.
     :raises InputError: an unknown part, a run without a memory.
     """
-    if split not in PARTS:
-        raise InputError(f"split is {split!r}; name the part whose facts you want: train, test or all")
+    if partition not in PARTS:
+        raise InputError(f"partition is {partition!r}; name the part whose facts you want: train, test or all")
     known, max_opt_len = perceived(np.ones((10, 4), dtype=bool)), 5
     if run is not None:
         bases = KnowledgeBases.of(Memory.load(Path(run) / FOLDER), threshold)
         known, max_opt_len = set(binary_facts(bases)), bases.max_opt_len
-    if split == "train":
+    if partition == "train":
         return iter(sorted(known))
     truth = _truth(max_opt_len)
-    return iter(sorted(truth if split == "all" else truth - known))
+    return iter(sorted(truth if partition == "all" else truth - known))
 
 
 def _truth(max_opt_len: int) -> set[Triple]:

@@ -20,7 +20,7 @@ Triple = tuple[str, str, str]
 
 
 @checked
-def facts(*, split: Literal["train", "test", "all"], split_seed: Seed = 0) -> Iterator[Triple]:
+def facts(*, partition: Literal["train", "test", "all"], split_seed: Seed = 0) -> Iterator[Triple]:
     """The facts of the world, distinct and sorted.
 
     (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor), (rule reads factor), (rule
@@ -28,15 +28,15 @@ def facts(*, split: Literal["train", "test", "all"], split_seed: Seed = 0) -> It
     other, and (entity type affords... ball). Of what things afford "train" has four in five, drawn by the seed, and
     "test" the rest; all other facts are in "train".
 
-    :param split: "train", "test" or "all".
+    :param partition: "train", "test" or "all".
     """
     from random import Random
 
     known, afford = sorted({*_types(), *causal_facts(all_rules())}), sorted(_affordances())
     chosen = set(Random(split_seed).sample(afford, round(0.8 * len(afford))))
-    if split == "test":
+    if partition == "test":
         return iter([fact for fact in afford if fact not in chosen])
-    return iter(sorted({*known, *(afford if split == "all" else chosen)}))
+    return iter(sorted({*known, *(afford if partition == "all" else chosen)}))
 
 
 def all_rules() -> list[Rule]:

@@ -26,7 +26,7 @@ MAKES = NaryRelation(
 NARY = (MAKES,)
 RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
-FactPart = Literal["train", "valid", "test", "all"]
+FactPart = Literal["train", "validation", "test", "all"]
 # What an agent saw of a recipe: see memory.py.
 OF_RUN, HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "ofRun", "hasRecipe", "hasOutcome", "hasVisits"
 Triple = tuple[str, str, str]
@@ -43,43 +43,43 @@ class Named(Protocol):
 def facts(
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
     *,
-    split: FactPart,
-    split_mode: Mode | Split = "by_recipe",
+    partition: FactPart,
+    split: Mode | Split = "by_recipe",
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
-    valid_ratio: SmallShare = 0.0,
+    validation_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:
     """The four binary facts of each recipe {a, b} -> c, distinct and sorted: a combinesWith b, b combinesWith a,
     a componentOf c, b componentOf c.
 
     A fact that a training recipe implies is a training fact, whatever else implies it: "test" gives the facts of the
-    test recipes that are not among them. Settings are chosen on "valid", which is taken out of the training facts:
-    those that only recipes set aside imply. Their share of the training pairs is `valid_ratio`; "train" is then the
+    test recipes that are not among them. Settings are chosen on "validation", which is taken out of the training facts:
+    those that only recipes set aside imply. Their share of the training pairs is `validation_ratio`; "train" is then the
     facts of the others.
 
-    :param split: "train", "valid", "test" or "all".
-    :param split_mode: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.
-    :raises InputError: unknown part, mode or book; a test or valid part that does not exist; a valid_ratio that leaves
+    :param partition: "train", "validation", "test" or "all".
+    :param split: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.
+    :raises InputError: unknown part, mode or book; a test or validation part that does not exist; a validation_ratio that leaves
         nothing to one of the two.
     """
-    return _of_part(binary_facts, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio)
+    return _of_part(binary_facts, recipe_book, partition, split, train_ratio, split_seed, validation_ratio)
 
 
 @checked
 def recipe_facts(
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense",
     *,
-    split: FactPart,
-    split_mode: Mode | Split = "by_recipe",
+    partition: FactPart,
+    split: Mode | Split = "by_recipe",
     train_ratio: TrainRatio = 0.8,
     split_seed: Seed = 0,
-    valid_ratio: SmallShare = 0.0,
+    validation_ratio: SmallShare = 0.0,
 ) -> Iterator[Triple]:
     """Recipes as nodes, one per unordered pair: (recipe:fire+water, hasIngredient, fire), (.., hasProduct, steam).
 
     Arguments, order and what "test" means are those of `facts`.
     """
-    return _of_part(node_facts, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio)
+    return _of_part(node_facts, recipe_book, partition, split, train_ratio, split_seed, validation_ratio)
 
 
 def binary_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
@@ -106,24 +106,24 @@ def node_facts(book: Named, recipes: np.ndarray) -> set[Triple]:
     return triples
 
 
-def _of_part(make, recipe_book, split, split_mode, train_ratio, split_seed, valid_ratio) -> Iterator[Triple]:
+def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, validation_ratio) -> Iterator[Triple]:
     book = RecipeBook.load(recipe_book)
-    if split == "all":
+    if partition == "all":
         return iter(sorted(make(book, book.recipes)))
-    if isinstance(split_mode, Split):
-        split_mode.check_book(book)
-        parts = split_mode
+    if isinstance(split, Split):
+        split.check_book(book)
+        parts = split
     else:
-        parts = make_split(book, split_mode, train_ratio, split_seed)
-    if split == "test" and not len(parts.test_recipes):
+        parts = make_split(book, split, train_ratio, split_seed)
+    if partition == "test" and not len(parts.test_recipes):
         raise InputError(f"the split {parts.parameters['mode']!r} has no test recipes")
-    if split == "test":
+    if partition == "test":
         return iter(sorted(make(book, parts.test_recipes) - make(book, parts.train_recipes)))
-    rest, valid = _set_aside(parts.train_recipes, valid_ratio, parts.parameters["seed"])
-    if split == "valid" and not valid_ratio:
-        raise InputError("there is no valid part: say by valid_ratio which share of the training pairs it has")
+    rest, validation = _set_aside(parts.train_recipes, validation_ratio, parts.parameters["seed"])
+    if partition == "validation" and not validation_ratio:
+        raise InputError("there is no validation part: say by validation_ratio which share of the training pairs it has")
     train = make(book, rest)
-    return iter(sorted(train if split == "train" else make(book, valid) - train))
+    return iter(sorted(train if partition == "train" else make(book, validation) - train))
 
 
 def _set_aside(recipes: np.ndarray, ratio: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ def _set_aside(recipes: np.ndarray, ratio: float, seed: int) -> tuple[np.ndarray
     count = round(ratio * len(pairs))
     if not 0 < ratio < 1 or not 0 < count < len(pairs):
         raise InputError(
-            f"valid_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that leaves "
+            f"validation_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that leaves "
             "some to both parts"
         )
     chosen = np.random.Generator(np.random.PCG64(seed)).permutation(len(pairs))[:count]

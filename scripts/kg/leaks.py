@@ -50,10 +50,10 @@ def leaks(
     facts = asked.get("facts")
     if facts is None:
         raise InputError(f"the world {world!r} states no facts")
-    given = {"split_mode": split, "train_ratio": train_ratio, "split_seed": split_seed}
+    given = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
     given = {name: value for name, value in given.items() if value is not None}
     if unknown := [name for name in given if name not in inspect.signature(facts).parameters]:
-        option = unknown[0].removesuffix("_mode").replace("_", "-")
+        option = unknown[0].replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
     digest, counts = (_of_predictor if _is_predictor(source) else _of_graph)(source, asked, given)
     if as_json:

@@ -97,7 +97,7 @@ def query(
 def export(
     source: Source,
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
-    valid_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")] = None,
+    validation_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")] = None,
     test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the test part; 0.1.")] = None,
     seed: Annotated[Seed | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
     form: Annotated[
@@ -115,10 +115,10 @@ def export(
     from gumption.kg.places import split_source
 
     if not out.suffix:
-        _export_parts(source, out, valid_ratio, test_ratio, seed, form or "tsv", as_json)
+        _export_parts(source, out, validation_ratio, test_ratio, seed, form or "tsv", as_json)
         return
-    if (valid_ratio, test_ratio, seed, form) != (None, None, None, None):
-        options = "--valid-ratio, --test-ratio, --seed and --format"
+    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None):
+        options = "--validation-ratio, --test-ratio, --seed and --format"
         raise InputError(f"{out}: {options} are for a folder, a name without an ending")
     place = Path(split_source(source)[0])
     if place.exists() and out.exists() and out.samefile(place):

@@ -95,7 +95,7 @@ def complex_case(settings: Settings) -> Iterator[Measurement]:
     from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
     from gumption.scripts.kg.pykeen_peer import train_pykeen
 
-    triples = list(facts(settings.recipe_book, split="train"))
+    triples = list(facts(settings.recipe_book, partition="train"))
     started = perf_counter()
     model = ComplEx.fit(triples, seed=0, device=settings.device)
     seconds = perf_counter() - started
@@ -123,7 +123,7 @@ def recipes_case(settings: Settings) -> Iterator[Measurement]:
     from gumption.envs.wordcraft import facts
     from gumption.scripts.kg.bench_training import FactSets, training_case
 
-    train, test = (list(facts(settings.recipe_book, split=split)) for split in ("train", "test"))
+    train, test = (list(facts(settings.recipe_book, partition=split)) for split in ("train", "test"))
     return training_case(settings, [FactSets("Recipe graph", train, test, [])])
 
 

@@ -59,7 +59,7 @@ def _plays(settings: Settings) -> dict[str, Callable[[float], float]]:
 
     world: dict[str, Any] = {"recipe_book": settings.recipe_book, "depth": 1, "num_distractors": 8, "features": None}
     graph = KnowledgeGraph()
-    graph.add(facts(settings.recipe_book, split="train"))
+    graph.add(facts(settings.recipe_book, partition="train"))
     plain = WordCraftEnv(**world)
     advice = Advice(graph, plain.vocabulary, plain.relations)
     draws = np.random.default_rng(0).random(PIECE).tolist()

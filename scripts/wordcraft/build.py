@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 app = App(add_completion=False)
 
 PARTS = ("all", "train", "test")
-OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "valid_ratio")
+OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "validation_ratio")
 NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
 
 
@@ -41,9 +41,9 @@ def build(
     ] = "by_recipe",
     train_ratio: Annotated[TrainRatio, typer.Option(help="Share of the training part.")] = 0.8,
     split_seed: Annotated[Seed, typer.Option(help="Seed of the draw.")] = 0,
-    valid_ratio: Annotated[
+    validation_ratio: Annotated[
         SmallShare,
-        typer.Option(help="Share of the training pairs whose facts go to wordcraft/valid, to choose settings by."),
+        typer.Option(help="Share of the training pairs whose facts go to wordcraft/validation, to choose settings by."),
     ] = 0.0,
     memory: MemoryFolder = None,
     as_json: Json = False,
@@ -67,20 +67,20 @@ def build(
     parts = list(dict.fromkeys(partition or ["all"]))
     if unknown := [part for part in parts if part not in PARTS]:
         raise InputError(f"--partition {unknown[0]!r} is not one of {', '.join(PARTS)}")
-    if valid_ratio and "train" not in parts:
-        raise InputError("--valid-ratio takes facts out of the training part: add --partition train, or leave it out")
-    if valid_ratio:
-        parts.insert(parts.index("train") + 1, "valid")
+    if validation_ratio and "train" not in parts:
+        raise InputError("--validation-ratio takes facts out of the training part: add --partition train, or leave it out")
+    if validation_ratio:
+        parts.insert(parts.index("train") + 1, "validation")
     check_place(out)
 
     from gumption.envs.wordcraft import facts, recipe_facts
 
-    how: dict[str, Any] = {"split_mode": split, "train_ratio": train_ratio, "split_seed": split_seed}
-    how["valid_ratio"] = valid_ratio
+    how: dict[str, Any] = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
+    how["validation_ratio"] = validation_ratio
     stated = {}
     for part in cast("list[FactPart]", parts):
-        stated[f"wordcraft/{part}"] = list(facts(recipe_book, split=part, **how))
-        stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, split=part, **how))
+        stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
+        stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, partition=part, **how))
 
     with changed_graph(out, update, anew=True) as graph:
         for name, triples in stated.items():

@@ -30,14 +30,14 @@ def env(book: RecipeBook) -> WordCraftVectorEnv:
 @pytest.fixture(scope="module")
 def graph(book: RecipeBook) -> KnowledgeGraph:
     made = KnowledgeGraph()
-    made.add(facts(book, split="all"), graph="mine")
-    made.add(recipe_facts(book, split="all"), graph="mine/recipes")
+    made.add(facts(book, partition="all"), graph="mine")
+    made.add(recipe_facts(book, partition="all"), graph="mine/recipes")
     return made
 
 
 @pytest.fixture(scope="module")
 def model(book: RecipeBook) -> ComplEx:
-    return ComplEx.fit(facts(book, split="all"), rank=8, epochs=20, device="cpu")
+    return ComplEx.fit(facts(book, partition="all"), rank=8, epochs=20, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_a_graph_says_whether_it_states_a_fact(
     advice = Advice(graph, env.vocabulary, env.relations)
     assert advice.relations == RELATION_NAMES
     assert advice.report == ""
-    stated = set(facts(book, split="all"))
+    stated = set(facts(book, partition="all"))
     seen = {name: set[float]() for name in RELATION_NAMES}
     for _ in range(20):
         found = advice(env)
@@ -225,7 +225,7 @@ def test_a_graph_about_other_things_is_told(env: WordCraftVectorEnv) -> None:
 def test_a_predictor_that_does_not_fit_is_told(
     env: WordCraftVectorEnv, book: RecipeBook, recipes: NaryPredictor
 ) -> None:
-    some = [fact for fact in facts(book, split="all") if "tool" not in fact]
+    some = [fact for fact in facts(book, partition="all") if "tool" not in fact]
     with pytest.raises(InputError, match=r"not know \d+ of the world's 33 entities: unknown entity '.*; fit it with"):
         Advice(ComplEx.fit(some, rank=2, epochs=1, device="cpu"), env.vocabulary, env.relations)
     other = ComplEx.fit([("water", "likes", "mud")], rank=2, epochs=1, device="cpu")

@@ -41,8 +41,8 @@ def make_graph(book: RecipeBook, tmp_path: Path) -> MakeFile:
 
     def make(part: str = "all", name: str = "mine.nq", extra: tuple = ()) -> Path:
         graph = KnowledgeGraph()
-        graph.add(facts(book, split=part), graph="pairs")
-        graph.add(recipe_facts(book, split=part), graph="recipes")
+        graph.add(facts(book, partition=part), graph="pairs")
+        graph.add(recipe_facts(book, partition=part), graph="recipes")
         graph.add(extra, graph="extra")
         graph.save(tmp_path / name)
         return tmp_path / name
@@ -88,7 +88,7 @@ def test_one_graph_of_a_file_is_named_after_a_hash(configure, own: dict[str, Any
 
 def test_a_folder_is_read_as_a_file_is(configure, own: dict[str, Any], book: RecipeBook, tmp_path: Path) -> None:
     with KnowledgeGraph(tmp_path / "store") as graph:
-        graph.add(recipe_facts(book, split="all"), graph="recipes")
+        graph.add(recipe_facts(book, partition="all"), graph="recipes")
     result = train(configure(kg=str(tmp_path / "store"), **SMALL), tmp_path / "run")
     assert without_clock(result.final) == without_clock(own["full"])
     assert json.loads((tmp_path / "run" / "config.json").read_text())["kg"] == "store"
@@ -96,7 +96,7 @@ def test_a_folder_is_read_as_a_file_is(configure, own: dict[str, Any], book: Rec
 
 def test_an_endpoint_is_read_as_a_file_is(configure, own: dict[str, Any], book: RecipeBook, endpoint: str) -> None:
     with KnowledgeGraph(f"{endpoint}/query", update=f"{endpoint}/update") as graph:
-        graph.add(recipe_facts(book, split="all"), graph="recipes")
+        graph.add(recipe_facts(book, partition="all"), graph="recipes")
         graph.add([("mud", "likes", "rain")], graph="other")
     for place in (f"{endpoint}/query", f"{endpoint}/query#recipes"):
         assert without_clock(train(configure(kg=place, **SMALL)).final) == without_clock(own["full"])
@@ -107,7 +107,7 @@ def test_an_endpoint_is_read_as_a_file_is(configure, own: dict[str, Any], book: 
 def test_entailed_facts_guide_too(configure, book: RecipeBook, tmp_path: Path) -> None:
     """The graph states (product, madeFrom, ingredient); that the ingredient is a componentOf the product follows."""
     graph = KnowledgeGraph()
-    stated = [(o, "madeFrom", s) for s, r, o in facts(book, split="all") if r == "componentOf"]
+    stated = [(o, "madeFrom", s) for s, r, o in facts(book, partition="all") if r == "componentOf"]
     graph.add(stated, graph="mine")
     graph.save(tmp_path / "stated.nq")
     infer(graph, [Rule(Atom("componentOf", "x", "y"), (Atom("madeFrom", "y", "x"),))], "mine")
@@ -116,7 +116,7 @@ def test_entailed_facts_guide_too(configure, book: RecipeBook, tmp_path: Path) -
         train(configure(kg=str(tmp_path / "stated.nq"), **SMALL))
     result = train(configure(kg=str(tmp_path / "mine.nq"), **SMALL), tmp_path / "run")
     assert result.policy.advice.relations == ("componentOf",)
-    about, of = manifest(tmp_path / "run"), len(set(facts(book, split="test")))
+    about, of = manifest(tmp_path / "run"), len(set(facts(book, partition="test")))
     assert about["facts"] == 2 * len(stated)
     assert 0 < about["test_facts"]["stated"] < about["test_facts"]["of"]
     assert about["test_facts"]["of"] > of  # the recipes, too
@@ -156,7 +156,7 @@ def test_foreign_entities_are_told_and_learned_from(
 
 
 def test_a_complex_folder_guides(configure, book: RecipeBook, book_file: Path, tmp_path: Path) -> None:
-    ComplEx.fit(facts(book, split="all"), rank=32, device="cpu").save(tmp_path / "model")
+    ComplEx.fit(facts(book, partition="all"), rank=32, device="cpu").save(tmp_path / "model")
     config = configure(kg=str(tmp_path / "model"), **SMALL)
     result = train(config, tmp_path / "run")
     assert result.policy.advice.relations == ("combinesWith", "componentOf")
@@ -164,7 +164,7 @@ def test_a_complex_folder_guides(configure, book: RecipeBook, book_file: Path, t
     about = manifest(tmp_path / "run")
     assert about["source"] == "model"
     assert len(about["predictor"]) == 64
-    asked = len(list(facts(book, split="test")))
+    asked = len(list(facts(book, partition="test")))
     assert about["test_facts"] == {"stated": asked, "of": asked + len(make_split(book).test_recipes)}
     shutil.rmtree(tmp_path / "model")
     found = evaluate(tmp_path / "run", recipe_book=str(book_file), draws=4, seed=1)
@@ -172,7 +172,7 @@ def test_a_complex_folder_guides(configure, book: RecipeBook, book_file: Path, t
 
 
 def test_another_predictor_of_the_same_words_is_another_run(configure, book: RecipeBook, tmp_path: Path) -> None:
-    known = list(facts(book, split="all"))
+    known = list(facts(book, partition="all"))
     config = configure(kg=str(tmp_path / "model"), **SMALL)
     for seed in (0, 1):
         shutil.rmtree(tmp_path / "model", ignore_errors=True)
@@ -198,14 +198,14 @@ def test_a_predictor_of_recipes_guides(
 
 
 def test_a_predictor_of_other_words_or_relations_is_told(configure, book: RecipeBook, tmp_path: Path) -> None:
-    some = [fact for fact in facts(book, split="all") if "mud" not in fact]
+    some = [fact for fact in facts(book, partition="all") if "mud" not in fact]
     ComplEx.fit(some, rank=2, epochs=1, device="cpu").save(tmp_path / "words")
     with pytest.raises(InputError, match=r"not know 1 of the world's 33 entities: unknown entity 'mud'.*; fit it with"):
         train(configure(kg=str(tmp_path / "words"), **SMALL), tmp_path / "run")
     ComplEx.fit([("mud", "combineswith", "sky")], rank=2, epochs=1, device="cpu").save(tmp_path / "relations")
     with pytest.raises(InputError, match="relations: unknown relation 'combinesWith': did you mean 'combineswith'"):
         train(configure(kg=str(tmp_path / "relations"), **SMALL), tmp_path / "run")
-    ComplEx.fit(facts(book, split="all"), rank=2, epochs=1, device="cpu").save(tmp_path / "pairs")
+    ComplEx.fit(facts(book, partition="all"), rank=2, epochs=1, device="cpu").save(tmp_path / "pairs")
     with pytest.raises(InputError, match="pairs: unknown relation 'makes'"):
         train(configure(kg=str(tmp_path / "pairs"), kg_scores=("makes",), **SMALL), tmp_path / "run")
     settings = NarySettings(width=4, hidden=4, epochs=1)
@@ -223,7 +223,7 @@ def test_a_predictor_of_other_words_or_relations_is_told(configure, book: Recipe
 def test_the_manifest_tells_what_guided_and_what_leaked(
     configure, book: RecipeBook, make_graph: MakeFile, words_file: Path, tmp_path: Path
 ) -> None:
-    of = len(list(facts(book, split="test"))) + len(make_split(book).test_recipes)
+    of = len(list(facts(book, partition="test"))) + len(make_split(book).test_recipes)
     seen = {}
     for part in ("train", "all"):
         file = make_graph(part, f"{part}.nq")

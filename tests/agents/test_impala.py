@@ -326,7 +326,7 @@ def test_a_formula_of_ones_own_is_named_by_its_module(
 def test_advice_of_ones_own_is_followed(configure, book: RecipeBook) -> None:
     env = WordCraftVectorEnv(1, recipe_book=book)
     graph = KnowledgeGraph()
-    graph.add(recipe_facts(book, split="all"))
+    graph.add(recipe_facts(book, partition="all"))
     advice = Advice(graph, env.vocabulary, env.relations)
     assert advice.relations == ("makes",)
     alone, guided = (train(configure(**SMALL), advice=mine) for mine in (None, advice))

@@ -164,7 +164,7 @@ def asked(goal: torch.Tensor, table: torch.Tensor, selection: torch.Tensor) -> A
 
 def test_a_row_of_a_batch_with_its_scores_is_what_it_is_alone(book: RecipeBook) -> None:
     """B15 of the 2020 code: in batches, rows were scored against the selections of other rows."""
-    fitted = ComplEx.fit(facts(book, split="all"), rank=4, epochs=5, device="cpu")
+    fitted = ComplEx.fit(facts(book, partition="all"), rank=4, epochs=5, device="cpu")
     scores = RelationScores(book.entities, {name: binary_scorer(fitted, name, book.entities) for name in CHANNELS[:2]})
     goal, table, selection, _ = states(entities=len(book.entities))
     policy = learned(KGPolicy(attention(len(book.entities)), CHANNELS[:2])).requires_grad_(False)

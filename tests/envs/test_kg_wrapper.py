@@ -69,7 +69,7 @@ def cards(look_up):
 @pytest.fixture
 def book_advice(book, look_up):
     world = WordCraftEnv(recipe_book=book)
-    return look_up(facts(book, split="all"), world.vocabulary, PAIRS)
+    return look_up(facts(book, partition="all"), world.vocabulary, PAIRS)
 
 
 class Constant:
@@ -85,7 +85,7 @@ class Constant:
 @pytest.mark.parametrize(("world", "pairs"), [(WordCraftEnv, PAIRS), (LittleAlchemyEnv, PAIRS[:1])])
 def test_scores_are_those_of_the_facts_that_the_world_names(world, pairs, book, look_up):
     env = world(recipe_book=book)
-    known = set(facts(book, split="all"))
+    known = set(facts(book, partition="all"))
     env = KGScores(env, look_up(known, env.vocabulary, pairs))
     observation, _ = env.reset(seed=1)
     rng = np.random.default_rng(0)

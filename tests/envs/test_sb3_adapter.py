@@ -75,7 +75,7 @@ def test_an_episode_that_is_cut_short_says_so():
 
 def test_last_observations_have_scores(batch, book, look_up):
     inner = batch()
-    env = SB3VecEnv(KGScores(inner, look_up(facts(book, split="all"), inner.vocabulary, ["componentOf"])))
+    env = SB3VecEnv(KGScores(inner, look_up(facts(book, partition="all"), inner.vocabulary, ["componentOf"])))
     seen = env.reset()
     done = np.zeros(4, dtype=bool)
     while not done.any():

@@ -35,8 +35,8 @@ def book() -> RecipeBook:
 @pytest.fixture(scope="module")
 def model(book: RecipeBook) -> ComplEx:
     # A word that is not in the book: answers compete with all that the predictor knows.
-    wide = Vocabulary.from_triples(facts(book, split="all")).extended([("yak", "componentOf", "yak")])
-    return ComplEx.fit(facts(book, split="all"), rank=8, epochs=30, vocabulary=wide, device="cpu")
+    wide = Vocabulary.from_triples(facts(book, partition="all")).extended([("yak", "componentOf", "yak")])
+    return ComplEx.fit(facts(book, partition="all"), rank=8, epochs=30, vocabulary=wide, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_of_pairs_that_are_not_wanted_the_table_is_empty(book: RecipeBook, recip
 
 def held_out(book: RecipeBook, model: ComplEx, recipes: NaryPredictor) -> tuple[RelationScores, ...]:
     """Scores with other ones in training mode, the plain ones, and those others."""
-    other = ComplEx.fit(list(facts(book, split="all"))[::2], rank=4, vocabulary=model.vocabulary, device="cpu")
+    other = ComplEx.fit(list(facts(book, partition="all"))[::2], rank=4, vocabulary=model.vocabulary, device="cpu")
     vectors = np.random.default_rng(5).normal(size=(len(book.entities), 4))
     settings = NarySettings(width=4, hidden=4, epochs=5)
     part = NaryPredictor.fit(book.recipes[::2], vectors, recipes.vocabulary, settings=settings, device="cpu")

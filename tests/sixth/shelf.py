@@ -21,11 +21,11 @@ PARTS = {
 }
 
 
-def facts(*, split):
+def facts(*, partition):
     """(thing, belongsIn, place) for the things of a part."""
-    if split not in PARTS:
-        raise InputError(f"split is {split!r}; it can be {', '.join(PARTS)}")
-    return iter(sorted((thing, "belongsIn", PLACES[THINGS[thing]]) for thing in PARTS[split]))
+    if partition not in PARTS:
+        raise InputError(f"partition is {partition!r}; it can be {', '.join(PARTS)}")
+    return iter(sorted((thing, "belongsIn", PLACES[THINGS[thing]]) for thing in PARTS[partition]))
 
 
 class ShelfVectorEnv(NativeVectorEnv):

@@ -36,7 +36,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a moment that was given a graph, which then went away."""
     folder = tmp_path_factory.mktemp("told")
     graph = KnowledgeGraph()
-    graph.add(facts(split="all"), graph="mine")
+    graph.add(facts(partition="all"), graph="mine")
     graph.save(folder / "mine.nq")
     train_td3(small(kg=f"{folder / 'mine.nq'}#mine"), folder / "run", progress=False)
     (folder / "mine.nq").unlink()
@@ -56,7 +56,7 @@ def test_a_run_keeps_its_graph_and_is_led_by_it(told: Path) -> None:
 def test_the_manifest_tells_which_graph_and_what_it_knows_of_the_test(told: Path) -> None:
     about = json.loads((told / "manifest.json").read_text())["knowledge"]
     kept = KnowledgeGraph.load(told / "knowledge" / "graph.nq")
-    asked = len(set(facts(split="test")))
+    asked = len(set(facts(partition="test")))
     assert about == {
         "source": "mine.nq#mine",
         "graph": kept.content_hash(),
@@ -67,7 +67,7 @@ def test_the_manifest_tells_which_graph_and_what_it_knows_of_the_test(told: Path
 @pytest.mark.slow
 def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> None:
     graph = KnowledgeGraph()
-    graph.add(facts(split="all"), graph="mine")
+    graph.add(facts(partition="all"), graph="mine")
     graph.save(tmp_path / "mine.nq")
     config = small(kg=str(tmp_path / "mine.nq"), checkpoint_interval=2)
     whole = train_td3(config, tmp_path / "whole", progress=False)
@@ -82,7 +82,7 @@ def test_a_killed_run_goes_on_with_the_graph_that_it_kept(tmp_path: Path) -> Non
 
 def test_the_guide_says_what_the_advice_of_the_world_says() -> None:
     graph = KnowledgeGraph()
-    graph.add(facts(split="all"))
+    graph.add(facts(partition="all"))
     env = HALMAVectorEnv(6, max_opt_len=3)
     env.reset(seed=2)
     advice = Advice(graph, env.vocabulary, env.relations)
@@ -119,7 +119,7 @@ def test_a_graph_that_says_nothing_is_refused(tmp_path: Path, source: str, messa
 
 
 def test_a_predictor_is_refused(tmp_path: Path) -> None:
-    ComplEx.fit(list(facts(split="all")), rank=2, epochs=1).save(tmp_path / "model")
+    ComplEx.fit(list(facts(partition="all")), rank=2, epochs=1).save(tmp_path / "model")
     with pytest.raises(InputError, match="model is the folder of a predictor; HALMA's agents look facts up"):
         train_td3(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()

@@ -37,7 +37,7 @@ def goal(x: float, y: float) -> dict[str, Any]:
 
 def advice(env: Any, *triples: tuple[str, str, str]) -> Advice:
     graph = KnowledgeGraph()
-    graph.add(triples or facts(split="all"))
+    graph.add(triples or facts(partition="all"))
     return Advice(graph, env.unwrapped.vocabulary, env.unwrapped.relations)
 
 

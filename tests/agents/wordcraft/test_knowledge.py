@@ -25,7 +25,7 @@ def test_predictors_of_training_facts_see_no_test_recipe(book: RecipeBook, seen:
     split = make_split(book, mode)
     scores(book, split)
     train, test = recipes_of(book, split.train_recipes), recipes_of(book, split.test_recipes)
-    known = set(facts(book, split="train", split_mode=split))
+    known = set(facts(book, partition="train", split=split))
     assert seen.counts() == (1 + FOLDS, 1, 1)
     assert seen.recipe[0][0] == train
     assert seen.folds[0][0] == train
@@ -33,13 +33,13 @@ def test_predictors_of_training_facts_see_no_test_recipe(book: RecipeBook, seen:
     assert seen.complex[0][0] == known
     for shown, _ in seen.complex:
         assert shown <= known
-        assert not shown & set(facts(book, split="test", split_mode=split))
+        assert not shown & set(facts(book, partition="test", split=split))
 
 
 def test_full_knowledge_is_all_facts(book: RecipeBook, seen: Seen, scores) -> None:
     full = scores(book, source="full", cross_fit=False)
     assert seen.counts() == (1, 1, 0)
-    assert seen.complex[0][0] == set(facts(book, split="all"))
+    assert seen.complex[0][0] == set(facts(book, partition="all"))
     assert seen.recipe[0][0] == recipes_of(book, book.recipes)
     assert full.relations == RELATION_NAMES
     assert not any("held_out" in name for name in tables(full))

@@ -237,7 +237,7 @@ def test_rules_make_more_of_it(graph):
 
 
 def test_the_parts_of_the_world(run, known):
-    train, test, truth = (list(facts(run, split=part)) for part in ("train", "test", "all"))
+    train, test, truth = (list(facts(run, partition=part)) for part in ("train", "test", "all"))
     assert train == known.facts()
     assert sorted(train + test) == truth
     assert ("green 9", "greaterThan", "red 1") in test
@@ -245,11 +245,11 @@ def test_the_parts_of_the_world(run, known):
     assert ("green 8", "affords", "down 3+3+1+1") not in truth  # of four primitives; the run's options have three
     assert ("red 5", "greaterThan", "orange 5") not in truth
     assert sum(relation == "greaterThan" for _, relation, _ in truth) == 36 * 16  # 36 pairs of digits, types for both
-    assert len(list(facts(run, split="train", threshold=1))) > len(train)
+    assert len(list(facts(run, partition="train", threshold=1))) > len(train)
 
 
 def test_without_a_run_nothing_is_known_but_what_is_plain_to_see():
-    train, test, truth = (list(facts(split=part)) for part in ("train", "test", "all"))
+    train, test, truth = (list(facts(partition=part)) for part in ("train", "test", "all"))
     assert {relation for _, relation, _ in train} == {"hasValue", "hasColour"}
     assert len(train) == 72
     assert sorted(train + test) == truth
@@ -259,10 +259,10 @@ def test_without_a_run_nothing_is_known_but_what_is_plain_to_see():
 
 
 def test_parts_and_runs_that_are_none(tmp_path):
-    with pytest.raises(InputError, match="split is 'dev'; name the part whose facts you want: train, test or all"):
-        facts(split="dev")
+    with pytest.raises(InputError, match="partition is 'dev'; name the part whose facts you want: train, test or all"):
+        facts(partition="dev")
     with pytest.raises(InputError, match="no memory of transitions there"):
-        facts(tmp_path, split="train")
+        facts(tmp_path, partition="train")
 
 
 def test_the_graphs_have_their_shapes(graph):

@@ -23,7 +23,7 @@ SHAPES = Path(gumption.envs.segar.__file__).with_name("shapes.ttl")
 
 def graph(split: str = "all") -> KnowledgeGraph:
     made = KnowledgeGraph()
-    made.add(facts(split=split), graph="segar")
+    made.add(facts(partition=split), graph="segar")
     return made
 
 
@@ -46,13 +46,13 @@ def test_a_rule_of_a_persons_own_shows_up() -> None:
     try:
         causes = graph().query("SELECT ?cause WHERE { ?cause gum:canChange ?factor }", factor="Mass")
         assert "Rust" in {row["cause"] for row in causes}
-        assert ("rusting", "writes", "Mass") in set(facts(split="train"))
+        assert ("rusting", "writes", "Mass") in set(facts(partition="train"))
     finally:
         del RULES["rusting"]
 
 
 def test_types_and_what_they_afford() -> None:
-    stated = set(facts(split="all"))
+    stated = set(facts(partition="all"))
     assert ("FireTile", "subtypeOf", "MagmaTile") in stated
     assert ("Hole", "affordsFallingIn", "ball") in stated
     assert ("MagmaTile", "affordsBurning", "ball") in stated
@@ -142,18 +142,18 @@ from gumption.envs.segar import facts
 from gumption.envs.segar.affordances import kinds
 
 env = gym.make("gumption/PuttPutt-v0", observation="state", num_levels=2)
-before, known = (list(facts(split="all")), kinds()), len(FACTORS) + len(PARAMETERS)
+before, known = (list(facts(partition="all")), kinds()), len(FACTORS) + len(PARAMETERS)
 for module in pkgutil.walk_packages(gumption.envs.__path__, "gumption.envs."):
     if "torch" not in module.name and module.name.count(".") > 2:
         importlib.import_module(module.name)
 assert len(FACTORS) + len(PARAMETERS) > known
-assert (list(facts(split="all")), kinds()) == before
+assert (list(facts(partition="all")), kinds()) == before
 env.reset(options={"scene": {"entities": [{"id": "golfball", "type": "GolfBall"}, {"id": "goal", "type": "GoalTile"}]}})
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_an_unknown_split() -> None:
-    with pytest.raises(InputError, match="split"):
-        list(facts(split="nowhere"))  # pyright: ignore[reportArgumentType]
+def test_an_unknown_part() -> None:
+    with pytest.raises(InputError, match="partition"):
+        list(facts(partition="nowhere"))  # pyright: ignore[reportArgumentType]

@@ -211,7 +211,7 @@ def test_a_graph_can_be_asked_and_advises(lived) -> None:
 
 def test_evidence_fits_the_shapes_beside_the_facts_of_the_world(lived) -> None:
     graph = KnowledgeGraph()
-    graph.add(facts(split="all"), graph="segar")
+    graph.add(facts(partition="all"), graph="segar")
     before = validate(graph, SHAPES).checked
     add_memory(graph, lived[0], "ada")
     report = validate(graph, SHAPES)

@@ -150,7 +150,7 @@ from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, make_
 rows = [tuple(line.split(",")) for line in sys.argv[1].split(";")]
 book = RecipeBook("small", list(dict.fromkeys(x for row in rows for x in row)), rows)
 digest = hashlib.sha256(repr([make_split(book, m, 0.6, 4).hash for m in ("by_recipe", "by_goal", "by_task")]).encode())
-digest.update(repr(list(facts(book, split="train", train_ratio=0.6))).encode())
+digest.update(repr(list(facts(book, partition="train", train_ratio=0.6))).encode())
 env = WordCraftVectorEnv(16, recipe_book=book, depth=2, num_distractors=4, train_ratio=0.6)
 env.reset(seed=7)
 for _ in range(200):

@@ -44,7 +44,7 @@ def test_facts_are_those_of_the_book_for_what_was_seen(lived, book) -> None:
     folder, made = lived
     told = memory_facts(Memory.load(folder))
     assert told == sorted(told)
-    assert set(told) <= set(facts(book, split="all"))
+    assert set(told) <= set(facts(book, partition="all"))
     expected = set()
     for a, b, product in made:
         expected |= {(a, "combinesWith", b), (b, "combinesWith", a)}

@@ -24,7 +24,7 @@ def world(book, look_up):
             env = WordCraftEnv(recipe_book=book, **PARTS, **more)
         else:
             env = WordCraftVectorEnv(num_envs, recipe_book=book, autoreset_mode="SameStep", **PARTS, **more)
-        advice = look_up(facts(book, split="all"), env.vocabulary, ["combinesWith", "componentOf"])
+        advice = look_up(facts(book, partition="all"), env.vocabulary, ["combinesWith", "componentOf"])
         return KGScores(env, advice, bound=1.0)
 
     return make

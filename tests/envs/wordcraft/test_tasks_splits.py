@@ -211,7 +211,7 @@ def test_resolve_split(book, tmp_path):
 def test_facts_leak_nothing(alchemy, mode, stated):
     split = make_split(alchemy, mode, 0.8, seed=2)
     train, test, everything = (
-        list(stated(alchemy, split=part, split_mode=mode, split_seed=2)) for part in ("train", "test", "all")
+        list(stated(alchemy, partition=part, split=mode, split_seed=2)) for part in ("train", "test", "all")
     )
     for part in (train, test, everything):
         assert part == sorted(set(part))
@@ -226,15 +226,15 @@ def test_facts_leak_nothing(alchemy, mode, stated):
             node = f"recipe:{x}+{y}"
             implied |= {(node, "hasIngredient", x), (node, "hasIngredient", y), (node, "hasProduct", z)}
     assert set(train) == implied
-    assert list(stated(alchemy, split="train", split_mode=split)) == train
+    assert list(stated(alchemy, partition="train", split=split)) == train
 
 
 def test_facts_of_a_small_book(book):
-    everything = list(facts(book, split="all"))
+    everything = list(facts(book, partition="all"))
     assert ("fire", "componentOf", "energy") in everything
     assert ("fire", "combinesWith", "fire") in everything
     assert ("mud", "combinesWith", "air") not in everything
-    nodes = [triple for triple in recipe_facts(book, split="all") if triple[0] == "recipe:fire+wood"]
+    nodes = [triple for triple in recipe_facts(book, partition="all") if triple[0] == "recipe:fire+wood"]
     assert nodes == [
         ("recipe:fire+wood", "hasIngredient", "fire"),
         ("recipe:fire+wood", "hasIngredient", "wood"),
@@ -244,10 +244,10 @@ def test_facts_of_a_small_book(book):
     ]
     with pytest.raises(TypeError):
         facts(book)
-    with pytest.raises(InputError, match="split is 'by_recipe'; it can be train, valid, test, all"):
-        facts(book, split="by_recipe")
+    with pytest.raises(InputError, match="partition is 'by_recipe'; it can be train, validation, test, all"):
+        facts(book, partition="by_recipe")
     with pytest.raises(InputError, match="no test recipes"):
-        facts(book, split="test", split_mode="none")
+        facts(book, partition="test", split="none")
 
 
 @settings(max_examples=30, deadline=None)
@@ -261,4 +261,4 @@ def test_any_split_covers_and_separates(book, seed, ratio, mode):
     train, test = ({tuple(row) for row in part.tolist()} for part in (split.train_recipes, split.test_recipes))
     assert not train & test
     assert len(train | test) == 35
-    assert not set(facts(book, split="train", split_mode=split)) & set(facts(book, split="test", split_mode=split))
+    assert not set(facts(book, partition="train", split=split)) & set(facts(book, partition="test", split=split))

@@ -135,7 +135,7 @@ def test_words_that_are_missing() -> None:
 
 
 def test_shipped_words_rank_unseen_things_of_the_recipe_book_above_chance() -> None:
-    everything = list(facts("commonsense", split="all"))
+    everything = list(facts("commonsense", partition="all"))
     names = sorted({label for s, _, o in everything for label in (s, o)})
     unseen = set(np.random.default_rng(0).choice(names, size=60, replace=False).tolist())
     train = [fact for fact in everything if not unseen & {fact[0], fact[2]}]

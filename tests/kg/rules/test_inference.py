@@ -206,18 +206,18 @@ def test_halma_numbers_are_ordered_across_colours():
 
 def test_wordcraft_recipes_entail_the_binary_facts():
     graph = KnowledgeGraph()
-    graph.add(recipe_facts(split="all"), graph="recipes")
+    graph.add(recipe_facts(partition="all"), graph="recipes")
     made_of = Rule(Atom("componentOf", "x", "y"), (Atom("hasIngredient", "n", "x"), Atom("hasProduct", "n", "y")))
     together = Rule(Atom("combinesWith", "x", "y"), (Atom("hasIngredient", "n", "x"), Atom("hasIngredient", "n", "y")))
     infer(graph, [made_of, together], "recipes")
-    stated = {fact for fact in facts(split="all") if fact[0] != fact[2] or fact[1] == "componentOf"}
+    stated = {fact for fact in facts(partition="all") if fact[0] != fact[2] or fact[1] == "componentOf"}
     entailed = {
         fact for fact in graph.triples(graph="recipes/inferred") if fact[0] != fact[2] or fact[1] == "componentOf"
     }
     assert entailed == stated
-    half = graph_of({fact for fact in facts(split="all") if fact[1] == "combinesWith" and fact[0] <= fact[2]}, "half")
+    half = graph_of({fact for fact in facts(partition="all") if fact[1] == "combinesWith" and fact[0] <= fact[2]}, "half")
     infer(half, [symmetric("combinesWith")], "half")
-    assert set(half.triples()) == {fact for fact in facts(split="all") if fact[1] == "combinesWith"}
+    assert set(half.triples()) == {fact for fact in facts(partition="all") if fact[1] == "combinesWith"}
 
 
 # ---- size

@@ -228,7 +228,7 @@ def test_bad_input(settings, message):
 
 
 def test_wordcraft_combines_both_ways():
-    (found,) = mine_rules(arrays(set(facts(split="all"))), min_confidence=0.5)
+    (found,) = mine_rules(arrays(set(facts(partition="all"))), min_confidence=0.5)
     assert str(found.rule) == "combinesWith(x, y) <= combinesWith(y, x)"
     assert found.confidence == found.head_coverage == 1.0
 

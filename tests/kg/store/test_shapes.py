@@ -29,8 +29,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def world(book: Path) -> KnowledgeGraph:
     graph = KnowledgeGraph()
-    graph.add(facts(book, split="all"), graph="wordcraft/all")
-    graph.add(recipe_facts(book, split="all"), graph="wordcraft/all/recipes")
+    graph.add(facts(book, partition="all"), graph="wordcraft/all")
+    graph.add(recipe_facts(book, partition="all"), graph="wordcraft/all/recipes")
     return graph
 
 
@@ -40,12 +40,12 @@ def test_what_the_world_states_has_its_shapes(world):
     assert validate(world, SHAPES, "wordcraft/all/recipes").checked == 3
 
 
-@pytest.mark.parametrize("split_mode", ["by_recipe", "by_goal"])
-def test_so_do_the_parts_of_the_shipped_book(split_mode):
+@pytest.mark.parametrize("split", ["by_recipe", "by_goal"])
+def test_so_do_the_parts_of_the_shipped_book(split):
     graph = KnowledgeGraph()
     for part in ("train", "test"):
-        graph.add(facts(split=part, split_mode=split_mode), graph=part)
-        graph.add(recipe_facts(split=part, split_mode=split_mode), graph=f"{part}/recipes")
+        graph.add(facts(partition=part, split=split), graph=part)
+        graph.add(recipe_facts(partition=part, split=split), graph=f"{part}/recipes")
     report = validate(graph, SHAPES)
     assert report.violations == []
     assert report.checked > 2000

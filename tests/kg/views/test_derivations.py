@@ -180,7 +180,7 @@ def test_relations_of_other_names():
 
 def test_the_shipped_book():
     graph = KnowledgeGraph()
-    graph.add(recipe_facts(split="all"))
+    graph.add(recipe_facts(partition="all"))
     found = Recipes.of(graph, MAKES)
     book = RecipeBook.load("commonsense")
     rows = [tuple(book.entities[e] for e in row) for row in book.recipes.tolist()]
@@ -204,7 +204,7 @@ def test_the_shipped_book():
 
 def test_the_book_of_2020(shared_data):
     graph = KnowledgeGraph()
-    graph.add(recipe_facts(shared_data / "alchemy2.json", split="all"))
+    graph.add(recipe_facts(shared_data / "alchemy2.json", partition="all"))
     found = Recipes.of(graph, MAKES)
     depth = depths(found, ["air", "earth", "fire", "water"])
     assert (len(found), len(depth)) == (3417, 700)

@@ -23,7 +23,7 @@ from gumption.scripts.measurement import BenchSettings, Measurement
 
 @pytest.fixture
 def sets(small_book) -> bench_training.FactSets:
-    train, test = (list(facts(small_book, split=split)) for split in ("train", "test"))
+    train, test = (list(facts(small_book, partition=split)) for split in ("train", "test"))
     return bench_training.FactSets("Few", train[:90], test[:20:2], test[1:20:2])
 
 

@@ -41,9 +41,9 @@ def test_build_states_each_part_in_its_own_graph(gumption, tmp_path):
     assert json.loads(out) == {"out": "runs/kg.nq", "graphs": graph.graphs()}
     how = {"recipe_book": tmp_path / "book.tsv", "train_ratio": 0.7, "split_seed": 3}
     for part in ("train", "test"):
-        assert list(graph.triples(graph=f"wordcraft/{part}")) == list(facts(split=part, **how))
-        assert list(graph.triples(graph=f"wordcraft/{part}/recipes")) == list(recipe_facts(split=part, **how))
-    default = list(facts(tmp_path / "book.tsv", split="train"))
+        assert list(graph.triples(graph=f"wordcraft/{part}")) == list(facts(partition=part, **how))
+        assert list(graph.triples(graph=f"wordcraft/{part}/recipes")) == list(recipe_facts(partition=part, **how))
+    default = list(facts(tmp_path / "book.tsv", partition="train"))
     assert list(graph.triples(graph="wordcraft/train")) != default
 
 
@@ -51,18 +51,18 @@ def test_a_validation_part_is_taken_out_of_the_training_facts(gumption, tmp_path
     def built(name, *options):
         gumption.ok("build", "wordcraft", "--out", name, "--partition", "train", "--partition", "test", *options)
         graph = KnowledgeGraph.load(tmp_path / name)
-        return {part: set(graph.triples(graph=f"wordcraft/{part}")) for part in ("train", "valid", "test")}, graph
+        return {part: set(graph.triples(graph=f"wordcraft/{part}")) for part in ("train", "validation", "test")}, graph
 
     plain, _ = built("plain.nq")
-    parts, graph = built("kg.nq", "--valid-ratio", "0.1")
+    parts, graph = built("kg.nq", "--validation-ratio", "0.1")
     assert list(graph.graphs()) == [
-        f"wordcraft/{part}{end}" for part in ("test", "train", "valid") for end in ("", "/recipes")
+        f"wordcraft/{part}{end}" for part in ("test", "train", "validation") for end in ("", "/recipes")
     ]
     assert parts["test"] == plain["test"]
-    assert not parts["train"] & parts["valid"]
-    assert parts["train"] | parts["valid"] == plain["train"]
-    assert 0.05 < len(parts["valid"]) / len(plain["train"]) < 0.11
-    assert built("again.nq", "--valid-ratio", "0.1")[0] == parts
+    assert not parts["train"] & parts["validation"]
+    assert parts["train"] | parts["validation"] == plain["train"]
+    assert 0.05 < len(parts["validation"]) / len(plain["train"]) < 0.11
+    assert built("again.nq", "--validation-ratio", "0.1")[0] == parts
 
 
 def test_build_into_a_folder(gumption, tmp_path):
@@ -121,7 +121,7 @@ def test_fit_predict_evaluate(gumption, tmp_path):
     assert {row["label"] for row in subjects[:2]} == {"earth", "water"}
     test = ("--test", "kg.nq#wordcraft/all")
     figures = json.loads(gumption.ok("evaluate", "model", *test, "--known", "kg.nq", "--json"))
-    assert figures["facts"] == len(list(facts(tmp_path / "book.tsv", split="all")))
+    assert figures["facts"] == len(list(facts(tmp_path / "book.tsv", partition="all")))
     assert figures["mrr"] > 0.8
     assert "hits@10" in gumption.ok("evaluate", "model", *test)
 
@@ -163,12 +163,12 @@ def test_fitting_again_gives_the_same_model(gumption, graph_file, tmp_path):
             "--split is 'dev'; it can be by_recipe",
         ),
         (
-            ("build", "wordcraft", "--out", "x.nq", "--valid-ratio", "0.1"),
-            "--valid-ratio takes facts out of the training",
+            ("build", "wordcraft", "--out", "x.nq", "--validation-ratio", "0.1"),
+            "--validation-ratio takes facts out of the training",
         ),
         (
-            ("build", "wordcraft", "--out", "x.nq", "--partition", "train", "--valid-ratio", "1.5"),
-            "--valid-ratio is 1.5; it is a number, at least 0 and below 1",
+            ("build", "wordcraft", "--out", "x.nq", "--partition", "train", "--validation-ratio", "1.5"),
+            "--validation-ratio is 1.5; it is a number, at least 0 and below 1",
         ),
         (("build", "wordcraft", "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
         (("build", "wordcraft", "--out", "x.nq", "--recipe-book", "none.tsv"), "none.tsv"),

@@ -157,7 +157,7 @@ def test_a_bad_setting_is_refused_before_anything_heavy_is_imported_or_read() ->
 @pytest.mark.slow
 def test_torchrun_shares_the_entities_and_writes_once(gumption, tmp_path: Path) -> None:
     graph = KnowledgeGraph()
-    graph.add(list(facts("commonsense", split="train"))[:600], graph="train")
+    graph.add(list(facts("commonsense", partition="train"))[:600], graph="train")
     graph.save("kg.nq")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*torchrun, "-m", "gumption.scripts.cli", "kg", *FIT, "--out", "shared"]

@@ -38,7 +38,7 @@ def test_datasets_reads_the_facts_of_the_graph(
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     from datasets import load_dataset
 
-    export = ("export", "kg.nq", "--valid-ratio", "0.05", "--seed", "3", "--format", "huggingface")
+    export = ("export", "kg.nq", "--validation-ratio", "0.05", "--seed", "3", "--format", "huggingface")
     told = gumption.ok(*export, "--out", "set")
     assert told.endswith("valid 5, test 10 facts written to set\n")
     again = json.loads(gumption.ok(*export, "--out", "again", "--json"))

@@ -16,13 +16,13 @@ WORLD = ("--world", "wordcraft")
 @pytest.fixture(scope="module")
 def parts():
     """The facts of each part of WordCraft as it is split by default."""
-    return {part: set(facts(split=part)) for part in ("train", "test")}
+    return {part: set(facts(partition=part)) for part in ("train", "test")}
 
 
 @pytest.fixture(scope="module")
 def recipes():
     """How many recipes each part has: each is a fact of three parties, beside those of two that it entails."""
-    return {part: sum(role == "hasProduct" for _, role, _ in recipe_facts(split=part)) for part in ("train", "test")}
+    return {part: sum(role == "hasProduct" for _, role, _ in recipe_facts(partition=part)) for part in ("train", "test")}
 
 
 def save(triples, name="given", place="kg.nq"):
@@ -33,7 +33,7 @@ def save(triples, name="given", place="kg.nq"):
 
 
 def test_the_full_graph_tells_everything(gumption, parts, recipes):
-    save([*facts(split="all"), *recipe_facts(split="all")])
+    save([*facts(partition="all"), *recipe_facts(partition="all")])
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))
     for part in ("train", "test"):
         everything = len(parts[part]) + recipes[part]
@@ -43,14 +43,14 @@ def test_the_full_graph_tells_everything(gumption, parts, recipes):
 
 
 def test_a_graph_of_two_parties_does_not_state_recipes(gumption, parts, recipes):
-    save(facts(split="all"))
+    save(facts(partition="all"))
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))
     assert told["test"] == {"stated": len(parts["test"]), "of": len(parts["test"]) + recipes["test"]}
 
 
 @pytest.mark.parametrize("name", ["given/recipes", "other"])
 def test_a_graph_of_recipes_as_nodes_tells_what_they_entail(gumption, parts, recipes, name):
-    save(recipe_facts(split="test"), name)
+    save(recipe_facts(partition="test"), name)
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))
     everything = len(parts["test"]) + recipes["test"]
     assert recipes["test"] == 512
@@ -96,13 +96,13 @@ def test_the_training_graph_tells_nothing(gumption, parts, recipes):
 
 def test_the_split_is_the_one_that_is_asked_for(gumption):
     """Facts of one training part may be test facts of another."""
-    save(facts(split="train"))
-    way = {"split_mode": "by_goal", "train_ratio": 0.5, "split_seed": 3}
-    test = set(facts(split="test", **way))
+    save(facts(partition="train"))
+    way = {"split": "by_goal", "train_ratio": 0.5, "split_seed": 3}
+    test = set(facts(partition="test", **way))
     options = ("--split", "by_goal", "--train-ratio", "0.5", "--split-seed", "3")
     told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, *options, "--json"))
-    nodes = sum(role == "hasProduct" for _, role, _ in recipe_facts(split="test", **way))
-    assert told["test"] == {"stated": len(test & set(facts(split="train"))), "of": len(test) + nodes}
+    nodes = sum(role == "hasProduct" for _, role, _ in recipe_facts(partition="test", **way))
+    assert told["test"] == {"stated": len(test & set(facts(partition="train"))), "of": len(test) + nodes}
     assert told["test"]["stated"] > 0
 
 
@@ -127,7 +127,7 @@ def test_entailed_facts_count_where_they_are_written(gumption, parts):
 
 @pytest.mark.parametrize("part", ["train", "all"])
 def test_a_predictor_tells_what_it_was_trained_on(gumption, parts, recipes, part):
-    ComplEx.fit(facts(split=part), rank=2, epochs=1, device="cpu").save("model")
+    ComplEx.fit(facts(partition=part), rank=2, epochs=1, device="cpu").save("model")
     told = json.loads(gumption.ok("leaks", "model", *WORLD, "--json"))
     stated = 0 if part == "train" else len(parts["test"])
     assert told["test"] == {"stated": stated, "of": len(parts["test"]) + recipes["test"]}
@@ -143,7 +143,7 @@ def test_a_predictor_that_does_not_say_on_what_it_was_trained_is_not_clean(gumpt
 
 
 def test_another_world(gumption):
-    truth = set(WORLDS["halma"].get("facts")(split="test"))
+    truth = set(WORLDS["halma"].get("facts")(partition="test"))
     save(list(truth)[:7])
     told = json.loads(gumption.ok("leaks", "kg.nq", "--world", "halma", "--json"))
     assert told["test"] == {"stated": 7, "of": len(truth)}

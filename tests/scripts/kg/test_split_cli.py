@@ -19,7 +19,7 @@ def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
     graph.add(FACTS, graph="a")
     graph.annotate("a", {"license": "CC0-1.0"})
     graph.save(tmp_path / "kg.nq")
-    assert gumption.ok("export", "kg.nq#a", "--out", "set", "--valid-ratio", "0.05", "--seed", "3").endswith(
+    assert gumption.ok("export", "kg.nq#a", "--out", "set", "--validation-ratio", "0.05", "--seed", "3").endswith(
         "valid 5, test 10 facts written to set\n"
     )
     manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
@@ -43,7 +43,7 @@ def test_a_data_set_that_we_and_pykeen_read(gumption, tmp_path):
     )
     assert test.num_triples == 10
     again = json.loads(
-        gumption.ok("export", "kg.nq#a", "--out", "two", "--valid-ratio", "0.05", "--seed", "3", "--json")
+        gumption.ok("export", "kg.nq#a", "--out", "two", "--validation-ratio", "0.05", "--seed", "3", "--json")
     )
     assert again == manifest
     assert json.loads(gumption.ok("export", "kg.nq#a", "--out", "three", "--json"))["sha256"] != manifest["sha256"]
@@ -57,11 +57,11 @@ def test_data_sets_that_cannot_be_made(gumption, tmp_path):
     (tmp_path / "there").mkdir()
     for out, options, message in (
         ("there", (), "there exists already: choose a new folder"),
-        ("set", ("--valid-ratio", "0", "--test-ratio", "0.9"), "can be set aside, the others are the only ones"),
+        ("set", ("--validation-ratio", "0", "--test-ratio", "0.9"), "can be set aside, the others are the only ones"),
         ("set", ("--test-ratio", "nan"), "--test-ratio is nan; it is a finite number, at least 0 and below 1"),
-        ("set", ("--valid-ratio", "0.6", "--test-ratio", "0.5"), "shares are at least 0 and below 1 in all"),
+        ("set", ("--validation-ratio", "0.6", "--test-ratio", "0.5"), "shares are at least 0 and below 1 in all"),
         ("set", ("--seed", "-1"), "--seed is -1; it is a whole number, at least 0"),
-        ("x.nq", ("--seed", "1"), "--valid-ratio, --test-ratio, --seed and --format are for a folder"),
+        ("x.nq", ("--seed", "1"), "--validation-ratio, --test-ratio, --seed and --format are for a folder"),
     ):
         code, _, err = gumption("export", "kg.nq", "--out", out, *options)
         assert code == 2
