@@ -35,7 +35,8 @@ class Advice:
     """Scores of K relations for the choices of a world.
 
     A KnowledgeGraph is looked up: 1 for a fact that it states, entailed facts in it included, 0 for any other. A
-    LinkPredictor gives log-probabilities of the relations that it knows. RelationScores are taken as they are.
+    LinkPredictor gives log-ratios to chance of the relations that it knows, and 0 where it does not know an entity.
+    RelationScores are taken as they are.
 
     :ivar scores: the RelationScores that are asked; its `train()` and `eval()` say whether facts are held out.
     :ivar relations: K names.
@@ -66,6 +67,7 @@ class Advice:
             self.scores = known_scores(rows, vocabulary[1:], device)
         elif isinstance(source, LinkPredictor):
             self.scores = predictor_scores(source, vocabulary[1:], relations, device=device)
+            self.report = lacking(source, vocabulary[1:])
         else:
             if source.entities != self.vocabulary[1:]:
                 raise InputError("the scores are of other entities than the world's vocabulary: make them from it")
@@ -120,6 +122,12 @@ class Advice:
         return sorted(found, key=lambda pair: -pair[1])
 
 
+def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:
+    """What of the world's entities a predictor does not know, in a sentence; "" where it knows all."""
+    known = len(set(entities).intersection(predictor.vocabulary.entities))
+    return f"the predictor knows {known} of the world's {len(entities)} entities" if known < len(entities) else ""
+
+
 @checked
 def predictor_scores(
     predictor: LinkPredictor,
@@ -131,7 +139,7 @@ def predictor_scores(
 ) -> RelationScores:
     """Scores of those relations that a predictor knows: of three parties a NaryPredictor's, of two any other's.
 
-    :raises InputError: none of them, or entities that it does not know.
+    :raises InputError: none of them, or none of the entities.
     """
     if isinstance(predictor, NaryPredictor):
         nary = [relation for relation in relations if isinstance(relation, NaryRelation)]

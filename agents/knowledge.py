@@ -1,45 +1,66 @@
-"""Knowledge of a run: from a graph or a predictor to the scores that guide a policy, kept with the run.
+"""Knowledge of a run: from what `--kg` names to the scores that guide a policy, in every world, kept with the run.
 
-    facts(partition=...) -> KnowledgeGraph -> StatedFacts -> Fits -> RelationScores -> Advice -> logits
+    facts(partition=...), or a graph -> relations under the world's names, rules -> StatedFacts -> look-up or fit
+        -> RelationScores -> Advice -> logits
 
-The graph may be of a world's own facts ("train", "full"), or a person's: a file, a folder, an endpoint. A folder that
-`gumption kg fit` or PyKEEN left is a predictor already. All of them come through `Knowledge.of`.
+A predictor that `gumption kg fit` or PyKEEN left needs no facts. All of them come through `Knowledge.of`.
 """
 
 import hashlib
+import json
+import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pooch
+import torch
 from torch import nn
 
 from gumption.data import InputError, Note
-from gumption.data.sealed import read_sealed, write_sealed
-from gumption.kg import KnowledgeGraph, NaryRelation, load_predictor
+from gumption.data.provenance import versions
+from gumption.data.sealed import damaged, read_sealed, write_sealed
+from gumption.data.settings import Count, NonNegative, Seed, Size, settings
+from gumption.envs.worlds import World
+from gumption.kg import (
+    ComplEx,
+    KnowledgeGraph,
+    NaryPredictor,
+    NaryRelation,
+    Vocabulary,
+    WordVectors,
+    infer,
+    load_predictor,
+    read_rules,
+)
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
-from gumption.kg.leaks import Fact, Leaks, asked_facts, count_leaks, count_learned
-from gumption.kg.links.nary_predictor import NaryPredictor
+from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
+from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.nary import relation_name
 from gumption.kg.places import open_graph
-from gumption.kg.scores import RelationScores, binary_scorer, pair_scorer
+from gumption.kg.rules.horn import rules_to_json
+from gumption.kg.rules.mining import mined_from
+from gumption.kg.scores import VERSION, BinaryTable, RelationScores, binary_scorer, pair_scorer
 from gumption.kg.vocabulary import Triple, unknown_label
 
-from .fits import Fits, FitSettings
+from .advice import Advice, lacking
+from .settings import KnowledgeConfig
 from .stated_facts import StatedFacts
 
-#: Words of `--kg` that stand for a graph of the world's own facts.
+#: Words of `--kg` that stand for the world's own facts, and the part that each means.
 OWN = {"train": "train", "full": "all"}
-SCORES = "scores.json"
-#: Of the leaks of a predictor that does not say on what it was trained.
+GRAPH, SCORES = "graph.nq", "scores.json"
+#: Of the leaks of what does not say on which facts it was trained.
 NOT_KNOWN = "not known"
 BINARY = "binary"  # the predictor of all relations of two parties
-#: Graph name -> facts of one part ("train", "test" or "all") of a world.
-PartFacts = Callable[[str], Mapping[str, Iterable[Triple]]]
+INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
+
+Relation = str | NaryRelation
 
 
 class UnknownEntities(Note):
@@ -50,158 +71,224 @@ class LeakedFacts(Note):
     """A graph or a predictor knows facts of the world's test part: an agent that it guides has been told answers."""
 
 
-def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
-    """Tell of the test facts in a graph, or in what a predictor was trained on."""
-    if leaks.stated:
-        text = f"{source} {verb} {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
-        warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=2)
-
-
-def learned_leaks(source: str, predictor: LinkPredictor, asked: Collection[Fact]) -> dict[str, int] | str:
-    """What a manifest says of the test facts that a predictor was trained on, and a warning where there are some."""
-    leaks = count_learned(predictor, asked)
-    if leaks is None:
-        return NOT_KNOWN
-    warn_of_leaks(source, leaks, "was trained on")
-    return leaks._asdict()
-
-
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Scores, and what they were made of.
+    """Scores for the choices of a world, and what they are made of: a graph that is looked up, or link predictors.
 
-    :ivar scores: of the relations that were asked for.
+    :ivar scores: of the relations that were asked for, over the world's entities.
+    :ivar graph: what is looked up; None where predictors score.
     :ivar predictors: BINARY, or the name of a relation of three parties -> its predictor.
-    :ivar stated: the facts of the graph, where there was one.
-    :ivar fits: of these facts, to fit others to parts of them.
-    :ivar calibrated: whether the scores of two parties are log-probabilities.
-    :ivar about: for a run's manifest.
+    :ivar names: relation -> what the predictor BINARY calls it, where that differs; see `INVERSE`.
+    :ivar unknown: predictor -> entities of which it knows nothing, though it has them: no fact is about them, and,
+        where words describe entities, no vector is known of them.
+    :ivar calibrated: whether the scores of two parties are log-ratios, rather than a predictor's raw scores.
+    :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", whether the scores come
+        "by" look-up or fit, and, of what is not made of the world's own facts, how many of the "test_facts" it states,
+        entails or was trained on, or "not known".
+    :ivar stated, fits: the facts, and the predictors of parts of them, where there are facts that were fitted.
     """
 
     scores: RelationScores
-    predictors: dict[str, LinkPredictor]
-    stated: StatedFacts | None
-    fits: Fits | None
+    graph: KnowledgeGraph | None
+    predictors: Mapping[str, LinkPredictor]
+    names: Mapping[str, str]
+    unknown: Mapping[str, Sequence[str]]
     calibrated: bool
     about: dict[str, Any] = field(default_factory=dict)
+    stated: StatedFacts | None = None
+    fits: "Fits | None" = None
 
     @classmethod
     def of(
         cls,
-        source: str,
-        part_facts: PartFacts,
-        entities: Sequence[str],
-        relations: Sequence[str | NaryRelation],
+        config: KnowledgeConfig,
+        world: World,
+        vocabulary: Sequence[str],
+        relations: Sequence[Relation],
+        played: Mapping[str, Any] | None = None,
         *,
-        wanted: Sequence[str] = (),
-        calibrated: bool = True,
-        settings: FitSettings | None = None,
-        vectors: Callable[[Sequence[str]], np.ndarray],
+        word_vectors: str | None = None,
+        fit_settings: "FitSettings | None" = None,
         device: str = "cpu",
     ) -> "Knowledge":
         """
-        :param source: "train", "full", a graph (file, folder, address, perhaps with #NAME), or a predictor's folder.
-        :param part_facts: the world's facts of a part, by graph.
-        :param wanted: names of the relations to score; empty for those of three parties, which say the whole fact, or,
-            where the source has none of these, all of two.
-        :param vectors: word vectors of labels, for relations of three parties.
-        :raises InputError: a source that is not there or does not fit the world.
+        :param config: what a run's config says of knowledge.
+        :param vocabulary: of the world's environment; `relations` too.
+        :param played: settings of the environment; those that the world's `facts` take say of what the facts are.
+        :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
+        :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
-        chosen = [_relation(name, relations) for name in wanted]
+        wanted = [_relation(name, relations) for name in config.kg_scores]
+        given, source = world.played(played or {}), config.kg
         if source not in OWN and has_checkpoint(Path(source)):
-            asked = _asked(part_facts, relations)
-            return cls._of_predictor(
-                source, asked, entities, chosen or list(relations), bool(wanted), calibrated, device
-            )
-        graph, name = own_graph(part_facts, OWN[source]) if source in OWN else open_graph(source)
+            return cls._of_predictor(config, world, vocabulary, relations, wanted, given, device)
+        rules_file = source if _is_rules(source) else config.kg_rules
+        own = source in OWN or _is_rules(source)
+        graph, name = _own_graph(world, OWN.get(source, "train"), given) if own else open_graph(source)
+        about: dict[str, Any] = {"source": source if source in OWN else Path(source).name}
         with graph:
-            stated = StatedFacts.of(graph, name, entities, relations)
-            leaks = None
-            if source not in OWN:
-                leaks = count_leaks(graph, name, _asked(part_facts, relations), _nary(relations))
-        if source not in OWN and stated.report:
-            warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=1)
-        if lacks := [relation_name(r) for r in chosen if r not in stated.relations]:
-            has = ", ".join(map(relation_name, stated.relations))
-            raise InputError(f"the graph {source} has no facts of {', '.join(lacks)}; it has {has}")
-        chosen = chosen or [r for r in stated.relations if isinstance(r, NaryRelation)] or list(stated.relations)
-        if not calibrated and all(isinstance(relation, NaryRelation) for relation in chosen):
+            about["graph"] = graph.content_hash(name)
+            graph, name = _renamed(graph, name, config.kg_relations, relations)
+            if not own and world.get("facts") is not None:
+                leaks = count_leaks(graph, name, _asked(world, given), world.get("nary") or ())
+                about["test_facts"] = leaks._asdict()
+                warn_of_leaks(source, leaks)
+            if rules_file is not None:
+                graph, name = _entailed(graph, name, rules_file, about)
+                if world.get("facts") is not None:
+                    about["rules"]["test_facts"] = _learned(rules_file, mined_from(rules_file), world, given)
+            stated = StatedFacts.of(graph, name, vocabulary[1:], relations)
+            if not own and stated.report:
+                warnings.warn(f"{source}: {stated.report}", UnknownEntities, stacklevel=2)
+            chosen = _chosen(wanted, stated, source)
+            about["facts"] = len(stated.ids) + sum(map(len, stated.rows.values()))
+            fit = config.kg_fit if config.kg_fit is not None else own and world.fitted
+            about["by"] = "fit" if fit else "look-up"
+            if not fit:
+                return cls._looked_up(config, _asked_facts(graph, name, chosen), vocabulary, chosen, about, device)
+        return cls._fitted(config, stated, vocabulary, chosen, about, word_vectors, fit_settings, device)
+
+    @classmethod
+    def _looked_up(
+        cls,
+        config: KnowledgeConfig,
+        graph: KnowledgeGraph,
+        vocabulary: Sequence[str],
+        chosen: Sequence[Relation],
+        about: dict[str, Any],
+        device: str,
+    ) -> "Knowledge":
+        if not config.kg_calibrated:
+            raise InputError("raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True")
+        scores = Advice(graph, vocabulary, chosen, device=device).scores
+        return cls(scores, graph, {}, {}, {}, True, about)
+
+    @classmethod
+    def _fitted(
+        cls,
+        config: KnowledgeConfig,
+        stated: StatedFacts,
+        vocabulary: Sequence[str],
+        chosen: Sequence[Relation],
+        about: dict[str, Any],
+        word_vectors: str | None,
+        fit_settings: "FitSettings | None",
+        device: str,
+    ) -> "Knowledge":
+        if not config.kg_calibrated and all(isinstance(relation, NaryRelation) for relation in chosen):
             names = ", ".join(map(relation_name, chosen))
-            raise InputError(f"only scores of two parties can be raw; {names} is a log-probability always")
-        fits = Fits(stated, settings or FitSettings(), lambda: vectors(stated.vocabulary.entities), device)
+            raise InputError(f"only scores of two parties can be raw; those of {names} are log-ratios always")
+        fits = Fits(stated, fit_settings or FitSettings(), word_vectors, device)
         predictors: dict[str, LinkPredictor] = {}
         for relation in chosen:
             if isinstance(relation, NaryRelation):
                 predictors[relation.name] = fits.nary(relation.name)
             elif BINARY not in predictors:
                 predictors[BINARY] = fits.complex()
-        names = [relation_name(relation) for relation in chosen]
-        about: dict[str, Any] = {
-            "source": source if source in OWN else Path(source).name,
-            "graph": stated.graph_hash,
-            "facts": len(stated.ids) + sum(map(len, stated.rows.values())),
-        }
-        if leaks is not None:
-            about["test_facts"] = leaks._asdict()
-            warn_of_leaks(source, leaks)
         if any(isinstance(relation, NaryRelation) for relation in chosen):
-            about["word_vectors"] = vectors_hash(fits.vectors[: len(entities)])
-        return cls(frozen(predictors, entities, names, calibrated, device), predictors, stated, fits, calibrated, about)
+            about["word_vectors"] = vectors_hash(fits.vectors[: len(vocabulary) - 1])
+        of_no_fact, of_no_vector = stated.unknown, fits.drawn if set(predictors) - {BINARY} else ()
+        unknown = {
+            name: [label for label in of_no_fact if name == BINARY or label in of_no_vector] for name in predictors
+        }
+        scores = frozen(
+            predictors, vocabulary[1:], list(map(relation_name, chosen)), config.kg_calibrated, device, unknown=unknown
+        )
+        return cls(scores, None, predictors, {}, unknown, config.kg_calibrated, about, stated, fits)
 
     @classmethod
     def _of_predictor(
         cls,
-        source: str,
-        asked: Collection[Fact],
-        entities: Sequence[str],
-        chosen: Sequence[str | NaryRelation],
-        named: bool,
-        calibrated: bool,
+        config: KnowledgeConfig,
+        world: World,
+        vocabulary: Sequence[str],
+        relations: Sequence[Relation],
+        wanted: Sequence[Relation],
+        given: Mapping[str, Any],
         device: str,
     ) -> "Knowledge":
+        source = config.kg
+        if config.kg_fit is not None or config.kg_rules is not None:
+            raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs")
         predictor = load_predictor(source, device)
         nary = isinstance(predictor, NaryPredictor)
-        has = [
-            relation_name(r)
-            for r in chosen
-            if (isinstance(r, NaryRelation) if nary else isinstance(r, str) and r in predictor.vocabulary.relations)
-        ]
-        if not has or (named and len(has) < len(chosen)):
-            lacks = next(relation_name(r) for r in chosen if relation_name(r) not in has)
-            raise InputError(
-                f"the predictor {source}: {unknown_label('relation', lacks, predictor.vocabulary.relations)}"
-            )
+        names = {relation: called for relation, called in config.kg_relations if not nary}
+        known = predictor.vocabulary.relations
+        of_kind = [r for r in wanted or relations if isinstance(r, NaryRelation) == nary]
+        has = [relation_name(r) for r in of_kind if nary or _called(names, r) in known]
+        lacks = [relation_name(r) for r in wanted or relations if relation_name(r) not in has]
+        if not has or (wanted and lacks):
+            raise InputError(f"the predictor {source}: {unknown_label('relation', _called(names, lacks[0]), known)}")
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
-        about: dict[str, Any] = {"source": Path(source).name, "predictor": checkpoint_hash(source)}
-        about["test_facts"] = learned_leaks(source, predictor, asked)
-        return cls(frozen(predictors, entities, has, calibrated, device), predictors, None, None, calibrated, about)
+        about: dict[str, Any] = {"source": Path(source).name, "predictor": checkpoint_hash(source), "by": "predictor"}
+        if world.get("facts") is not None:
+            about["test_facts"] = _learned(source, predictor.trained_on, world, given)
+        entities = vocabulary[1:]
+        if report := lacking(predictor, entities):
+            warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
+        scores = frozen(predictors, entities, has, config.kg_calibrated, device, names)
+        return cls(scores, None, predictors, names, {}, config.kg_calibrated, about)
+
+    def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation]) -> Advice:
+        """What the knowledge says in an environment with this vocabulary, with a mode of its own."""
+        device = str(self.scores.device)
+        if tuple(vocabulary[1:]) == self.scores.entities:
+            scores = self.scores.twin()
+        elif self.graph is not None:
+            scored = [relation for relation in relations if relation_name(relation) in self.scores.relations]
+            scores = Advice(self.graph, vocabulary, scored, device=device).scores
+        else:
+            scores = self._frozen(vocabulary[1:], device)
+        return Advice(scores, vocabulary, relations)
+
+    def _frozen(self, entities: Sequence[str], device: str) -> RelationScores:
+        names = self.scores.relations
+        return frozen(self.predictors, entities, names, self.calibrated, device, self.names, self.unknown)
 
     def save(self, folder: Path) -> None:
-        """Keep the predictors, so that the run can be evaluated without making them again."""
+        """Keep what is looked up, or the predictors, so that the run can be evaluated without the source."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.graph is not None:
+            self.graph.save(folder / GRAPH)
         for name, predictor in self.predictors.items():
             predictor.save(folder / name)  # pyright: ignore[reportAttributeAccessIssue]
         said = {
+            "version": VERSION,
             "relations": self.scores.relations,
-            "calibrated": self.calibrated,
+            "graph": None if self.graph is None else self.graph.content_hash(),
             "predictors": sorted(self.predictors),
+            "names": dict(self.names),
+            "unknown": dict(self.unknown),
+            "calibrated": self.calibrated,
         }
         write_sealed(folder / SCORES, said)
 
+    @classmethod
+    def load(
+        cls, folder: Path, vocabulary: Sequence[str], relations: Sequence[Relation], device: str = "cpu"
+    ) -> "Knowledge":
+        """What `save` kept, for an environment with this vocabulary.
 
-def has_knowledge(folder: Path) -> bool:
-    """Whether `Knowledge.save` was completed there."""
-    return (folder / SCORES).is_file()
-
-
-def load_scores(folder: Path, entities: Sequence[str], device: str) -> RelationScores:
-    """The scores that `Knowledge.save` kept; InputError where they are damaged or of other entities."""
-    try:
-        said = read_sealed(folder / SCORES)
-        predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
-        relations, calibrated = said["relations"], said["calibrated"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
-    return frozen(predictors, entities, relations, calibrated, device)
+        :raises InputError: nothing there, or it is damaged or of other entities, or its scores mean something else.
+        """
+        said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
+        try:
+            if said.get("version") != VERSION:
+                raise InputError(f"{folder}: the scores of an older gumption mean something else; train again")
+            predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
+            names, unknown, calibrated = said["names"], said["unknown"], said["calibrated"]
+            chosen = [_relation(name, relations) for name in said["relations"]]
+            hash_ = said["graph"]
+        except (AttributeError, KeyError, TypeError) as error:
+            raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
+        if hash_ is None:
+            labels = list(map(relation_name, chosen))
+            scores = frozen(predictors, vocabulary[1:], labels, calibrated, device, names, unknown)
+            return cls(scores, None, predictors, names, unknown, calibrated)
+        graph = KnowledgeGraph.load(folder / GRAPH)
+        if graph.content_hash() != hash_:
+            damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
+        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, {}, {}, {}, True)
 
 
 def frozen(
@@ -210,35 +297,153 @@ def frozen(
     relations: Sequence[str],
     calibrated: bool,
     device: str,
+    names: Mapping[str, str] | None = None,
+    unknown: Mapping[str, Collection[str]] | None = None,
 ) -> RelationScores:
-    """The scores of relations by their predictors, ready to be gathered."""
+    """The scores of relations by their predictors, ready to be gathered; see `Knowledge`."""
     scorers: dict[str, nn.Module] = {}
+    unknown = unknown or {}
     for relation in relations:
-        predictor = predictors.get(relation)
+        predictor, called = predictors.get(relation), (names or {}).get(relation, relation)
         if isinstance(predictor, NaryPredictor):
-            scorers[relation] = pair_scorer(predictor, entities, device=device)
-        else:
-            binary = predictors[BINARY]
-            scorers[relation] = binary_scorer(binary, relation, entities, calibrated=calibrated, device=device)
+            scorers[relation] = pair_scorer(predictor, entities, unknown=unknown.get(relation, ()), device=device)
+            continue
+        scorer = binary_scorer(
+            predictors[BINARY],
+            called.removeprefix(INVERSE),
+            entities,
+            calibrated=calibrated,
+            unknown=unknown.get(BINARY, ()),
+            device=device,
+        )
+        scorers[relation] = BinaryTable(scorer.table.T.contiguous()) if called.startswith(INVERSE) else scorer
     return RelationScores(entities, scorers)
 
 
-def own_graph(part_facts: PartFacts, part: str) -> tuple[KnowledgeGraph, None]:
+# ---- leaks
+
+
+def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
+    """Tell of the test facts in a graph, or in what a predictor was trained on."""
+    if leaks.stated:
+        text = f"{source} {verb} {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
+        warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=3)
+
+
+def _learned(
+    source: str, trained_on: np.ndarray | None, world: World, given: Mapping[str, Any]
+) -> dict[str, int] | str:
+    """What a manifest says of the test facts that a predictor or mined rules were made of, and a warning where there
+    are some."""
+    leaks = count_marked(trained_on, _asked(world, given))
+    if leaks is None:
+        return NOT_KNOWN
+    warn_of_leaks(source, leaks, "was trained on")
+    return leaks._asdict()
+
+
+def _asked(world: World, given: Mapping[str, Any]) -> Collection[Fact]:
+    """What the world's test asks; nothing where its split has no test part."""
+    try:
+        return world.asked(**given)
+    except InputError:
+        return frozenset()
+
+
+# ---- graphs
+
+
+def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> tuple[KnowledgeGraph, None]:
     """A graph in memory of a part of the world's own facts."""
+    if world.get("facts") is None:
+        raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
     graph = KnowledgeGraph()
-    for name, triples in part_facts(part).items():
-        graph.add(triples, graph=name)
+    if (nodes := world.get("node_facts")) is not None:
+        graph.add(nodes(partition=part, **given), graph=f"{world.name}/{part}{world.nodes[0]}")
+    graph.add(world.facts(part, **given), graph=f"{world.name}/{part}")
     return graph, None
 
 
-def _asked(part_facts: PartFacts, relations: Sequence[str | NaryRelation]) -> Collection[Fact]:
-    """What the test asks and the training part does not say."""
-    test, train = (chain.from_iterable(part_facts(part).values()) for part in ("test", "train"))
-    return asked_facts(test, train, _nary(relations))
+def _is_rules(source: str) -> bool:
+    return source.endswith(".json") and Path(source).is_file()
 
 
-def _nary(relations: Sequence[str | NaryRelation]) -> list[NaryRelation]:
-    return [relation for relation in relations if isinstance(relation, NaryRelation)]
+def _renamed(
+    graph: KnowledgeGraph, name: str | None, pairs: Sequence[tuple[str, str]], relations: Sequence[Relation]
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph with its facts under the world's names of relations, too: a copy in memory, where there are such names.
+
+    :param pairs: (the world's name, the graph's, perhaps after `INVERSE`).
+    :raises InputError: a name that the world or the graph does not have, with near matches.
+    """
+    if not pairs:
+        return graph, name
+    copy = KnowledgeGraph()
+    for each in [name] if name is not None else graph.graphs():
+        copy.add(graph.triples(graph=each), graph=each)
+    ours = [label for r in relations for label in ((r,) if isinstance(r, str) else r.roles)]
+    theirs = {relation for _, relation, _ in copy.triples()}
+    for mine, called in pairs:
+        if mine not in ours:
+            raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
+        if (relation := called.removeprefix(INVERSE)) not in theirs:
+            raise InputError(f"kg_relations: not one of the graph's: {unknown_label('relation', relation, theirs)}")
+        facts = list(copy.triples(relation=relation))
+        copy.add(_under(mine, facts, inverse=called.startswith(INVERSE)), graph=RENAMED)
+    return copy, None
+
+
+RENAMED = "renamed"  # the graph of facts under the world's names
+
+
+def _under(relation: str, facts: Sequence[Triple], *, inverse: bool) -> Iterator[Triple]:
+    for subject, _, object_ in facts:
+        yield (object_, relation, subject) if inverse else (subject, relation, object_)
+
+
+def _entailed(
+    graph: KnowledgeGraph, name: str | None, rules_file: str, about: dict[str, Any]
+) -> tuple[KnowledgeGraph, None]:
+    """A copy in memory of the graph, and what rules entail in it."""
+    rules = read_rules(rules_file)
+    copy = KnowledgeGraph()
+    for each in [name] if name is not None else graph.graphs():
+        copy.add(graph.triples(graph=each), graph=each)
+    result = infer(copy, rules, None, "entailed")
+    hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
+    about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": result.entailed}
+    return copy, None
+
+
+def _asked_facts(graph: KnowledgeGraph, name: str | None, chosen: Sequence[Relation]) -> KnowledgeGraph:
+    """A graph in memory of the facts of some relations, and nothing else."""
+    kept = KnowledgeGraph()
+    labels = dict.fromkeys(label for r in chosen for label in ((r,) if isinstance(r, str) else r.roles))
+    for each in [name] if name is not None else graph.graphs():
+        for label in labels:
+            kept.add(graph.triples(relation=label, graph=each), graph=each)
+    return kept
+
+
+def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Sequence[Relation]:
+    """The relations that are scored: those that are wanted, else those of three parties, which say the whole fact, else
+    all that there are."""
+    if lacks := [relation_name(relation) for relation in wanted if relation not in stated.relations]:
+        has = ", ".join(map(relation_name, stated.relations))
+        raise InputError(f"the graph {source} has no facts of {', '.join(lacks)}; it has {has}")
+    of_three = [relation for relation in stated.relations if isinstance(relation, NaryRelation)]
+    return wanted or of_three or stated.relations
+
+
+def _relation(name: str, relations: Sequence[Relation]) -> Relation:
+    for relation in relations:
+        if relation_name(relation) == name:
+            return relation
+    raise InputError(unknown_label("relation", name, map(relation_name, relations)))
+
+
+def _called(names: Mapping[str, str], relation: Relation) -> str:
+    return names.get(relation_name(relation), relation_name(relation)).removeprefix(INVERSE)
 
 
 def vectors_hash(vectors: np.ndarray) -> str:
@@ -246,8 +451,132 @@ def vectors_hash(vectors: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(vectors, dtype=np.float32).tobytes()).hexdigest()
 
 
-def _relation(name: str, relations: Sequence[str | NaryRelation]) -> str | NaryRelation:
-    for relation in relations:
-        if relation_name(relation) == name:
-            return relation
-    raise InputError(unknown_label("relation", name, map(relation_name, relations)))
+# ---- Fits: predictors of what a graph states, in a cache folder by the hash of all that they depend on.
+
+
+# Counts up when the code that fits gives other predictors from the same facts: what an older one left is not read.
+FIT_VERSION = 2
+
+
+@settings
+class FitSettings:
+    """
+    :ivar rank, epochs, n3: of ComplEx, on the facts of two parties.
+    :ivar members: networks of the predictor of facts of three parties.
+    """
+
+    seed: Seed = 0
+    rank: Size = 128
+    epochs: Count = 50
+    n3: NonNegative = 1e-2
+    members: Size = 3
+
+
+class Fits:
+    """The predictors of one graph's facts: read from the cache, or fitted and put there, so that the next seed of an
+    experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
+
+    def __init__(
+        self,
+        stated: StatedFacts,
+        settings: FitSettings,
+        word_vectors: str | None = None,
+        device: str = "cpu",
+    ) -> None:
+        """:param word_vectors: a file of vectors, for relations of three parties; None for those that ship."""
+        self.stated, self.settings, self.device = stated, settings, device
+        self._word_vectors = word_vectors
+
+    @cached_property
+    def _words(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        vectors, report = WordVectors.load(self._word_vectors).guessed_vectors(self.stated.vocabulary.entities)
+        report.warn()
+        return vectors, report.drawn
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(N, F) a word vector of each entity of the facts."""
+        return self._words[0]
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The entities of which no vector is known: theirs were drawn at random."""
+        return self._words[1]
+
+    def complex(self, ids: np.ndarray | None = None) -> ComplEx:
+        """ComplEx on the facts of two parties, or on some of them."""
+        settings, vocabulary = self.settings, self.stated.vocabulary
+        facts = self.stated.ids if ids is None else ids
+        where = self._place(
+            "complex", facts, vocabulary, {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3}
+        )
+        if not has_checkpoint(where):
+            fitted = ComplEx.fit(
+                (vocabulary, facts),
+                rank=settings.rank,
+                epochs=settings.epochs,
+                n3=settings.n3,
+                seed=settings.seed,
+                device=self.device,
+            )
+            _keep(fitted, where)
+        return ComplEx.load(where, self.device)
+
+    def nary(self, relation: str) -> NaryPredictor:
+        """The predictor of a relation of three parties."""
+        rows, vocabulary = self.stated.rows[relation], self._pairs(relation)
+        where = self._place(relation, rows, vocabulary, self._nary_parameters(self.settings.members))
+        if not has_checkpoint(where):
+            fitted = NaryPredictor.fit(
+                rows,
+                self.vectors,
+                vocabulary,
+                members=self.settings.members,
+                seed=self.settings.seed,
+                device=self.device,
+            )
+            _keep(fitted, where)
+        return NaryPredictor.load(where, self.device)
+
+    def nary_folds(self, relation: str, folds: np.ndarray, members: int) -> list[NaryPredictor]:
+        """For each fold a predictor that has not seen its rows; `folds` (n,) is the fold of each row."""
+        rows, vocabulary = self.stated.rows[relation], self._pairs(relation)
+        parameters = {**self._nary_parameters(members), "folds": hashlib.sha256(folds.tobytes()).hexdigest()}
+        places = [
+            self._place(f"{relation}-without-{fold}", rows, vocabulary, parameters) for fold in range(folds.max() + 1)
+        ]
+        if not all(map(has_checkpoint, places)):
+            fitted = NaryPredictor.fit_folds(
+                rows, self.vectors, vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
+            )
+            for part, where in zip(fitted, places, strict=True):
+                _keep(part, where)
+        return [NaryPredictor.load(where, self.device) for where in places]
+
+    def _pairs(self, relation: str) -> Vocabulary:
+        return Vocabulary(self.stated.vocabulary.entities, (f"{relation}: pair", f"{relation}: part"))
+
+    def _nary_parameters(self, members: int) -> dict[str, Any]:
+        vectors = hashlib.sha256(self.vectors.tobytes()).hexdigest()
+        return {"members": members, "vectors": vectors, **asdict(NarySettings())}
+
+    def _place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
+        """The cache folder of a fit: its name holds the hash of all that it depends on."""
+        of = {
+            "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
+            "vocabulary": vocabulary.hash,
+            "seed": self.settings.seed,
+            "device": torch.device(self.device).type,
+            "version": FIT_VERSION,
+            "versions": versions(),
+            **parameters,
+        }
+        key = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()[:16]
+        cache = Path(os.environ.get("GUMPTION_CACHE_DIR") or pooch.os_cache("gumption"))
+        return cache / "knowledge" / f"{name}-{key}"
+
+
+def _keep(fitted: ComplEx | NaryPredictor, where: Path) -> None:
+    """Put a fit in the cache, unless another process that needed the same one was faster."""
+    if not has_checkpoint(where):
+        fitted.save(where)

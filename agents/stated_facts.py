@@ -69,6 +69,13 @@ class StatedFacts:
         report = _report(vocabulary, used, len(entities))
         return cls(vocabulary, facts, rows, there, nary, report, graph.content_hash(name), len(entities))
 
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The world's entities of which no fact is."""
+        parties = [self.ids[:, [0, 2]].ravel(), *(rows.ravel() for rows in self.rows.values())]
+        known = np.isin(np.arange(self.size), np.concatenate(parties))
+        return tuple(self.vocabulary.entities[i] for i in np.flatnonzero(~known).tolist())
+
     def world_rows(self, relation: str | NaryRelation) -> np.ndarray:
         """(n, 3) int64 rows (subject, given, object) of a relation's facts among the world's entities alone, as ids of
         its environments: 1 to N, and 0 for the third party of a relation of two."""

@@ -16,11 +16,11 @@ from gumption.kg.checkpoint import pick_device
 
 from .advice import Advice
 from .kg_policy import guided_policy
+from .knowledge import Knowledge
 from .learner_state import put_network, saved_network
 from .readout import MASKED, Readout
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .world_config import WorldConfig
-from .world_knowledge import WorldKnowledge, kept_advice
 
 
 class State(NamedTuple):
@@ -97,10 +97,10 @@ class WorldSetup:
         self.train_env = self._make(min(config.eval_episodes, 512), {})
         self.advice, self.knowledge = advice, None
         if advice is None and config.kg != "none":
-            self.knowledge = WorldKnowledge.of(
-                config.kg, world, self.env.vocabulary, self.env.relations, self.device, dict(config.env)
+            self.knowledge = Knowledge.of(
+                config, world, self.env.vocabulary, self.env.relations, dict(config.env), device=self.device
             )
-            self.advice = self.knowledge.advice
+            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
 
     def _make(self, num_envs: int, more: Any) -> Any:
         settings = {**dict(self.config.env), **more}
@@ -156,7 +156,8 @@ def load_policy(
     advice = None
     if config.kg != "none":
         device = str(pick_device(config.device))
-        advice = kept_advice(run_dir / KNOWLEDGE, env.vocabulary, env.relations, device)
+        knowledge = Knowledge.load(run_dir / KNOWLEDGE, env.vocabulary, env.relations, device)
+        advice = knowledge.advice(env.vocabulary, env.relations)
     policy = make_policy(config, env, advice, network)
     put_network(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
     return config, policy.eval()

@@ -75,6 +75,7 @@ def settings(cls: type[T]) -> type[T]:
     @wraps(fill)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         hints, known = _hints(kind), [each for each in fields(kind) if each.init]
+        known.sort(key=lambda each: bool(each.kw_only))  # those come last, whatever class they are of
         given = dict(zip((each.name for each in known), args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise InputError(f"{kind.__name__} takes each of its {len(known)} fields once")

@@ -85,6 +85,8 @@ class World:
     :ivar environments: at least one.
     :ivar offers: some of OFFERS -> "module:name".
     :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
+    :ivar fitted: whether a link predictor is fitted to its facts where nothing else is said, since what training does
+        not show has to be inferred from them; else they are looked up.
     """
 
     name: str
@@ -94,6 +96,7 @@ class World:
     environments: tuple[Environment, ...]
     offers: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
+    fitted: bool = False
 
     def __post_init__(self) -> None:
         """:raises InputError: an entry without environments, or one that offers what nobody asks for."""
@@ -225,6 +228,7 @@ WORLDS: dict[str, World] = {
                 "bench": "gumption.scripts.wordcraft.bench:CASES",
             },
             nodes=("/recipes", "/evidence"),
+            fitted=True,
         ),
         World(
             name="halma",

@@ -9,7 +9,7 @@ it.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from .graph import KnowledgeGraph
 from .links.fact_ids import label_numbers, marks, pair_marks
 from .nary import NaryRelation
 from .vocabulary import Triple
-
-if TYPE_CHECKING:
-    from .links.predictor import LinkPredictor
 
 #: (subject, relation, object), or (relation, subject, given, object).
 Fact = tuple[str, ...]
@@ -62,15 +59,17 @@ def count_leaks(
     return Leaks(len({fact for fact in _in_one_form(stated, nary) if fact in asked}), len(asked))
 
 
-def count_learned(predictor: "LinkPredictor", asked: Collection[Fact]) -> Leaks | None:
-    """How many of the facts that are asked a predictor was trained on; None where it does not say on what.
+def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leaks | None:
+    """How many of the facts that are asked a predictor was trained on, or rules were mined from; None where that is
+    not known.
 
+    :param trained_on: marks of facts, see links/fact_ids.py.
     :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
     """
-    if predictor.trained_on is None:
+    if trained_on is None:
         return None
     two, three = (_numbers([fact for fact in asked if len(fact) == size], size) for size in (3, 4))
-    found = np.isin(np.concatenate([marks(*two), pair_marks(*three[1:])]), predictor.trained_on)
+    found = np.isin(np.concatenate([marks(*two), pair_marks(*three[1:])]), trained_on)
     return Leaks(int(found.sum()), len(asked))
 
 

@@ -1,6 +1,7 @@
 """Relation scores: link predictors and known facts frozen, from which a policy gathers the scores of its choices."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self
 
@@ -24,9 +25,13 @@ from .vocabulary import unknown_label
 #     scorer(subject, object, given, partners) -> (B, A) float32
 #
 # subject, object and given are (B, A) int64; `partners` (B, P) says who may be given where `given` is 0, and the best
-# of them counts (both choices must be right, so the best pair counts, not the sum over pairs). Where subject or object
-# is nothing the score is 0.
+# of them counts (both choices must be right, so the best pair counts, not the sum over pairs).
+#
+# A calibrated score is log p - log 1/N: how much likelier a fact is than one drawn from N entities. 0 speaks neither
+# for nor against a choice. That is the score where subject or object is nothing, and where the predictor does not know
+# one of the entities.
 
+VERSION = 2  # of what scores mean; those of version 1 were log p
 
 FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
 PAIRS_AT_ONCE = 1 << 14  # of a product of scores: bounds its memory
@@ -49,13 +54,17 @@ class BinaryTable(nn.Module):
 
 class PairTable(nn.Module):
     """log p(object | unordered pair of subject and given) as a table with a row for each object and a column for each
-    pair, float16: pairs of one choice are then looked up near each other."""
+    pair, float16: pairs of one choice are then looked up near each other.
+
+    :ivar chance: log 1/N, which is taken off; the entries of what is not known are equal to it.
+    """
 
     table: torch.Tensor
     _pair_start: torch.Tensor
 
-    def __init__(self, table: torch.Tensor) -> None:
+    def __init__(self, table: torch.Tensor, chance: float) -> None:
         super().__init__()
+        self.chance = chance
         self.register_buffer("table", table, persistent=False)
         self.register_buffer("_pair_start", pair_starts(len(table)).to(table.device), persistent=False)
 
@@ -68,7 +77,7 @@ class PairTable(nn.Module):
         pairs = self._pair_start[low] + high
         # A flat look-up is the fastest gather that torch has on the CPU.
         log_p = self.table.take((object - 1).clamp_min(0)[:, :, None] * self.table.shape[1] + pairs).float()
-        return _best(log_p, partner).clamp_min(FLOOR) * ((object > 0) & (subject > 0))
+        return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
 
 
 class PairProducts(nn.Module):
@@ -78,16 +87,21 @@ class PairProducts(nn.Module):
     _normaliser: torch.Tensor
     _pair_start: torch.Tensor
     _ids: torch.Tensor
+    _known: torch.Tensor
 
-    def __init__(self, predictor: NaryPredictor, ids: torch.Tensor) -> None:
-        """:param ids: (N,) int64, the predictor's id of each entity."""
+    def __init__(self, predictor: NaryPredictor, ids: torch.Tensor, known: torch.Tensor) -> None:
+        """
+        :param ids: (N,) int64, the predictor's id of each entity.
+        :param known: (N,) bool, the entities that it knows.
+        """
         super().__init__()
-        self.predictor = predictor
+        self.predictor, self.chance = predictor, _in_half_precision(chance_of(predictor))
         size = len(ids)
         unknown = torch.full((size * (size + 1) // 2, predictor.members), torch.nan, device=ids.device)
         self.register_buffer("_normaliser", unknown, persistent=False)
         self.register_buffer("_pair_start", pair_starts(size).to(ids.device), persistent=False)
         self.register_buffer("_ids", ids, persistent=False)
+        self.register_buffer("_known", known, persistent=False)
 
     def forward(
         self, subject: torch.Tensor, object: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None
@@ -96,13 +110,14 @@ class PairProducts(nn.Module):
         low = torch.minimum(subject[:, :, None], partner).sub(1)
         high = torch.maximum(subject[:, :, None], partner).sub(1)
         product = (object - 1)[:, :, None].expand_as(low)
-        asked = ((low >= 0) & (product >= 0)).nonzero(as_tuple=True)
-        size = len(self._ids)
+        size, known = len(self._ids), self._known
+        there = (low >= 0) & (product >= 0) & known[low] & known[high] & known[product]
+        asked = there.nonzero(as_tuple=True)
         # A pair stands on a table twice, and in several choices: each is worked out once.
         keys, place = torch.unique((low[asked] * size + high[asked]) * size + product[asked], return_inverse=True)
-        log_p = torch.full(low.shape, -torch.inf, device=low.device)
+        log_p = torch.full(low.shape, self.chance, device=low.device)
         log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
-        return _best(log_p, partner).clamp_min(FLOOR) * ((object > 0) & (subject > 0))
+        return (_best(log_p, partner).clamp_min(FLOOR) - self.chance) * ((object > 0) & (subject > 0))
 
     def _log_probability(self, first: torch.Tensor, second: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
         pairs = self._pair_start[first] + second
@@ -195,6 +210,15 @@ def _paired(subject: torch.Tensor, given: torch.Tensor, partners: torch.Tensor |
     return torch.where(open_[:, :, None], partners[:, None, :], chosen)
 
 
+def chance_of(predictor: LinkPredictor) -> float:
+    """log 1/N of a predictor of N entities."""
+    return -math.log(len(predictor.vocabulary.entities))
+
+
+def _in_half_precision(value: float) -> float:
+    return float(torch.tensor(value).half())
+
+
 def _best(scores: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:
     return scores.masked_fill(partner == 0, -torch.inf).amax(2)
 
@@ -251,6 +275,7 @@ class Gather:
 
 def _pairs(scorer: PairTable) -> LookUp:
     table, start = scorer.table.numpy(), scorer.get_buffer("_pair_start").numpy()
+    chance = np.float32(scorer.chance)
 
     def look_up(s: np.ndarray, o: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.ndarray:
         partner = _partners(s, g, partners)
@@ -258,7 +283,7 @@ def _pairs(scorer: PairTable) -> LookUp:
         high = np.maximum(np.maximum(s[:, :, None], partner) - 1, 0)
         log_p = table[np.maximum(o - 1, 0)[:, :, None], start[low] + high].astype(np.float32)
         best = np.where(partner == 0, np.float32(-np.inf), log_p).max(axis=2)
-        return np.maximum(best, np.float32(FLOOR)) * ((o > 0) & (s > 0))
+        return (np.maximum(best, np.float32(FLOOR)) - chance) * ((o > 0) & (s > 0))
 
     return look_up
 
@@ -399,18 +424,20 @@ def binary_scorer(
     entities: Sequence[str],
     *,
     calibrated: bool = True,
+    unknown: Collection[str] = (),
     device: torch.device | str = "cpu",
 ) -> BinaryTable:
     """The table of a relation of two parties.
 
-    Calibrated, L(s, r, o) is a log-probability: the mean of log softmax over objects and log softmax over subjects, so
-    that a score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an
-    entity's score with itself is the largest of them.
+    Calibrated, L(s, r, o) is the mean of log softmax over objects and log softmax over subjects, less log 1/N, so that
+    a score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an entity's
+    score with itself is the largest of them. What the predictor does not know has the score 0.
 
-    :raises InputError: a relation or entities that the predictor does not know, with near matches; scores that are not
-        finite; a table larger than memory should hold.
+    :param unknown: entities of which the predictor knows nothing, though it has them.
+    :raises InputError: a relation that the predictor does not know, or none of the entities, with near matches; scores
+        that are not finite; a table larger than memory should hold.
     """
-    ids = _ids(predictor, entities)
+    ids, known = _ids(predictor, entities, unknown)
     relations = torch.full_like(ids, predictor.vocabulary.relation_id(relation))
     if (needed := 4 * len(ids) ** 2) > 4 * TABLE_BYTES:
         raise InputError(
@@ -422,13 +449,14 @@ def binary_scorer(
         parts = [
             predictor.object_scores(s, r)[:, ids] for s, r in zip(ids.split(rows), relations.split(rows), strict=True)
         ]
-        return BinaryTable(_finite(torch.cat(parts), relation, device))
+        return BinaryTable(_finite(_of_known(torch.cat(parts), known, 0.0), relation, device))
     both = torch.zeros(len(ids), len(ids), device=predictor.device)
     for place in torch.arange(len(ids), device=ids.device).split(rows):
         some = ids[place], relations[: len(place)]
         both[place] += predictor.object_scores(*some).log_softmax(1)[:, ids]
         both[:, place] += predictor.subject_scores(some[1], some[0]).log_softmax(1)[:, ids].T
-    return BinaryTable(_finite((both / 2).clamp_min(FLOOR), relation, device))
+    ratios = (both / 2).clamp_min(FLOOR) - chance_of(predictor)
+    return BinaryTable(_finite(_of_known(ratios, known, 0.0), relation, device))
 
 
 @torch.no_grad()
@@ -437,25 +465,39 @@ def pair_scorer(
     entities: Sequence[str],
     *,
     wanted: torch.Tensor | None = None,
+    unknown: Collection[str] = (),
     device: torch.device | str = "cpu",
 ) -> PairTable | PairProducts:
-    """log p(object | pair) of a relation of three parties: a table while it fits into TABLE_BYTES, else worked out.
+    """log p(object | pair) - log 1/N of a relation of three parties: a table while it fits into TABLE_BYTES, else
+    computed when it is asked for.
 
     :param wanted: (N, N) bool, the pairs that the table must have; the others stay 0.
+    :param unknown: as of `binary_scorer`.
     """
-    ids = _ids(predictor, entities)
-    size = len(ids)
+    ids, known = _ids(predictor, entities, unknown)
+    size, chance = len(ids), _in_half_precision(chance_of(predictor))
     if size * (size + 1) * size > TABLE_BYTES:
-        return PairProducts(predictor.to(device), ids.to(device))
+        return PairProducts(predictor.to(device), ids.to(device), known.to(device))
     table = torch.zeros(size, size * (size + 1) // 2, dtype=torch.float16, device=predictor.device)
     start = 0
     for first in range(size):
         chosen = torch.arange(size - first) if wanted is None else wanted[first, first:].nonzero()[:, 0]
-        partners = ids[first + chosen.to(ids.device)]
-        log_p = predictor.log_probabilities(ids[first].expand(len(partners)), partners)[:, ids]
-        table[:, start + chosen.to(ids.device)] = log_p.clamp_min(FLOOR).half().T
+        others = first + chosen.to(ids.device)
+        log_p = predictor.log_probabilities(ids[first].expand(len(others)), ids[others])[:, ids].clamp_min(FLOOR)
+        rows = _of_known(log_p, known, chance, known[others] & known[first])
+        table[:, start + chosen.to(ids.device)] = rows.half().T
         start += size - first
-    return PairTable(_finite(table, "the objects of pairs", device))
+    return PairTable(_finite(table, "the objects of pairs", device), chance)
+
+
+def _of_known(
+    table: torch.Tensor, known: torch.Tensor, neutral: float, rows: torch.Tensor | None = None
+) -> torch.Tensor:
+    """The table with `neutral` in the rows and columns that are not known."""
+    if known.all():
+        return table
+    rows = known if rows is None else rows
+    return table.masked_fill(~(rows[:, None] & known), neutral)
 
 
 def known_scores(
@@ -485,15 +527,18 @@ def _looked_up(quick: Sequence[LookUp | None], columns: Sequence[int], facts: Fa
     return scores
 
 
-def _ids(predictor: LinkPredictor, entities: Sequence[str]) -> torch.Tensor:
-    known = predictor.vocabulary.entities
-    missing = sorted(set(entities).difference(known))
-    if missing:
-        raise InputError(
-            f"the predictor does not know {len(missing)} of the world's {len(entities)} entities: "
-            f"{unknown_label('entity', missing[0], known)}; fit it with all of them (`gumption kg fit --entities`)"
-        )
-    return torch.from_numpy(predictor.vocabulary.entity_ids(entities)).to(predictor.device)
+def _ids(
+    predictor: LinkPredictor, entities: Sequence[str], unknown: Collection[str]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(N,) int64, the predictor's id of each entity, 0 of one that it does not have; and (N,) bool, which it knows."""
+    mine = predictor.vocabulary.entities
+    left_out = set(entities).difference(mine).union(unknown)
+    known = [entity not in left_out for entity in entities]
+    if not any(known):
+        near = unknown_label("entity", entities[0], mine)
+        raise InputError(f"the predictor knows none of the world's {len(entities)} entities: {near}")
+    ids = predictor.vocabulary.entity_ids([e if there else mine[0] for e, there in zip(entities, known, strict=True)])
+    return torch.from_numpy(ids).to(predictor.device), torch.tensor(known, device=predictor.device)
 
 
 def _finite(table: torch.Tensor, what: str, device: torch.device | str) -> torch.Tensor:

@@ -22,6 +22,17 @@ from .apps import bare, check_option
 _IVAR = re.compile(r"^ *:ivar ([\w, ]+): (.*(?:\n(?! *:ivar| *$).*)*)", re.MULTILINE)
 
 
+#: Options that have other names than the fields which several configs share; "!name" turns a switch off.
+FLAGS = {
+    "kg_calibrated": "!raw",
+    "kg_fit": "kg-fit/--kg-lookup",
+    "kg_relations": "relation",
+    "kg_scores": "scores",
+    "overrides": "set",
+    "total_steps": "steps",
+}
+
+
 def field_help(kind: type[Any]) -> dict[str, str]:
     """What the docstrings of a config, and of the classes that it extends, say of each field, as one sentence."""
     told = {}
@@ -33,19 +44,25 @@ def field_help(kind: type[Any]) -> dict[str, str]:
 
 
 def from_config(
-    kind: type[Any], *, flags: Mapping[str, str] | None = None, skip: Sequence[str] = (), make: Any = None
+    kind: type[Any],
+    *,
+    flags: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+    make: Any = None,
+    into: str = "config",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A command that takes a config -> one with an option for each of the config's fields, before its own options.
 
     :param kind: a dataclass whose docstring tells of its fields.
-    :param flags: field -> the name of its option where that is another; "!name" for a switch that turns it off.
+    :param flags: field -> the name of its option where that is another, beside `FLAGS`.
     :param skip: fields without an option.
     :param make: makes the config of the options' values; `kind` where it is not given.
+    :param into: the command's parameter that takes the config.
 
     Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
     be given again, and replaces the field's default.
     """
-    flags = flags or {}
+    flags = {**FLAGS, **(flags or {})}
     hints, said = get_type_hints(kind, include_extras=True), field_help(kind)
     read: dict[str, Callable[[Any], Any]] = {}
     checked: dict[str, tuple[str, Any]] = {}
@@ -68,14 +85,14 @@ def from_config(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True).parameters
-        rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, p in own.items() if name != "config"]
+        rest = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, p in own.items() if name != into]
 
         @functools.wraps(command)
         def run(**given: Any) -> Any:
             settings = {name: back(given.pop(name)) for name, back in read.items()}
             for name, (flag, hint) in checked.items():  # as the command line calls them
                 settings[name] = check_option(flag, settings[name], hint)
-            return command(config=(make or kind)(**settings), **given)
+            return command(**{into: (make or kind)(**settings)}, **given)
 
         run.__signature__ = inspect.Signature([*rest[:1], *parameters, *rest[1:]])  # pyright: ignore
         run.__annotations__ = {p.name: p.annotation for p in (*rest, *parameters)}

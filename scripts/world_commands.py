@@ -13,7 +13,6 @@ from gumption.scripts.apps import App
 from .options import from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
-FLAGS = {"total_steps": "steps", "overrides": "set"}  # options of a `WorldConfig` that have other names
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
 
 
@@ -27,7 +26,7 @@ def general_train(world: Any) -> typer.Typer:
         return WorldConfig(world=world.name, **settings)
 
     @app.command(help=f"Train an agent: {world.about}")
-    @from_config(WorldConfig, flags=FLAGS, skip=("world",), make=config_of)
+    @from_config(WorldConfig, skip=("world",), make=config_of)
     def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
         train_and_tell(config, run, resume)
 

@@ -80,14 +80,15 @@ kg build gradual --out gradual.nq
 train gradual --env max_steps=20 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run run [--resume]
 gradual run --agent echo --tasks micro4 --out ran --memory
 gradual validate --agent echo --chain 'micro4>micro2' --seeds 1 --max-steps 100 --out found.json
-gradual pretrain --tasks micro4 --total-steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
+gradual pretrain --tasks micro4 --steps 64 --eval-interval 32 --batch-size 4 --unroll-length 8 --hidden-size 8\
  --device cpu --run lstm [--resume]
 """
 SEGAR = """
 kg build segar --out segar.nq
 train segar --observation state --num-levels 2 --test-levels 2 --num-envs 2 --n-steps 8 --minibatches 2 --steps 32\
  --eval-interval 16 --device cpu --run run [--resume]
-segar train-guided --num-levels 2 --steps 512 --eval-interval 256 --eval-episodes 2 --device cpu --run guided [--resume]
+train segar --levels tilesx2-medium --kg full --num-levels 2 --steps 512 --eval-interval 256\
+ --test-levels 2 --device cpu --run guided [--resume]
 segar level --steps 2 --gif level.gif --json scene.json
 segar renderers --epochs 1 --out looks
 """

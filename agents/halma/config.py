@@ -1,11 +1,11 @@
 """What a HALMA run is made of: agent, mazes, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import Overrides, by_name, config_values
+from gumption.agents.settings import KnowledgeConfig, Overrides, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 from gumption.envs.halma.choices import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
@@ -74,9 +74,6 @@ class TD3Parameters:
             )
 
 
-NO_GRAPH = "none"
-
-
 # At the rate of the others the features of agents with attention die: the actor's before the critic knows anything,
 # the critic's when values begin to rise.
 TUNED: dict[str, dict[str, Any]] = {
@@ -95,16 +92,14 @@ FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333
 
 
 @settings
-class HALMAConfig:
+class HALMAConfig(KnowledgeConfig):
     """One training run.
 
     :ivar agent: one of Table 1: "mlp", "lstm", "tran" and "tran+lstm" see symbols, "cnn+mlp", "cnn+tran" and "space"
         see panels.
     :ivar guided: mix scores from the agent's own knowledge graph into its logits (symbols only).
-    :ivar kg: a graph that is given to the agent, whose facts are looked up and mixed into its logits (symbols only):
-        "none", "full" (all facts of the world), or a file, folder or address, #NAME for one of its graphs.
-    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; each fact
-        of `kg` that speaks for a choice counts 1. Logits are some units apart.
+    :ivar guide_weight: of the scores: those of `guided` lie between -1 and 1, and differences of 0.05 decide; of a
+        graph that is looked up each fact that speaks for a choice counts 1. Logits are some units apart.
     :ivar guide_interval: episodes between two times that the knowledge is made anew from the memory.
     :ivar max_opt_len: T, primitives of an option.
     :ivar num_mazes: mazes of the training.
@@ -122,7 +117,6 @@ class HALMAConfig:
 
     agent: Symbolic | Visual = "mlp"
     guided: bool = False
-    kg: str = NO_GRAPH
     guide_weight: float = 100.0
     guide_interval: Count = 100
     max_opt_len: OptLen = 5
@@ -146,9 +140,10 @@ class HALMAConfig:
         object.__setattr__(self, "overrides", by_name(self.overrides))
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
+        self.check_knowledge()
         if self.told and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
-        if self.guided and self.kg != NO_GRAPH:
+        if self.guided and self.kg != "none":
             raise InputError(f"an agent is guided by its own knowledge or by a graph, kg={self.kg!r}: choose one")
         if not self.told and self.guide_weight != 100:
             raise InputError("guide_weight needs guided or kg")
@@ -173,7 +168,7 @@ class HALMAConfig:
     @property
     def told(self) -> bool:
         """Whether knowledge is mixed into the logits."""
-        return self.guided or self.kg != NO_GRAPH
+        return self.guided or self.kg != "none"
 
     @property
     def recurrent(self) -> bool:
@@ -189,16 +184,3 @@ class HALMAConfig:
     def keeps_places(self) -> bool:
         """Whether its replay buffer keeps places in place of pictures; see `gumption.agents.halma.td3`."""
         return self.panels == "fixed" and self.agent.startswith("cnn")
-
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Any, **changes: Any) -> "HALMAConfig":
-        """The config of such a dict.
-
-        :param changes: fields to replace, such as the device.
-        :raises InputError: unknown or missing fields.
-        """
-        return cls(**config_values(value, cls, changes))

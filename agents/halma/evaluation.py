@@ -24,7 +24,7 @@ from gumption.envs.halma.diagnostics import TESTS
 from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
 
 from .acting import Actor, MakeActor, play
-from .config import NO_GRAPH, HALMAConfig
+from .config import HALMAConfig
 from .given import GivenAgent, GivenConfig
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def label(config: HALMAConfig | GivenConfig) -> str:
     """An agent's name as in Table 1. A guided agent is called what it is: people wrote its strategy (see prior.py)."""
     if isinstance(config, GivenConfig):
         return config.agent
-    return GUIDED if config.guided else config.agent.upper() + (config.kg != NO_GRAPH) * WITH_GRAPH
+    return GUIDED if config.guided else config.agent.upper() + (config.kg != "none") * WITH_GRAPH
 
 
 def images(config: HALMAConfig | GivenConfig, test: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from gumption.agents.advice import Advice
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.run_folder import (
     CHECKPOINT,
     FINAL,
@@ -23,14 +24,11 @@ from gumption.agents.run_folder import (
     read_final,
     read_metrics,
 )
-from gumption.agents.world_knowledge import WorldKnowledge, kept_advice
-from gumption.data import InputError
 from gumption.data.provenance import hardware, versions
 from gumption.data.sealed import damaged, read_sealed
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
-from gumption.kg import KnowledgeGraph
 from gumption.kg.checkpoint import (
     load_checkpoint,
     optimiser_tensors,
@@ -41,7 +39,7 @@ from gumption.kg.checkpoint import (
 )
 
 from .actor_critic import Actor
-from .config import NO_GRAPH, HALMAConfig
+from .config import HALMAConfig
 from .player import NetworkActor, knowledge_of, make_perception
 from .td3 import Training
 
@@ -121,7 +119,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     player = NetworkActor(network.eval(), make_perception(config, where), config.learner.greedy_last)
     if config.guided and meta["guided_until"]:
         player.consult(knowledge_of(run_dir / MEMORY, meta["guided_until"]), config.guide_weight)
-    if config.kg != NO_GRAPH:
+    if config.kg != "none":
         player.consult(graph_advice(run_dir, config), config.guide_weight)
     final = read_final(run_dir) if (run_dir / FINAL).is_file() else {}
     return HALMARun(config, _kept_mazes(run_dir), final, read_metrics(run_dir), run_dir, network, player)
@@ -142,7 +140,8 @@ def run_folder(path: Path, config: HALMAConfig) -> RunFolder:
 
 def graph_advice(run_dir: Path, config: HALMAConfig) -> Advice:
     """What the graph says that a run was given and has kept; InputError where it is missing."""
-    return kept_advice(run_dir / KNOWLEDGE, HALMAFacts(config.max_opt_len).vocabulary, RELATIONS)
+    vocabulary = HALMAFacts(config.max_opt_len).vocabulary
+    return Knowledge.load(run_dir / KNOWLEDGE, vocabulary, RELATIONS).advice(vocabulary, RELATIONS)
 
 
 def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool) -> bool:
@@ -157,11 +156,9 @@ def begin(folder: RunFolder, config: HALMAConfig, mazes: Mazes, *, resume: bool)
         folder.claim()
         return True
     knowledge = None
-    if config.kg != NO_GRAPH:
+    if config.kg != "none":
         vocabulary = HALMAFacts(config.max_opt_len).vocabulary
-        knowledge = WorldKnowledge.of(config.kg, worlds.find(config.world), vocabulary, RELATIONS)
-        if not isinstance(knowledge.source, KnowledgeGraph):
-            raise InputError(f"{config.kg} is the folder of a predictor; HALMA's agents look facts up: give a graph")
+        knowledge = Knowledge.of(config, worlds.find(config.world), vocabulary, RELATIONS)
     device = str(folder.settings["device"])
     told = {} if knowledge is None else {"knowledge": knowledge.about}
     folder.begin({"versions": versions(), "hardware": hardware(device), "mazes": mazes.fingerprint, **told})

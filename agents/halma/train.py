@@ -8,7 +8,7 @@ from gumption.agents.run_folder import RunFolder
 from gumption.data.progress import Bar
 from gumption.data.settings import checked
 
-from .config import NO_GRAPH, HALMAConfig
+from .config import HALMAConfig
 from .runs import MEMORY, HALMARun, begin, finish, graph_advice, load_state, run_folder, save_state, training_env
 from .td3 import Training
 
@@ -33,7 +33,7 @@ def train_td3(
         env = training_env(config)
         resume = begin(folder, config, env.mazes, resume=resume)
         training = Training(config, env, folder.path / MEMORY)
-        if config.kg != NO_GRAPH:
+        if config.kg != "none":
             training.player.consult(graph_advice(folder.path, config), config.guide_weight)
         training.begin(load_state(folder, training) if resume else None)
         folder.write_metrics(training.lines)  # without those after the checkpoint, which come again

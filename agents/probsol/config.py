@@ -1,11 +1,6 @@
 """What a run of MaskablePPO in ProbSol is made of: tasks, episodes, learner. On a CPU a config gives the same bits."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
-
-from gumption.agents.settings import config_values
+from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.data.wording import shown
@@ -16,7 +11,7 @@ WORLD = "probsol"
 
 
 @settings
-class ProbSolConfig:
+class ProbSolConfig(KnowledgeConfig):
     """MaskablePPO of sb3-contrib on the training part of some tasks.
 
     Settings were tried on validation tasks of fold 0, seed 0. Solved in one trial after 50,000, 100,000, 150,000 and
@@ -33,9 +28,6 @@ class ProbSolConfig:
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.
     :ivar laws: real, counterfactual, inert or shuffled; without it the tasks' own.
-    :ivar kg: knowledge that advises which disc to take: "none", the facts of the training part ("train") or of all
-        tasks ("full"), a graph (a file, folder or address, #NAME for one of its graphs) or the folder of a link
-        predictor. Graphs are looked up: 1 for a fact that is stated or entailed, else 0.
     :ivar kg_only: choose discs by the sum of the scores; what is done and where is learned.
     :ivar max_actions: of an episode of the training, which is one trial; putting a disc down takes two.
     :ivar stack: how many of the latest observations of the discs the learner sees. Which disc is the odd one, or
@@ -62,7 +54,6 @@ class ProbSolConfig:
     task: tuple[str, ...] = ("fishing/generated",)
     fold: Fold = 0
     laws: Laws | None = None
-    kg: str = "none"
     kg_only: bool = False
     max_actions: Count = 40
     stack: Size = 8
@@ -91,8 +82,7 @@ class ProbSolConfig:
             raise InputError(f"world is {shown(self.world)}; a run of ProbSol's learner has {WORLD!r}")
         if not self.task:
             raise InputError("task is empty; it names one task at least")
-        if self.kg_only and self.kg == "none":
-            raise InputError("kg_only needs knowledge: kg='train', 'full' or a graph")
+        self.check_knowledge()
         if (self.num_envs * self.n_steps) % self.batch_size:
             raise InputError(
                 f"batch_size is {self.batch_size}; it divides num_envs * n_steps = {self.num_envs * self.n_steps}"
@@ -105,12 +95,3 @@ class ProbSolConfig:
         :raises InputError: no such task, or one that cannot be read.
         """
         return ProbSolSettings(task=task or self.task, partition=partition, fold=self.fold).load_tasks()
-
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump; a graph's file is reduced to its name, its hash is in the manifest."""
-        return {**asdict(self), "kg": Path(self.kg).name}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "ProbSolConfig":
-        """The config of such a dict; InputError for unknown fields."""
-        return cls(**config_values(value, cls, changes))

@@ -18,10 +18,10 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
-from gumption.agents.advice import Advice, Source
+from gumption.agents.advice import Advice
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.learners.sb3 import own_random_numbers, put_policy, train_model
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
-from gumption.agents.world_knowledge import WorldKnowledge, kept_source
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs import worlds
@@ -135,20 +135,19 @@ class Trained:
         model: MaskablePPO,
         config: ProbSolConfig,
         seed: int = 0,
-        knowledge: Source | None = None,
+        knowledge: Knowledge | None = None,
         *,
         without_knowledge: bool = False,
     ) -> None:
         """
-        :param knowledge: the graph or predictor that advises, which is read for the tasks that are played.
+        :param knowledge: what advises, which is read for the tasks that are played.
         :param without_knowledge: every score that the policy reads is 0.
         """
         self.model, self.config, self.seed = model, config, seed
         self.knowledge, self.without = knowledge, without_knowledge
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        source = self.knowledge
-        advice = None if source is None else Advice(source, batch.vocabulary, batch.relations)
+        advice = _advice(self.knowledge, batch)
         self.latest = Latest(batch, self.config.stack, advice)
         self.trial = np.zeros(batch.num_envs, dtype=np.int64)
         self.random = torch.Generator().manual_seed(self.seed)
@@ -176,7 +175,7 @@ class ProbSolRun:
 
     :ivar config: of the run. :ivar final: figures of final.json; empty before the end.
     :ivar curve: lines of metrics.jsonl. :ivar run_dir: its folder, if any. :ivar model: of sb3-contrib.
-    :ivar knowledge: the graph or predictor that advises, if any.
+    :ivar knowledge: what advises, if anything.
     """
 
     config: ProbSolConfig
@@ -184,17 +183,17 @@ class ProbSolRun:
     curve: list[dict[str, float]]
     run_dir: Path | None
     model: MaskablePPO = field(repr=False)
-    knowledge: Source | None = field(default=None, repr=False)
+    knowledge: Knowledge | None = field(default=None, repr=False)
 
     def players(self, seed: int = 0) -> dict[str, Trained]:
         """Its players by name: trained, untrained and, of a run with knowledge, trained with its knowledge taken away.
 
         :param seed: draws their actions.
         """
-        config, source = self.config, self.knowledge
-        untrained = Trained(_untrained_model(config, source), config, seed, source)
+        config, knowledge = self.config, self.knowledge
+        untrained = Trained(_untrained_model(config, knowledge), config, seed, knowledge)
         found = {"trained": self.player(seed), "untrained": untrained}
-        if source is not None:
+        if knowledge is not None:
             found["knowledge taken away"] = self.player(seed, without_knowledge=True)
         return found
 
@@ -205,32 +204,36 @@ class ProbSolRun:
 
 def untrained_run(config: ProbSolConfig) -> ProbSolRun:
     """A run before its training: its trained player is the untrained one."""
-    source = _knowledge_of(config, config.tasks("train"))
-    found = None if source is None else source.source
-    return ProbSolRun(config, {}, [], None, _untrained_model(config, found), found)
+    knowledge = _knowledge_of(config, config.tasks("train"))
+    return ProbSolRun(config, {}, [], None, _untrained_model(config, knowledge), knowledge)
 
 
-def _untrained_model(config: ProbSolConfig, source: Source | None) -> MaskablePPO:
+def _untrained_model(config: ProbSolConfig, knowledge: Knowledge | None) -> MaskablePPO:
     """The learner that a training of this config begins with."""
     with own_random_numbers():
-        return _make_model(config, config.tasks("train"), source)
+        return _make_model(config, config.tasks("train"), knowledge)
 
 
-def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task]) -> WorldKnowledge | None:
+def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task]) -> Knowledge | None:
     if config.kg == "none":
         return None
     batch = ProbSolVectorEnv(1, task=tasks)
     told = {"task": config.task, "fold": config.fold, "laws": config.laws}
-    return WorldKnowledge.of(config.kg, worlds.find(WORLD), batch.vocabulary, batch.relations, settings=told)
+    device = str(pick_device(config.device))
+    return Knowledge.of(config, worlds.find(WORLD), batch.vocabulary, batch.relations, told, device=device)
 
 
-def _make_model(config: ProbSolConfig, tasks: Sequence[Task], source: Source | None) -> MaskablePPO:
+def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | None:
+    return None if knowledge is None else knowledge.advice(tables.vocabulary, tables.relations)
+
+
+def _make_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
     """Its weights depend on the seed alone."""
     tables = ProbSolVectorEnv(
         config.num_envs, autoreset_mode="SameStep", task=tasks, trial_number=1,
         actions="objects", quiz=False, laws=config.laws, max_actions=config.max_actions,
     )  # fmt: skip
-    advice = None if source is None else Advice(source, tables.vocabulary, tables.relations)
+    advice = _advice(knowledge, tables)
     asked = {"relations": () if advice is None else advice.relations, "kg_only": config.kg_only}
     return MaskablePPO(
         TablePolicy,
@@ -268,12 +271,12 @@ def train_probsol(
             return load_run(folder.path)
     parts = {part: list(config.tasks(part)) for part in ("train", "validation")}
     knowledge = _knowledge_of(config, parts["train"])
-    source, about = (None, {}) if knowledge is None else (knowledge.source, {"knowledge": knowledge.about})
+    about = {} if knowledge is None else {"knowledge": knowledge.about}
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
         found = {}
         for part, tasks in parts.items():
-            player = Trained(model, config, config.seed, source)  # pyright: ignore[reportArgumentType]
+            player = Trained(model, config, config.seed, knowledge)  # pyright: ignore[reportArgumentType]
             figures = play_tasks(player, spread(tasks, config.eval_tasks), trials=1, laws=config.laws).figures()
             found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
         return found
@@ -281,7 +284,7 @@ def train_probsol(
     model, curve = train_model(
         config,
         KIND,
-        lambda: _make_model(config, parts["train"], source),
+        lambda: _make_model(config, parts["train"], knowledge),
         measure,
         lambda line: f"{line['validation_solved']:.0%} of validation tasks solved",
         folder=folder,
@@ -294,7 +297,7 @@ def train_probsol(
         progress=progress,
     )
     path = None if folder is None else folder.path
-    return ProbSolRun(config, dict(curve[-1]), curve, path, model, source)  # pyright: ignore[reportArgumentType]
+    return ProbSolRun(config, dict(curve[-1]), curve, path, model, knowledge)  # pyright: ignore[reportArgumentType]
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
@@ -305,11 +308,15 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, ProbSolConfig, device=device)
-    source = None if config.kg == "none" else kept_source(run_dir / KNOWLEDGE, str(pick_device(config.device)))
-    model, folder = _untrained_model(config, source), run_folder(run_dir, config)
+    knowledge = None
+    if config.kg != "none":
+        batch = ProbSolVectorEnv(1, task=config.tasks("train"))
+        device = str(pick_device(config.device))
+        knowledge = Knowledge.load(run_dir / KNOWLEDGE, batch.vocabulary, batch.relations, device)
+    model, folder = _untrained_model(config, knowledge), run_folder(run_dir, config)
     put_policy(folder, KIND, model)
     final = read_final(run_dir) if folder.complete else {}
-    return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, source)
+    return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
 
 
 def run_folder(path: Path, config: ProbSolConfig) -> RunFolder:

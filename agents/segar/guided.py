@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from gumption.agents.advice import Advice
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_knowledge import WorldKnowledge
 from gumption.agents.world_setup import WorldPolicy, make_policy
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
@@ -89,7 +89,8 @@ def advice_of(config: WorldConfig) -> Advice:
     """What the config's knowledge says."""
     env: Any = gym.make_vec(ID, num_envs=1, **dict(config.env)).unwrapped
     world = worlds.find(config.world)
-    return WorldKnowledge.of(config.kg, world, env.vocabulary, env.relations, config.device).advice
+    knowledge = Knowledge.of(config, world, env.vocabulary, env.relations, device=config.device)
+    return knowledge.advice(env.vocabulary, env.relations)
 
 
 def play_each_level(env: Any, player: Player, seed: Seed = 0) -> Outcome:

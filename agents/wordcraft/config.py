@@ -1,12 +1,11 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import Optimiser, Overrides, Reduction, by_name, check_mixing, config_values
+from gumption.agents.settings import GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
@@ -75,7 +74,7 @@ PRESETS = {
 
 
 @settings
-class TrainConfig:
+class TrainConfig(GuidedConfig):
     """One training run.
 
     :ivar recipe_book: name of a recipe book, or a file.
@@ -92,14 +91,7 @@ class TrainConfig:
     :ivar split_seed: another seed splits the book in another way; it also draws the features "random".
     :ivar features: "glove", "random" or "onehot", what the network knows an entity by.
     :ivar agent: "attention" or "mlp".
-    :ivar kg: knowledge in the policy: "none", the facts of "train"ing recipes, of all ("full"), a graph (a file, folder
-        or address, #NAME for one of its graphs) or the folder of a link predictor.
-    :ivar kg_scores: which of combinesWith, componentOf and makes; without any, makes where the knowledge has recipes,
-        else the others.
-    :ivar kg_calibrated: log-probabilities, or the raw scores of the link predictor.
-    :ivar kg_only: act by the scores alone; nothing is learned.
     :ivar cross_fit: while learning, score facts by predictors that have not seen them (kg="train").
-    :ivar mixing: "linear" (equation 5), "softmax", or MODULE:NAME of a subclass of `KGPolicy`.
     :ivar weights: "softmax" or "logits"; see `SelfAttentionActorCritic`.
     :ivar preset: "paper" or "fast".
     :ivar overrides: Learner parameters that differ from the preset's.
@@ -124,12 +116,7 @@ class TrainConfig:
     split_seed: Seed = 0
     features: Features = "glove"
     agent: Literal["attention", "mlp"] = "attention"
-    kg: str = "none"
-    kg_scores: tuple[str, ...] = ()
-    kg_calibrated: bool = True
-    kg_only: bool = False
     cross_fit: bool = False
-    mixing: str = "linear"
     weights: Weights = "softmax"
     preset: Literal["paper", "fast"] = "fast"
     overrides: Overrides = ()
@@ -140,19 +127,16 @@ class TrainConfig:
     device: str = "auto"
     world: str = WORLD
 
+    PLACES = (*GuidedConfig.PLACES, "recipe_book", "word_vectors", "split")
+
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
-        # Runs that were saved before relations had the names of the world call this score "recipe".
-        scores = tuple(MAKES.name if score == "recipe" else score for score in self.kg_scores)
-        object.__setattr__(self, "kg_scores", scores)
         object.__setattr__(self, "overrides", by_name(self.overrides))
         for score in self.kg_scores:
-            if score not in RELATION_NAMES or self.kg_scores.count(score) > 1:
-                raise InputError(
-                    f"kg_scores names {score!r}; it names each of {', '.join(RELATION_NAMES)} once at most"
-                )
+            if score not in RELATION_NAMES:
+                raise InputError(f"kg_scores names {score!r}; it names some of {', '.join(RELATION_NAMES)}")
         self._refuse_what_has_no_effect()
         learner = self.learner
         for name, _ in self.overrides:
@@ -163,16 +147,10 @@ class TrainConfig:
         """Each setting that nothing would read is told, not passed over."""
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
-        check_mixing(self.mixing)
-        if self.kg == "none" and (self.kg_only or self.mixing != "linear" or not self.kg_calibrated or self.kg_scores):
-            raise InputError(
-                "kg_only, kg_scores, kg_calibrated and mixing need knowledge: kg='train', 'full' or a graph"
-            )
+        self.check_knowledge()
         own_facts = self.kg in ("train", "full")  # they have recipes: without kg_scores, makes is scored
         if not self.kg_calibrated and (self.kg_scores == (MAKES.name,) or (own_facts and not self.kg_scores)):
-            raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-probability always")
-        if self.kg_only and self.mixing != "linear":
-            raise InputError("kg_only adds the scores up; it has no mixing")
+            raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-ratio always")
         if self.cross_fit and (self.kg in ("none", "full") or self.kg_only):
             raise InputError(
                 "cross_fit is for an agent that learns with kg='train' or a graph: elsewhere no score is held out"
@@ -200,19 +178,3 @@ class TrainConfig:
             "split_seed": self.split_seed,
             "partition": partition,
         }
-
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump; files are reduced to their names, the hashes in the manifest tell which they were."""
-        value = asdict(self)
-        for name in ("recipe_book", "word_vectors", "split", "kg"):
-            value[name] = value[name] and Path(value[name]).name
-        return value
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any], **changes: Any) -> "TrainConfig":
-        """The config of such a dict.
-
-        :param changes: fields to replace, such as the place of the recipe book's file.
-        :raises InputError: unknown or missing fields.
-        """
-        return cls(**config_values(value, cls, changes))

@@ -1,47 +1,26 @@
 """What guides a WordCraft agent: the facts of its book's recipes, or a graph or predictor that a person gives."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import cast
+from dataclasses import fields, replace
 
 import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents.advice import Advice
-from gumption.agents.fits import FitSettings
-from gumption.agents.knowledge import BINARY, Knowledge, PartFacts
+from gumption.agents.knowledge import BINARY, OWN, Knowledge
+from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
-from gumption.envs.wordcraft import RecipeBook, Split, WordCraftVectorEnv, facts, recipe_facts
-from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES, FactPart
-from gumption.kg import WordVectors
+from gumption.envs import worlds
+from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.links.fact_ids import distinct
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
-from gumption.kg.vocabulary import Triple
 
 from .config import TrainConfig
 
 # The latest knowledge: the seeds of an experiment run one after another in a process, and all want the same.
 _latest: dict[tuple, Knowledge] = {}
-
-
-def part_facts(book: RecipeBook, split: Split) -> PartFacts:
-    """The facts of a part of the recipes, by graph: wordcraft/PART, and the recipes as nodes in wordcraft/PART/recipes.
-    A split without test recipes has no facts of that part."""
-
-    def of_part(part: str) -> Mapping[str, Iterable[Triple]]:
-        if part == "test" and not len(split.test_recipes):
-            return {}
-        which = cast("FactPart", part)
-        return {
-            f"wordcraft/{part}": facts(book, partition=which, split=split),
-            f"wordcraft/{part}/recipes": recipe_facts(book, partition=which, split=split),
-        }
-
-    return of_part
 
 
 def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv) -> Knowledge:
@@ -50,35 +29,21 @@ def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv) -> Knowledge:
     :raises InputError: a source that is not there or does not fit the book; scores that it does not have.
     """
     device = str(pick_device(config.device))
-    key = (config.kg, config.kg_scores, config.kg_calibrated, config.cross_fit, config.word_vectors, device)
-    key = (*key, env.book.hash, env.split.hash)
-    if key not in _latest or config.kg not in ("train", "full"):  # a person's file may have changed meanwhile
+    said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
+    key = (*said, config.cross_fit, config.word_vectors, device, env.book.hash, env.split.hash)
+    if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
         _latest.clear()
-        settings = FitSettings()
         made = Knowledge.of(
-            config.kg,
-            part_facts(env.book, env.split),
-            env.book.entities,
+            config,
+            worlds.find(config.world),
+            env.vocabulary,
             env.relations,
-            wanted=config.kg_scores,
-            calibrated=config.kg_calibrated,
-            settings=settings,
-            vectors=partial(_vectors, config.word_vectors),
+            {"recipe_book": env.book, "split": env.split},
+            word_vectors=config.word_vectors,
             device=device,
         )
         _latest[key] = cross_fitted(made) if config.cross_fit else made
     return _latest[key]
-
-
-def advice(knowledge: Knowledge, env: WordCraftVectorEnv) -> Advice:
-    """The advice of some knowledge, with a mode of its own."""
-    return Advice(knowledge.scores.twin(), env.vocabulary, env.relations)
-
-
-def _vectors(word_vectors: str | None, labels: Sequence[str]) -> np.ndarray:
-    vectors, report = WordVectors.load(word_vectors).guessed_vectors(labels)
-    report.warn()
-    return vectors
 
 
 # ---- Cross-fitting: while learning, each recipe is scored by predictors that have not seen it.
@@ -115,15 +80,23 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
         for fold, part in enumerate(nary if relation == MAKES.name else binary):
             mine = torch.from_numpy(entry_folds[relation] == fold)
             if isinstance(part, NaryPredictor):
-                made = pair_scorer(part, entities, wanted=mine, device=device)
+                made = pair_scorer(part, entities, wanted=mine, unknown=knowledge.unknown[relation], device=device)
                 mine = mine[*torch.triu_indices(len(entities), len(entities))]
             else:
-                made = binary_scorer(part, relation, entities, calibrated=knowledge.calibrated, device=device)
+                made = binary_scorer(
+                    part,
+                    relation,
+                    entities,
+                    calibrated=knowledge.calibrated,
+                    unknown=knowledge.unknown[BINARY],
+                    device=device,
+                )
             if not isinstance(made, BinaryTable | PairTable):
                 raise InputError(f"cross_fit needs tables, and {len(entities)} entities are too many for them")
             table = made.table if table is None else torch.where(mine.to(device), made.table, table)
         assert table is not None
-        scorers[relation] = HeldOut(whole, type(whole)(table))  # pyright: ignore[reportArgumentType]
+        held_out = PairTable(table, whole.chance) if isinstance(whole, PairTable) else BinaryTable(table)
+        scorers[relation] = HeldOut(whole, held_out)
     return replace(knowledge, scores=RelationScores(entities, scorers))
 
 

@@ -7,23 +7,18 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from gumption.agents.advice import Advice
 from gumption.agents.impala import RunResult
-from gumption.agents.knowledge import has_knowledge, load_scores, vectors_hash
+from gumption.agents.knowledge import Knowledge
 from gumption.agents.learner_state import put_network, saved_network
-from gumption.agents.run_folder import KNOWLEDGE, MANIFEST, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.tasks import Depth
-from gumption.kg import WordVectors
 from gumption.kg.checkpoint import pick_device
 
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
-from .knowledge import advice as advice_of
-from .knowledge import make_knowledge
 from .policy import Policy, build_policy
 from .setup import SPLIT
 
@@ -39,33 +34,27 @@ def load_policy(
     run_dir: str | Path,
     *,
     recipe_book: str | None = None,
-    word_vectors: str | None = None,
     device: str | None = None,
     network: nn.Module | None = None,
 ) -> tuple[TrainConfig, Policy]:
     """The policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
 
     :param recipe_book: where this file is, if the run was not on what ships; config.json has its name.
-    :param word_vectors: likewise; read only for runs that were made before they kept their knowledge, and compared with
-        what the run was made with where that is known.
     :param network: that of your own which the run was trained with, if it was.
-    :raises InputError: no run there, another book, split, word vectors or network than it was trained with, or a
+    :raises InputError: no run there, another book, split or network than it was trained with, or a
         damaged checkpoint.
     """
     run_dir = Path(run_dir)
     split = str(run_dir / SPLIT) if (run_dir / SPLIT).is_file() else None
-    changes = {"recipe_book": recipe_book, "word_vectors": word_vectors, "device": device, "split": split}
+    changes = {"recipe_book": recipe_book, "device": device, "split": split}
     config = read_config(run_dir, TrainConfig, **changes)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
     saved = saved_network(RunFolder(run_dir, config.to_json()), book=env.book.hash, split=env.split.hash)
     advice = None
     if config.kg != "none":
-        _check_vectors(run_dir, env, word_vectors)
-        if has_knowledge(run_dir / KNOWLEDGE):
-            scores = load_scores(run_dir / KNOWLEDGE, env.book.entities, str(pick_device(config.device)))
-            advice = Advice(scores, env.vocabulary, env.relations)
-        else:
-            advice = advice_of(make_knowledge(replace(config, cross_fit=False), env), env)
+        where = str(pick_device(config.device))
+        knowledge = Knowledge.load(run_dir / KNOWLEDGE, env.vocabulary, env.relations, where)
+        advice = knowledge.advice(env.vocabulary, env.relations)
     features = next((tensor for name, tensor in saved.weights.items() if name.endswith("encoder.features")), None)
     if features is None and network is None:
         raise InputError(f"{run_dir}: trained with a network that its config does not name; give that one: network=")
@@ -86,7 +75,6 @@ def evaluate(
     depth: Depth | None = None,
     alternatives: bool = False,
     recipe_book: str | None = None,
-    word_vectors: str | None = None,
     device: str | None = None,
     network: nn.Module | None = None,
 ) -> dict[str, Any]:
@@ -96,23 +84,19 @@ def evaluate(
     :param draws: tables per task.
     :param num_distractors, depth: other tables than those it was trained on.
     :param alternatives: let tables offer other ways to the goal.
-    :param recipe_book, word_vectors, device, network: see `load_policy`; for a run that is loaded.
+    :param recipe_book, device, network: see `load_policy`; for a run that is loaded.
     :returns: "success", "same_slot_twice", "episodes", and the settings.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
     if isinstance(run, RunResult) and run.policy is not None:
-        if recipe_book or word_vectors or device or network:
-            raise InputError(
-                "recipe_book, word_vectors, device and network are for a run directory: this policy is in memory"
-            )
+        if recipe_book or device or network:
+            raise InputError("recipe_book, device and network are for a run directory: this policy is in memory")
         config, policy = run.config, run.policy
     else:
         where = run.run_dir if isinstance(run, RunResult) else run
         if where is None:
             raise InputError("this result has neither a policy nor a run directory")
-        config, policy = load_policy(
-            where, recipe_book=recipe_book, word_vectors=word_vectors, device=device, network=network
-        )
+        config, policy = load_policy(where, recipe_book=recipe_book, device=device, network=network)
     changed = replace(
         config,
         num_distractors=config.num_distractors if num_distractors is None else num_distractors,
@@ -125,16 +109,3 @@ def evaluate(
     found = success_rate(policy, evaluation_env(settings, len(tasks), alternatives=alternatives), tasks, draws, seed)
     told = {"partition": partition, "num_distractors": changed.num_distractors, "depth": changed.depth}
     return {**found, "episodes": len(tasks) * draws, **told, "alternatives": alternatives, "seed": seed}
-
-
-def _check_vectors(run_dir: Path, env: WordCraftVectorEnv, word_vectors: str | None) -> None:
-    """Refuse word vectors that differ from those that the run's knowledge was made with."""
-    known = read_sealed(run_dir / MANIFEST) if (run_dir / MANIFEST).is_file() else {}
-    made_with = known.get("knowledge", {}).get("word_vectors")
-    if word_vectors is None or made_with is None:
-        return
-    here = vectors_hash(WordVectors.load(word_vectors).guessed_vectors(env.book.entities)[0])
-    if here != made_with:
-        raise InputError(
-            f"{word_vectors}: other word vectors than {run_dir} was made with ({here[:12]}, there {made_with[:12]})"
-        )

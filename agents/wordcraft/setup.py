@@ -14,7 +14,6 @@ from gumption.envs.wordcraft.features import entity_features
 
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
-from .knowledge import advice as advice_of
 from .knowledge import make_knowledge
 from .policy import Policy, build_policy
 from .wording import what_is_tested
@@ -36,7 +35,7 @@ class WordCraftSetup:
         self.advice = advice
         if advice is None and config.kg != "none":
             self.knowledge = make_knowledge(config, self.env)
-            self.advice = advice_of(self.knowledge, self.env)
+            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
         split = self.env.split
         self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks
         self.headline = "test_success", what_is_tested(split)

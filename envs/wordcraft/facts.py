@@ -53,14 +53,14 @@ def facts(
     a componentOf c, b componentOf c.
 
     A fact that a training recipe implies is a training fact, whatever else implies it: "test" gives the facts of the
-    test recipes that are not among them. Settings are chosen on "validation", which is taken out of the training facts:
-    those that only recipes set aside imply. Their share of the training pairs is `validation_ratio`; "train" is then the
-    facts of the others.
+    test recipes that are not among them. Settings are chosen on "validation", which is taken out of the training
+    facts: those that only recipes set aside imply. Their share of the training pairs is `validation_ratio`; "train" is
+    then the facts of the others.
 
     :param partition: "train", "validation", "test" or "all".
     :param split: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.
-    :raises InputError: unknown part, mode or book; a test or validation part that does not exist; a validation_ratio that leaves
-        nothing to one of the two.
+    :raises InputError: unknown part, mode or book; a test or validation part that does not exist; a validation_ratio
+        that leaves nothing to one of the two.
     """
     return _of_part(binary_facts, recipe_book, partition, split, train_ratio, split_seed, validation_ratio)
 
@@ -121,7 +121,9 @@ def _of_part(make, recipe_book, partition, split, train_ratio, split_seed, valid
         return iter(sorted(make(book, parts.test_recipes) - make(book, parts.train_recipes)))
     rest, validation = _set_aside(parts.train_recipes, validation_ratio, parts.parameters["seed"])
     if partition == "validation" and not validation_ratio:
-        raise InputError("there is no validation part: say by validation_ratio which share of the training pairs it has")
+        raise InputError(
+            "there is no validation part: say by validation_ratio which share of the training pairs it has"
+        )
     train = make(book, rest)
     return iter(sorted(train if partition == "train" else make(book, validation) - train))
 
@@ -134,8 +136,8 @@ def _set_aside(recipes: np.ndarray, ratio: float, seed: int) -> tuple[np.ndarray
     count = round(ratio * len(pairs))
     if not 0 < ratio < 1 or not 0 < count < len(pairs):
         raise InputError(
-            f"validation_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that leaves "
-            "some to both parts"
+            f"validation_ratio is {ratio!r}: it is a share between 0 and 1 of the {len(pairs)} training pairs that "
+            "leaves some to both parts"
         )
     chosen = np.random.Generator(np.random.PCG64(seed)).permutation(len(pairs))[:count]
     held_out = np.isin(pair_of.reshape(-1), chosen)

@@ -36,6 +36,7 @@ _ATOM = re.compile(
 )
 _CONDITION = re.compile(r"\s*([^\s(),]+)\s*!=\s*([^\s(),]+)\s*")
 _VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
+MINED_FROM = "mined_from"  # what a file of mined rules says beside them; see mining.py
 _FOR_PEOPLE = ("comment", "figures")
 
 
@@ -161,9 +162,18 @@ _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
 @checked
 def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
     """The rules of a JSON file; InputError with the file and the line or the rule that is wrong."""
+    content = read_rule_file(path)
+    try:
+        return rules_from_json(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_rule_file(path: str | PathLike[str]) -> Any:
+    """What is in a file of rules; InputError where that is not JSON."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-        content = parse_json(text)
+        return parse_json(text)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -172,10 +182,6 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
         raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except ValueError as error:
         raise InputError(f"{path}: not JSON: {error}") from None
-    try:
-        return rules_from_json(content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 @checked
@@ -186,7 +192,8 @@ def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
 
 def rules_from_json(content: Any) -> tuple[Rule, ...]:
     """The rules of a parsed file; InputError that names the rule by its number from 1."""
-    if not isinstance(content, dict) or list(content) != ["rules"] or not isinstance(content["rules"], list):
+    known = isinstance(content, dict) and "rules" in content and set(content) <= {"rules", MINED_FROM}
+    if not known or not isinstance(content["rules"], list):
         raise InputError('expected {"rules": [...]} and nothing else')
     rules: list[Rule] = []
     for number, entry in enumerate(content["rules"], start=1):

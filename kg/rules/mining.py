@@ -14,6 +14,7 @@ beside AMIE's figures there is a confidence that counts contradictions, for grap
 ("contradiction confidence" below, `disjoint`).
 """
 
+import base64
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,10 +29,10 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Share, checked
 from gumption.data.writing import write_json
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.links.fact_ids import to_ids
+from gumption.kg.links.fact_ids import marks_of, to_ids
 from gumption.kg.vocabulary import Vocabulary
 
-from .horn import Atom, Rule, rule_to_json
+from .horn import MINED_FROM, Atom, Rule, read_rule_file, rule_to_json
 from .joins import pieces
 from .supports import Bodies, StatedPairs
 
@@ -97,9 +98,33 @@ class MinedRule:
 
 
 @checked
-def write_mined(path: str | PathLike[str], mined: Sequence[MinedRule]) -> None:
-    """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete."""
-    write_json(Path(path), {"rules": [each.to_json() for each in mined]})
+def write_mined(
+    path: str | PathLike[str], mined: Sequence[MinedRule], facts: tuple[Vocabulary, np.ndarray] | None = None
+) -> None:
+    """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete.
+
+    :param facts: what they were mined from. The file keeps 8 bytes of each, so that it can be said whether they are
+        those of a test.
+    """
+    told: dict[str, Any] = {"rules": [each.to_json() for each in mined]}
+    if facts is not None:
+        told[MINED_FROM] = base64.b64encode(marks_of(*facts).astype("<u8").tobytes()).decode()
+    write_json(Path(path), told)
+
+
+def mined_from(path: str | PathLike[str]) -> np.ndarray | None:
+    """(n,) uint64, marks of the facts that a file's rules were mined from (see links/fact_ids.py); None where it does
+    not say.
+
+    :raises InputError: a file that is not one of rules, or damaged.
+    """
+    content = read_rule_file(path)
+    if not isinstance(content, dict) or MINED_FROM not in content:
+        return None
+    try:
+        return np.frombuffer(base64.b64decode(content[MINED_FROM], validate=True), dtype="<u8").astype(np.uint64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: {MINED_FROM} is damaged ({error}); mine the rules again") from None
 
 
 @checked

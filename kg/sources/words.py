@@ -117,14 +117,17 @@ class WordVectors:
             )
         return rows
 
-    def guessed_vectors(self, labels: Sequence[str]) -> tuple[np.ndarray, VectorReport]:
+    def guessed_vectors(self, labels: Sequence[str], spelling: bool = False) -> tuple[np.ndarray, VectorReport]:
         """(n, dimensions) float32 for any labels, and how those got theirs that have none of their own.
 
         A label for which `vectors` finds words has the same numbers here. For any other it is the first that there is
         of: the mean over its parts, split also at underscores, digits and capitals ("iceCream_2"), or over their
-        dictionary forms; the mean over the words that are one letter away from its words (one put in, left out, changed
-        or two swapped), for words of four letters or more; a draw from a normal distribution, seeded by the label, as
-        long as the vectors of the file are in the median.
+        dictionary forms; a draw from a normal distribution, seeded by the label, as long as the vectors of the file are
+        in the median.
+
+        :param spelling: before a draw, take the mean over the words that are one letter away from its words (one put
+            in, left out, changed or two swapped), for words of four letters or more. Such words may mean another thing
+            ("beef", "bee").
         """
         known = self.keyed.key_to_index
         rows = np.empty((len(labels), self.keyed.vector_size), dtype=np.float32)
@@ -136,7 +139,7 @@ class WordVectors:
             if unknown:
                 words = words or self._parts(label)
                 kept = by_parts
-                if not words:
+                if not words and spelling:
                     words, kept = self._misspelt(label), by_spelling
                 if words:
                     kept[label] = tuple(words)

@@ -12,10 +12,8 @@ from gumption.scripts.world_commands import Resume, Run
 app = App(add_completion=False)
 
 
-@app.command(
-    "pretrain", epilog="Example: gumption gradual pretrain --tasks micro4 --total-steps 200000 --run runs/lstm"
-)
-@from_config(RecurrentConfig, flags={}, skip=("world",), make=RecurrentConfig)
+@app.command("pretrain", epilog="Example: gumption gradual pretrain --tasks micro4 --steps 200000 --run runs/lstm")
+@from_config(RecurrentConfig, skip=("world",), make=RecurrentConfig)
 def pretrain(config: RecurrentConfig, run: Run = Path("runs/recurrent"), resume: Resume = False) -> None:
     """Train the recurrent agent on many streams at once; `gumption gradual run --agent RUN` plays it."""
     from gumption.agents.gradual.recurrent import train_recurrent

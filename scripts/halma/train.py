@@ -13,7 +13,7 @@ from gumption.scripts.options import from_config
 
 app = App(add_completion=False)
 
-FLAGS = {"num_mazes": "mazes", "overrides": "set"}
+FLAGS = {"num_mazes": "mazes"}
 
 
 @app.command(epilog="Example: gumption train halma --agent mlp --guided --episodes 300 --run runs/halma")

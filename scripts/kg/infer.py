@@ -121,7 +121,7 @@ def mine(
         )
     mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
-        write_mined(out, mined)
+        write_mined(out, mined, facts)
     if as_json:
         print_json([{"rule": str(each.rule), **each.figures()} for each in mined])
         return

@@ -84,10 +84,10 @@ def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str
     from gumption.data import InputError
     from gumption.kg import load_predictor
     from gumption.kg.checkpoint import checkpoint_hash
-    from gumption.kg.leaks import count_learned
+    from gumption.kg.leaks import count_marked
 
     predictor = load_predictor(source, "cpu")
-    found = {part: count_learned(predictor, world.asked(part, **given)) for part in _PARTS}
+    found = {part: count_marked(predictor.trained_on, world.asked(part, **given)) for part in _PARTS}
     if any(leaks is None for leaks in found.values()):
         raise InputError(f"{source} does not say on what it was trained: what it knows of the test is not known")
     return checkpoint_hash(source), {part: leaks for part, leaks in found.items() if leaks is not None}

@@ -153,7 +153,7 @@ def calibrate(
 ) -> None:
     """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model.
 
-    Take a validation part (`gumption kg build wordcraft --validation-ratio 0.1`), not the facts that the model is tested on.
+    Take a validation part (`gumption kg build wordcraft --validation-ratio 0.1`), not the facts of the test.
     """
     predictor, facts, others, skipped = _held_out(model, held_out, known, skip_unknown)
 

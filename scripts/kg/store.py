@@ -97,7 +97,9 @@ def query(
 def export(
     source: Source,
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
-    validation_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")] = None,
+    validation_ratio: Annotated[
+        SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")
+    ] = None,
     test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the test part; 0.1.")] = None,
     seed: Annotated[Seed | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
     form: Annotated[

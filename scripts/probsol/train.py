@@ -11,8 +11,6 @@ from gumption.scripts.world_commands import Resume, Run
 
 app = App(add_completion=False)
 
-FLAGS = {"total_steps": "steps"}
-
 EPILOG = """Example: gumption train probsol --task fishing/generated --steps 200000 --run runs/fishing
 
 With knowledge: gumption train probsol --kg full --run runs/guided
@@ -20,7 +18,7 @@ With knowledge: gumption train probsol --kg full --run runs/guided
 
 
 @app.command(epilog=EPILOG)
-@from_config(ProbSolConfig, flags=FLAGS, skip=("world",))
+@from_config(ProbSolConfig, skip=("world",))
 def train(config: ProbSolConfig, run: Run = Path("runs/probsol"), resume: Resume = False) -> None:
     """Train MaskablePPO on the training part of some tasks, and tell what it solves.
 

@@ -2,12 +2,12 @@
 
 import typer
 
-from . import axes, level, renderers, stress, train_guided
+from . import axes, level, renderers, stress
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
 )
-for part in (level, axes, renderers, stress, train_guided):
+for part in (level, axes, renderers, stress):
     app.add_typer(part.app)

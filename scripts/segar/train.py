@@ -1,37 +1,70 @@
-"""`gumption train segar`: PPO or SAC on n training levels."""
+"""`gumption train segar`: PPO or SAC on pixels or factors, or an agent that knowledge guides among pushes."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from gumption.agents.segar.config import SegarConfig
+from gumption.agents.world_config import WorldConfig
 from gumption.scripts.apps import App
 from gumption.scripts.options import from_config
+from gumption.scripts.own_options import refuse_foreign
+from gumption.scripts.world_commands import Resume, Run, train_and_tell
 
 app = App(add_completion=False)
 
-FLAGS = {"total_steps": "steps"}
-
+#: Fields of a `SegarConfig` that an agent with knowledge has, too.
+SHARED = ("levels", "num_levels", "level_seed", "test_levels", "total_steps", "eval_interval", "seed", "device")
 
 EPILOG = """Example: gumption train segar --levels empty-hard --observation state --run runs/segar
 
-An agent that knowledge guides: gumption segar train-guided --help
+With knowledge: gumption train segar --levels tilesx2-medium --kg full --steps 200000 --run runs/guided
 """
 
 
+#: Fields of a `WorldConfig` that have an option here.
+OTHERS = tuple(one.name for one in fields(WorldConfig) if one.name not in (*SHARED, "world", "env", "eval_episodes"))
+
+
 @app.command(epilog=EPILOG)
-@from_config(SegarConfig, flags=FLAGS, skip=("world",))
+@from_config(SegarConfig, skip=("world",))
+@from_config(
+    WorldConfig,
+    skip=tuple(one.name for one in fields(WorldConfig) if one.name not in OTHERS),
+    make=partial(WorldConfig, "segar"),
+    into="guided",
+)
 def train(
+    context: typer.Context,
     config: SegarConfig,
-    run: Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")] = Path(
-        "runs/segar"
-    ),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")] = False,
+    guided: WorldConfig,
+    run: Run = Path("runs/segar"),
+    resume: Resume = False,
 ) -> None:
-    """Train an agent, and tell its return and success on the training levels and on test levels."""
+    """Train an agent, and tell its return and success on the training levels and on test levels.
+
+    With --kg it is one that chooses among 16 pushes of PuttPutt, by V-trace, and is guided by facts about what they
+    meet. It sees where the ball, the goal and the tiles are, their heat and friction, but not which tile is a hole.
+    """
+    if guided.kg != "none":
+        foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
+        refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
+        from gumption.agents.segar.guided import env_settings
+
+        env = env_settings(
+            config.levels,
+            level_seed=config.seed if config.level_seed is None else config.level_seed,
+            num_levels=config.num_levels,
+        )
+        shared = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
+        guided = replace(guided, env=tuple(env.items()), eval_episodes=config.test_levels, **shared)
+        train_and_tell(guided, run, resume)
+        return
+    refuse_foreign(context, {"overrides": "training with --kg"}, "", "PPO or SAC")
     from gumption.agents.segar.training import train_segar
 
     final = train_segar(config, run, resume=resume).final

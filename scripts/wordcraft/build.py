@@ -68,7 +68,9 @@ def build(
     if unknown := [part for part in parts if part not in PARTS]:
         raise InputError(f"--partition {unknown[0]!r} is not one of {', '.join(PARTS)}")
     if validation_ratio and "train" not in parts:
-        raise InputError("--validation-ratio takes facts out of the training part: add --partition train, or leave it out")
+        raise InputError(
+            "--validation-ratio takes facts out of the training part: add --partition train, or leave it out"
+        )
     if validation_ratio:
         parts.insert(parts.index("train") + 1, "validation")
     check_place(out)

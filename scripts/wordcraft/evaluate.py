@@ -24,7 +24,6 @@ def evaluate(
     depth: Annotated[Depth | None, typer.Option(help="Other than in training.")] = None,
     alternatives: Annotated[bool, typer.Option("--alternatives", help="Tables may offer other ways.")] = False,
     recipe_book: Annotated[str | None, typer.Option(help="The file of the run's book, if it does not ship.")] = None,
-    word_vectors: Annotated[str | None, typer.Option(help="The file of the run's word vectors, likewise.")] = None,
     seed: Annotated[Seed, typer.Option(help="Of the tables.")] = 0,
     device: Annotated[str | None, typer.Option(help="Other than in training: auto, cpu or cuda.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -41,7 +40,6 @@ def evaluate(
         depth=depth,
         alternatives=alternatives,
         recipe_book=recipe_book,
-        word_vectors=word_vectors,
         device=device,
     )
     if as_json:

@@ -21,7 +21,7 @@ from gumption.scripts.experiments import Condition, Experiment
 from .runs import KIND
 
 PAPER_SCORES = ("combinesWith", "componentOf")
-RECIPE_SCORE = ("recipe",)
+RECIPE_SCORE = ("makes",)
 BASE = {"depth": 1, "split": "by_recipe", "train_ratio": 0.8, "total_steps": 3_000_000}
 
 

@@ -132,5 +132,5 @@ def _trained(job: Job) -> Any:
     if not (job.source / FINAL).is_file():
         raise InputError(f"{job.label} looks into {job.source}, which is not complete: run that condition first")
     settings = job.settings
-    places = {name: settings.get(name) for name in ("recipe_book", "word_vectors", "device")}
+    places = {name: settings.get(name) for name in ("recipe_book", "device")}
     return load_policy(job.source, **places)[1]

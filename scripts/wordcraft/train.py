@@ -15,11 +15,7 @@ app = App(add_completion=False)
 
 FLAGS = {
     "num_distractors": "distractors",
-    "kg_scores": "scores",
-    "kg_calibrated": "!raw",
     "subgoal_rewards": "!no-subgoal-rewards",
-    "total_steps": "steps",
-    "overrides": "set",
 }
 
 

@@ -18,13 +18,12 @@ def watch(
     partition: Annotated[str, typer.Option(help="Part of the run's split: train, test or all.")] = "test",
     goal: Annotated[str | None, typer.Option(help="Play a task of this goal.  [default: drawn by the seed]")] = None,
     recipe_book: Annotated[str | None, typer.Option(help="File of the run's book, if it does not ship.")] = None,
-    word_vectors: Annotated[str | None, typer.Option(help="File of the run's word vectors, likewise.")] = None,
 ) -> Any:
     """The agent of a run, on tasks of a partition."""
     from gumption.agents.run_folder import load_policy
     from gumption.agents.wordcraft.watching import WordCraftPlayer
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
-    config, policy = load_policy(run, recipe_book=recipe_book, word_vectors=word_vectors, device="cpu")
+    config, policy = load_policy(run, recipe_book=recipe_book, device="cpu")
     env = WordCraftVectorEnv(1, render_mode="ansi", autoreset_mode="Disabled", **config.env_settings(partition))
     return WordCraftPlayer(policy, env, partition, goal)

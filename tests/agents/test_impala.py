@@ -169,8 +169,8 @@ CHANGES: dict[str, Any] = {
     "seed": 1, "alternatives": True, "uniform_distractors": True, "max_mix_steps": 2, "reward": "sparse",
 }  # fmt: skip
 KG_CHANGES: dict[str, Any] = {
-    "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_only": True, "cross_fit": True,
-    "mixing": "softmax", "weights": "logits",
+    "kg": "full", "kg_scores": ("combinesWith",), "kg_calibrated": False, "kg_fit": False, "kg_only": True,
+    "kg_relations": (("combinesWith", "componentOf"),), "cross_fit": True, "mixing": "softmax", "weights": "logits",
 }  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def test_intermediates_are_rewarded_where_there_are_some(configure) -> None:
 def test_no_option_is_left_out_above() -> None:
     learner = {*LEARNER_CHANGES, "hidden_size"}
     assert learner == {field.name for field in fields(Learner)}
-    elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards"}
+    elsewhere = {"recipe_book", "word_vectors", "preset", "overrides", "device", "world", "subgoal_rewards", "kg_rules"}
     assert {*CHANGES, *KG_CHANGES} | elsewhere == {field.name for field in fields(TrainConfig)}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gumption.kg import ComplEx, DistMult, KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary, load_predictor
-from gumption.kg.leaks import asked_facts, count_leaks, count_learned
+from gumption.kg.leaks import asked_facts, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 
 OPENS = NaryRelation(
@@ -63,8 +63,8 @@ def test_a_predictor_keeps_marks_of_its_facts(kind: Any, tmp_path: Any) -> None:
     )
     model = load_predictor(tmp_path / "m", "cpu")
     asked = asked_facts([*facts[:2], ("lock", "fits", "key"), ("door", "partOf", "lock"), ("nobody", "fits", "key")])
-    assert count_learned(model, asked) == (2, 5), "the other direction is another fact"
-    assert count_learned(model, asked_facts([])) == (0, 0)
+    assert count_marked(model.trained_on, asked) == (2, 5), "the other direction is another fact"
+    assert count_marked(model.trained_on, asked_facts([])) == (0, 0)
 
 
 def test_a_predictor_of_three_parties_keeps_marks_of_its_facts(tmp_path: Any) -> None:
@@ -75,14 +75,15 @@ def test_a_predictor_of_three_parties_keeps_marks_of_its_facts(tmp_path: Any) ->
     model.save(tmp_path / "m")
     asked = asked_facts(nodes([("key", "lock", "door"), ("air", "key", "sea")]), (), (OPENS,))
     recipes = [fact for fact in asked if len(fact) == 4]
-    assert count_learned(load_predictor(tmp_path / "m", "cpu"), asked) == (1, len(asked))
-    assert count_learned(model.to("cpu"), recipes) == (1, 2)
+    assert count_marked(load_predictor(tmp_path / "m", "cpu").trained_on, asked) == (1, len(asked))
+    assert count_marked(model.to("cpu").trained_on, recipes) == (1, 2)
     folds = NaryPredictor.fit_folds(rows, np.eye(6), vocabulary, np.array([0, 1]), settings=settings, device="cpu")
-    assert [count_learned(fold, recipes) for fold in folds] == [(1, 2), (0, 2)], "each but its own fold"
+    assert [count_marked(fold.trained_on, recipes) for fold in folds] == [(1, 2), (0, 2)], "each but its own fold"
 
 
 def test_a_predictor_without_marks_is_not_known(tmp_path: Any) -> None:
     model = ComplEx.fit([("key", "fits", "lock")], rank=2, epochs=1, device="cpu")
     model.trained_on = None
     model.save(tmp_path / "m")
-    assert count_learned(load_predictor(tmp_path / "m", "cpu"), asked_facts([("key", "fits", "lock")])) is None
+    loaded = load_predictor(tmp_path / "m", "cpu")
+    assert count_marked(loaded.trained_on, asked_facts([("key", "fits", "lock")])) is None

@@ -24,7 +24,7 @@ def scorers() -> dict[str, nn.Module]:
     return {
         "likes": BinaryTable(table),
         "knows": KnownFacts(rows * torch.tensor([1, 0, 1]), SIZE, parties=2),
-        "makes": PairTable(pairs),
+        "makes": PairTable(pairs, -1.75),
         "mixes": KnownFacts(rows.sort(1).values, SIZE, parties=3, either=True),
         "joins": KnownFacts(rows, SIZE, parties=3),
         "held": HeldOut(BinaryTable(table + 1), BinaryTable(table + 2)),

@@ -68,12 +68,14 @@ class Naive:
             return float(self.binary.score([(s, p, o)])[0])
         objects = {label: probability for label, _, probability in self.binary.predict(subject=s, relation=p, k=99)}
         subjects = {label: probability for label, _, probability in self.binary.predict(relation=p, object=o, k=99)}
-        return float(max(FLOOR, (np.log(objects[o]) + np.log(subjects[s])) / 2))
+        chance = -np.log(len(self.binary.vocabulary.entities))
+        return float(max(FLOOR, (np.log(objects[o]) + np.log(subjects[s])) / 2) - chance)
 
     def recipe(self, a: str, b: str, product: str) -> float:
         assert self.recipes is not None
         first, second, made = (torch.from_numpy(self.recipes.vocabulary.entity_ids([x])) for x in (a, b, product))
-        return float(self.recipes.log_probabilities(first, second)[0, made])
+        log_p = self.recipes.log_probabilities(first, second)[0, made]
+        return float(log_p) + np.log(len(self.recipes.vocabulary.entities))
 
     def action_scores(self, entities: tuple[str, ...], goal: int, table: list[int], selection: int) -> np.ndarray:
         """(S, 3) of one environment."""
@@ -138,11 +140,11 @@ def test_every_score_is_what_a_loop_over_labels_gives(
     assert (found[3] == 0).all()
 
 
-def test_calibrated_scores_are_log_probabilities(book: RecipeBook, model: ComplEx, recipes: NaryPredictor) -> None:
+def test_calibrated_scores_are_log_ratios(book: RecipeBook, model: ComplEx, recipes: NaryPredictor) -> None:
     calibrated = everything(frozen(book.entities, model, recipes))
     raw = everything(frozen(book.entities, model, recipes, calibrated=False))
-    assert (calibrated[..., :2] < 0).all()
-    assert (raw[..., :2] > 0).any()
+    assert (calibrated[..., :2] <= np.log(len(model.vocabulary.entities)) + 1e-3).all()
+    assert not torch.equal(calibrated[..., :2], raw[..., :2])
     assert torch.equal(calibrated[..., 2], raw[..., 2])
 
 

@@ -16,6 +16,7 @@ from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.scripts import cli
+from gumption.scripts import options as common
 from gumption.scripts.options import field_help, from_config
 from gumption.scripts.worlds import command_of
 
@@ -204,7 +205,7 @@ def test_train_has_an_option_for_each_field_of_its_config(name: str) -> None:
     world = worlds.find(name)
     kind = world.get("config")
     module = import_module(world.offers["train_command"].split(":")[0])
-    flags = module.FLAGS
+    flags = {**common.FLAGS, **getattr(module, "FLAGS", {})}
     wanted = {field.name: flags.get(field.name, field.name.replace("_", "-")) for field in fields(kind)}
     del wanted["world"]
     options = {option.name: option for option in command_of(world, "train_command").params}
@@ -213,9 +214,10 @@ def test_train_has_an_option_for_each_field_of_its_config(name: str) -> None:
     shown = {word for word in help_text.split() if word.startswith("--")}
     said = field_help(kind)
     for field, flag in wanted.items():
-        assert options[field].opts == [f"--{flag.lstrip('!')}"]
-        assert f"--{flag.lstrip('!')}" in shown
+        on, _, off = flag.lstrip("!").partition("/--")
+        assert (options[field].opts, options[field].secondary_opts) == ([f"--{on}"], [f"--{off}"] if off else [])
+        assert f"--{on}" in shown
         assert options[field].default is not True, "a switch turns on what is off, or has a flag that begins with !"
         assert options[field].help == said.get(field, "")
-    assert set(flags) <= set(wanted), "each renamed flag is of a field"
+    assert set(getattr(module, "FLAGS", {})) <= set(wanted), "each renamed flag is of a field"
     assert set(said) <= {field.name for field in fields(kind)}, "each sentence of the docstring is of a field"

@@ -190,8 +190,8 @@ def test_a_split_file_of_another_book_or_depth_is_refused(gumption, tmp_path: Pa
     [
         ((*TRAIN, "--scores", "makes,likes", "--kg", "full"), "kg_scores names 'likes'"),
         ((*TRAIN, "--kg", "none.nq"), "there is no graph at none.nq: make one with `gumption kg build`"),
-        ((*TRAIN, "--scores", "componentOf"), "need knowledge"),
-        ((*TRAIN, "--raw"), "need knowledge"),
+        ((*TRAIN, "--scores", "componentOf"), "that is for knowledge"),
+        ((*TRAIN, "--raw"), "that is for knowledge"),
         ((*TRAIN, "--cross-fit"), "cross_fit is for an agent that learns with kg='train'"),
         ((*TRAIN, "--steps", "0"), "--steps is 0"),
         ((*TRAIN, "--seed", "-1"), "seed is -1"),

@@ -20,6 +20,7 @@ from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.watching import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes, facts, sample_mazes
+from gumption.envs.halma.action_facts import RELATIONS
 from gumption.kg import ComplEx, KnowledgeGraph
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
@@ -56,11 +57,16 @@ def test_a_run_keeps_its_graph_and_is_led_by_it(told: Path) -> None:
 def test_the_manifest_tells_which_graph_and_what_it_knows_of_the_test(told: Path) -> None:
     about = json.loads((told / "manifest.json").read_text())["knowledge"]
     kept = KnowledgeGraph.load(told / "knowledge" / "graph.nq")
+    assert {relation for _, relation, _ in kept.triples()} == set(RELATIONS)  # what is asked of it, and nothing else
+    given = KnowledgeGraph()
+    given.add(facts(partition="all"), graph="mine")
     asked = len(set(facts(partition="test")))
     assert about == {
         "source": "mine.nq#mine",
-        "graph": kept.content_hash(),
+        "graph": given.content_hash("mine"),
         "test_facts": {"stated": asked, "of": asked},
+        "facts": len(given),
+        "by": "look-up",
     }
 
 
@@ -118,11 +124,18 @@ def test_a_graph_that_says_nothing_is_refused(tmp_path: Path, source: str, messa
     assert not (tmp_path / "run").exists()
 
 
-def test_a_predictor_is_refused(tmp_path: Path) -> None:
-    ComplEx.fit(list(facts(partition="all")), rank=2, epochs=1).save(tmp_path / "model")
-    with pytest.raises(InputError, match="model is the folder of a predictor; HALMA's agents look facts up"):
-        train_td3(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
-    assert not (tmp_path / "run").exists()
+def test_a_predictor_guides_too(tmp_path: Path) -> None:
+    known = list(facts(partition="all"))
+    ComplEx.fit(known, rank=32, epochs=60).save(tmp_path / "model")
+    train_td3(small(kg=str(tmp_path / "model")), tmp_path / "run", progress=False)
+    about = json.loads((tmp_path / "run" / "manifest.json").read_text())["knowledge"]
+    assert about["test_facts"]["stated"] == about["test_facts"]["of"] > 0  # it was trained on them
+    run = load_run(tmp_path / "run")
+    goals = {
+        name: play_test(run, Mazes(sample_mazes(4, 77)), "RT", [0], make)[1].mean()
+        for name, make in comparisons(run).items()
+    }
+    assert goals[KNOWLEDGE_ONLY] > goals["random"]
 
 
 def test_labels_that_the_world_does_not_have_are_told(tmp_path: Path) -> None:

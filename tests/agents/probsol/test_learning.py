@@ -195,7 +195,7 @@ def test_knowledge_that_is_none_of_this_world_is_refused(tmp_path, advised):
     graph.save(tmp_path / "other.nq")
     with pytest.raises(InputError, match="none of the relations"):
         train_probsol(advised(kg=str(tmp_path / "other.nq")), progress=False)
-    with pytest.raises(InputError, match="kg_only needs knowledge"):
+    with pytest.raises(InputError, match="kg_only: that is for knowledge"):
         advised(kg="none", kg_only=True)
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.fits import FitSettings
-from gumption.agents.knowledge import Knowledge
-from gumption.agents.wordcraft.knowledge import cross_fitted, part_facts
+from gumption.agents.knowledge import FitSettings, Knowledge
+from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.wordcraft.knowledge import cross_fitted
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, Split, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
-from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary, WordVectors
+from gumption.envs.worlds import WORLDS
+from gumption.kg import ComplEx, NaryPredictor, RelationScores, Vocabulary
 
 SMALL = FitSettings(rank=8, epochs=10, members=1)
 Recipe = tuple[str, str, str]
@@ -74,14 +75,13 @@ def scores(words_file: Path) -> Callable[..., RelationScores]:
         **settings: Any,
     ) -> RelationScores:
         made = Knowledge.of(
-            source,
-            part_facts(book, split or make_split(book)),
-            book.entities,
+            KnowledgeConfig(kg=source, kg_scores=tuple(relations), kg_calibrated=calibrated),
+            WORLDS["wordcraft"],
+            ("", *book.entities),
             RELATIONS,
-            wanted=relations,
-            calibrated=calibrated,
-            settings=replace(SMALL, **settings),
-            vectors=lambda labels: WordVectors.load(words).vectors(labels),
+            {"recipe_book": book, "split": split or make_split(book)},
+            word_vectors=str(words),
+            fit_settings=replace(SMALL, **settings),
         )
         return (cross_fitted(made) if cross_fit else made).scores
 

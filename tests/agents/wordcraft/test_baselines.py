@@ -151,7 +151,7 @@ def test_only_knowledge_that_is_there_is_taken_away(configure) -> None:
 
 
 def test_without_knowledge_there_is_no_kg_only(configure) -> None:
-    with pytest.raises(InputError, match="need knowledge"):
+    with pytest.raises(InputError, match="that is for knowledge"):
         kg_only_success(configure())
 
 

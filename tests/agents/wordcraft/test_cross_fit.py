@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.wordcraft.knowledge import FOLDS, cross_fitted, part_facts
+from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.wordcraft.knowledge import FOLDS, cross_fitted
 from gumption.data import InputError
-from gumption.envs.wordcraft import RecipeBook, make_split
+from gumption.envs.wordcraft import RecipeBook, facts, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS
-from gumption.kg import WordVectors
+from gumption.envs.worlds import WORLDS
+from gumption.kg import KnowledgeGraph
 
 from .conftest import SMALL, Seen, ask, tables
 
@@ -60,7 +61,7 @@ def test_in_training_each_pair_is_scored_by_the_predictor_of_its_fold(book: Reci
 
     def of_fold(fold: int, some: Sequence[tuple[int, int, int]]) -> torch.Tensor:
         a, b, c = (torch.tensor(part) - 1 for part in zip(*some, strict=True))
-        return parts[fold].log_probabilities(a, b).clamp_min(-30).half().float().gather(1, c[:, None])[:, 0]
+        return parts[fold].log_probabilities(a, b).gather(1, c[:, None])[:, 0].clamp_min(-30) + np.log(33)
 
     each = torch.stack([of_fold(fold, everything) for fold in range(FOLDS)])
     assert torch.isclose(each, learning[:, 2], atol=0.02).any(0).all()  # that of some fold
@@ -101,16 +102,14 @@ def test_fewer_pairs_than_folds_make_fewer_folds(seen: Seen, scores, book: Recip
     assert len(seen.complex) == 1 + pairs
 
 
-def test_nothing_can_be_left_out_of_knowledge_without_recipes(book: RecipeBook, words_file: Path) -> None:
-    own = part_facts(book, make_split(book))
-    arguments: dict[str, Any] = {
-        "settings": SMALL,
-        "vectors": lambda labels: WordVectors.load(words_file).vectors(labels),
-    }
+def test_nothing_can_be_left_out_of_knowledge_without_recipes(book: RecipeBook, tmp_path: Path) -> None:
+    graph = KnowledgeGraph()
+    graph.add(facts(book, partition="train"), graph="pairs")
+    graph.save(tmp_path / "pairs.nq")
+    config = KnowledgeConfig(kg=str(tmp_path / "pairs.nq"), kg_fit=True)
     made = Knowledge.of(
-        "train", lambda part: {k: v for k, v in own(part).items() if "recipes" not in k}, book.entities, RELATIONS,
-        **arguments,
-    )  # fmt: skip
+        config, WORLDS["wordcraft"], ("", *book.entities), RELATIONS, {"recipe_book": book}, fit_settings=SMALL
+    )
     assert made.scores.relations == RELATION_NAMES[:2]  # all that there is, where there are no recipes
     with pytest.raises(InputError, match="cross_fit leaves recipes out, and the knowledge has none"):
         cross_fitted(made)

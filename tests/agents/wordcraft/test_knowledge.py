@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.wordcraft.knowledge import FOLDS, advice, make_knowledge
+from gumption.agents.wordcraft.knowledge import FOLDS, make_knowledge
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES
@@ -102,7 +102,7 @@ def test_two_policies_share_tables_and_not_modes(configure, seen: Seen) -> None:
     first = make_knowledge(config, env)
     assert make_knowledge(replace(config, seed=1), env) is first  # the next seed of an experiment
     assert make_knowledge(replace(config, kg_scores=("makes",)), env) is not first
-    one, other = (advice(first, env).scores for _ in range(2))
+    one, other = (first.advice(env.vocabulary, env.relations).scores for _ in range(2))
     assert all(table is tables(other)[name] for name, table in tables(one).items())
     one.train()
     assert not other.training
@@ -158,10 +158,10 @@ def test_code_that_gives_other_predictors_fits_anew(
 ) -> None:
     scores(book)
     assert seen.counts() == (1 + FOLDS, 1, 1)
-    monkeypatch.setattr("gumption.agents.fits.VERSION", 1)
+    monkeypatch.setattr("gumption.agents.knowledge.FIT_VERSION", 1)
     scores(book)
     assert seen.counts() == (2 + 2 * FOLDS, 2, 2)
-    monkeypatch.setattr("gumption.agents.fits.versions", lambda: {"torch": "0"})
+    monkeypatch.setattr("gumption.agents.knowledge.versions", lambda: {"torch": "0"})
     scores(book)
     assert seen.counts() == (3 + 3 * FOLDS, 3, 3)
 
@@ -174,7 +174,7 @@ def test_bad_settings_are_told(book: RecipeBook, seen: Seen, scores, tmp_path: P
         scores(book, source="none")
     with pytest.raises(InputError, match="unknown relation 'make': did you mean 'makes'"):
         scores(book, relations=("make", "combinesWith"))
-    with pytest.raises(InputError, match="only scores of two parties can be raw; makes is a log-probability always"):
+    with pytest.raises(InputError, match="only scores of two parties can be raw; those of makes are log-ratios always"):
         scores(book, relations=("makes",), calibrated=False)
     assert seen.counts() == (0, 0, 0)
     assert not (tmp_path / "cache").exists()

@@ -27,7 +27,7 @@ def knowledge(configure, file: Path, **changes):
 
 def test_things_without_a_word_vector_are_scored_and_told(configure, strange: Path) -> None:
     with pytest.warns(GuessedVectors, match=r"^1 of 34 words have no vector of their own: 1 drawn at random \(qwxz\)$"):
-        assert knowledge(configure, strange, kg_scores=("recipe",)).scores is not None
+        assert knowledge(configure, strange, kg_scores=("makes",)).scores is not None
 
 
 def test_scores_without_words_read_no_word_vectors(configure, strange: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import gumption.envs.probsol
-from gumption.agents.world_knowledge import WorldKnowledge
+from gumption.agents.knowledge import Knowledge
+from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
 from gumption.envs.probsol import facts, read_task, task_facts
 from gumption.envs.probsol.facts import part_of
@@ -178,8 +179,10 @@ def test_a_runs_facts_are_of_the_tasks_that_it_plays() -> None:
     settings = {"task": ["fishing/0"], "partition": "train", "fold": 2, "laws": "inert", "quiz": False}
     assert WORLDS["probsol"].played(settings) == {"task": ["fishing/0"], "fold": 2, "laws": "inert"}
     envs: Any = gym.make_vec("gumption/ProbSol-v0", num_envs=1, task=TASK_FILE).unwrapped
-    known = WorldKnowledge.of("train", WORLDS["probsol"], envs.vocabulary, envs.relations, settings={"task": TASK_FILE})
-    assert ("mine/0:a", "attracts", "mine/0:b") in set(known.source.triples())
+    config, world = KnowledgeConfig(kg="train"), WORLDS["probsol"]
+    known = Knowledge.of(config, world, envs.vocabulary, envs.relations, {"task": TASK_FILE})
+    assert known.graph is not None
+    assert ("mine/0:a", "attracts", "mine/0:b") in set(known.graph.triples())
 
 
 def test_the_facts_fit_the_shapes() -> None:

@@ -215,7 +215,9 @@ def test_wordcraft_recipes_entail_the_binary_facts():
         fact for fact in graph.triples(graph="recipes/inferred") if fact[0] != fact[2] or fact[1] == "componentOf"
     }
     assert entailed == stated
-    half = graph_of({fact for fact in facts(partition="all") if fact[1] == "combinesWith" and fact[0] <= fact[2]}, "half")
+    half = graph_of(
+        {fact for fact in facts(partition="all") if fact[1] == "combinesWith" and fact[0] <= fact[2]}, "half"
+    )
     infer(half, [symmetric("combinesWith")], "half")
     assert set(half.triples()) == {fact for fact in facts(partition="all") if fact[1] == "combinesWith"}
 

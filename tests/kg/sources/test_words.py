@@ -70,6 +70,12 @@ def test_labels_without_any_vector_are_named(words: WordVectors) -> None:
     assert words.vectors([]).shape == (0, 5)
 
 
+def test_a_word_that_is_spelt_alike_is_another_word(words: WordVectors) -> None:
+    """Once "beef" had the vector of "bee"."""
+    _, report = words.guessed_vectors(["firre", "statoin"])
+    assert (report.by_spelling, report.drawn) == ({}, ("firre", "statoin"))
+
+
 def test_any_label_gets_a_vector_and_it_is_told_how(words: WordVectors, gensim_vectors: KeyedVectors) -> None:
     of = gensim_vectors
     expected = {
@@ -86,7 +92,7 @@ def test_any_label_gets_a_vector_and_it_is_told_how(words: WordVectors, gensim_v
         "!": None,
     }
     labels = list(expected)
-    vectors, report = words.guessed_vectors(labels)
+    vectors, report = words.guessed_vectors(labels, spelling=True)
     assert vectors.dtype == np.float32
     for label, vector in zip(labels, vectors, strict=True):
         if expected[label] is not None:

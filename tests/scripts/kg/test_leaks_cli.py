@@ -22,7 +22,9 @@ def parts():
 @pytest.fixture(scope="module")
 def recipes():
     """How many recipes each part has: each is a fact of three parties, beside those of two that it entails."""
-    return {part: sum(role == "hasProduct" for _, role, _ in recipe_facts(partition=part)) for part in ("train", "test")}
+    return {
+        part: sum(role == "hasProduct" for _, role, _ in recipe_facts(partition=part)) for part in ("train", "test")
+    }
 
 
 def save(triples, name="given", place="kg.nq"):

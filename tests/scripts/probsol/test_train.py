@@ -73,7 +73,7 @@ def test_a_run_with_a_graph_is_trained_and_evaluated(tmp_path, call):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--kg-only"], "kg_only needs knowledge: kg='train', 'full' or a graph"),
+        (["--kg-only"], "kg_only: that is for knowledge; add kg='train', 'full' or a graph"),
         (["--kg", "nowhere.nq"], "nowhere.nq"),
         (["--task", "fishing/99"], "there is no task 'fishing/99'"),
         (["--batch-size", "100"], "batch_size is 100; it divides num_envs * n_steps = 4096"),

@@ -58,8 +58,16 @@ def test_bad_options_are_told(tmp_path, call):
 
 
 def test_an_agent_that_knowledge_guides_is_trained_and_evaluated(tmp_path, call):
-    small = ("--num-levels", "3", "--steps", "256", "--eval-interval", "256", "--eval-episodes", "3", "--device", "cpu")
-    code, out, err = call("segar", "train-guided", *small, "--run", "run")
+    small = ("--num-levels", "3", "--steps", "256", "--eval-interval", "256", "--test-levels", "3", "--device", "cpu")
+    guided = ("train", "segar", "--levels", "tilesx2-medium", "--kg", "full", *small)
+    for option, message in (
+        (("--observation", "state"), "--observation is for training without --kg; an agent that a graph guides has no"),
+        (("--kg", "none", "--set", "batch_size=2"), "--overrides is for training with --kg; PPO or SAC has no use"),
+    ):
+        code, out, err = call(*guided, *option, "--run", "run")
+        assert code == 2
+        assert message in err
+    code, out, err = call(*guided, "--run", "run")
     assert code == 0, err
     assert "on what was held out" in out
     config = json.loads((tmp_path / "run" / "config.json").read_text())
