@@ -177,15 +177,18 @@ def test_discs_are_chosen_by_the_sum_of_their_scores_alone_if_that_is_asked_for(
 def test_a_run_keeps_its_knowledge_and_is_stopped_and_loaded_with_it(tmp_path, advised):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     run = train_probsol(advised(), whole, progress=False)
-    manifest = json.loads((whole / "manifest.json").read_text())
-    assert manifest["knowledge"]["graph"] == KnowledgeGraph.load(whole / "knowledge" / "graph.nq").content_hash()
+    about = json.loads((whole / "manifest.json").read_text())["knowledge"]
+    kept = KnowledgeGraph.load(whole / "knowledge" / "graph.nq")
+    assert about["by"] == "look-up"
+    assert {relation for _, relation, _ in kept.triples()} <= set(run.knowledge.scores.relations)  # what is asked of it
+    assert json.loads((whole / "knowledge" / "scores.json").read_text())["graph"] == kept.content_hash()
     train_probsol(advised(total_steps=64), stopped, progress=False)
     loaded = load_run(whole)
     for name, player in run.players().items():
         one, other = (play_tasks(each, [attracting(0)]) for each in (player, loaded.players()[name]))
         assert np.array_equal(one.actions, other.actions), name
     (whole / "knowledge" / "graph.nq").write_text("")
-    with pytest.raises(InputError, match=r"these are not the facts that manifest\.json tells of"):
+    with pytest.raises(InputError, match=r"these are not the facts that scores\.json tells of"):
         load_run(whole)
 
 
