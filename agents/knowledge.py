@@ -41,7 +41,7 @@ from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.nary import relation_name
+from gumption.kg.nary import relation_labels, relation_name
 from gumption.kg.places import open_graph
 from gumption.kg.rules.horn import rules_to_json
 from gumption.kg.rules.mining import mined_from
@@ -49,7 +49,7 @@ from gumption.kg.scores import VERSION, BinaryTable, RelationScores, binary_scor
 from gumption.kg.vocabulary import Triple, unknown_label
 
 from .advice import Advice, lacking
-from .settings import KnowledgeConfig
+from .settings import KnowledgeConfig, place_name
 from .stated_facts import StatedFacts
 
 #: Words of `--kg` that stand for the world's own facts, and the part that each means.
@@ -125,7 +125,7 @@ class Knowledge:
         rules_file = source if _is_rules(source) else config.kg_rules
         own = source in OWN or _is_rules(source)
         graph, name = _own_graph(world, OWN.get(source, "train"), given) if own else open_graph(source)
-        about: dict[str, Any] = {"source": source if source in OWN else Path(source).name}
+        about: dict[str, Any] = {"source": place_name(source)}
         with graph:
             about["graph"] = graph.content_hash(name)
             graph, name = _renamed(graph, name, config.kg_relations, relations)
@@ -212,15 +212,19 @@ class Knowledge:
             raise InputError(f"{source} is a link predictor: kg_fit and kg_rules are for graphs")
         predictor = load_predictor(source, device)
         nary = isinstance(predictor, NaryPredictor)
-        names = {relation: called for relation, called in config.kg_relations if not nary}
-        known = predictor.vocabulary.relations
+        if nary and config.kg_relations:
+            raise InputError(
+                f"{source} predicts facts of three parties, which have no other names: leave out kg_relations"
+            )
+        names, known = dict(config.kg_relations), predictor.vocabulary.relations
+        _check_names(config.kg_relations, [r for r in relations if isinstance(r, str)], known, "predictor")
         of_kind = [r for r in wanted or relations if isinstance(r, NaryRelation) == nary]
         has = [relation_name(r) for r in of_kind if nary or _called(names, r) in known]
         lacks = [relation_name(r) for r in wanted or relations if relation_name(r) not in has]
         if not has or (wanted and lacks):
             raise InputError(f"the predictor {source}: {unknown_label('relation', _called(names, lacks[0]), known)}")
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
-        about: dict[str, Any] = {"source": Path(source).name, "predictor": checkpoint_hash(source), "by": "predictor"}
+        about: dict[str, Any] = {"source": place_name(source), "predictor": checkpoint_hash(source), "by": "predictor"}
         if world.get("facts") is not None:
             about["test_facts"] = _learned(source, predictor.trained_on, world, given)
         entities = vocabulary[1:]
@@ -238,12 +242,16 @@ class Knowledge:
             scored = [relation for relation in relations if relation_name(relation) in self.scores.relations]
             scores = Advice(self.graph, vocabulary, scored, device=device).scores
         else:
-            scores = self._frozen(vocabulary[1:], device)
+            scores = frozen(
+                self.predictors,
+                vocabulary[1:],
+                self.scores.relations,
+                self.calibrated,
+                device,
+                self.names,
+                self.unknown,
+            )
         return Advice(scores, vocabulary, relations)
-
-    def _frozen(self, entities: Sequence[str], device: str) -> RelationScores:
-        names = self.scores.relations
-        return frozen(self.predictors, entities, names, self.calibrated, device, self.names, self.unknown)
 
     def save(self, folder: Path) -> None:
         """Keep what is looked up, or the predictors, so that the run can be evaluated without the source."""
@@ -378,17 +386,10 @@ def _renamed(
     """
     if not pairs:
         return graph, name
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        copy.add(graph.triples(graph=each), graph=each)
-    ours = [label for r in relations for label in ((r,) if isinstance(r, str) else r.roles)]
-    theirs = {relation for _, relation, _ in copy.triples()}
+    copy = _copied(graph, name)
+    _check_names(pairs, relation_labels(relations), {relation for _, relation, _ in copy.triples()}, "graph")
     for mine, called in pairs:
-        if mine not in ours:
-            raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
-        if (relation := called.removeprefix(INVERSE)) not in theirs:
-            raise InputError(f"kg_relations: not one of the graph's: {unknown_label('relation', relation, theirs)}")
-        facts = list(copy.triples(relation=relation))
+        facts = list(copy.triples(relation=called.removeprefix(INVERSE)))
         copy.add(_under(mine, facts, inverse=called.startswith(INVERSE)), graph=RENAMED)
     return copy, None
 
@@ -405,10 +406,7 @@ def _entailed(
     graph: KnowledgeGraph, name: str | None, rules_file: str, about: dict[str, Any]
 ) -> tuple[KnowledgeGraph, None]:
     """A copy in memory of the graph, and what rules entail in it."""
-    rules = read_rules(rules_file)
-    copy = KnowledgeGraph()
-    for each in [name] if name is not None else graph.graphs():
-        copy.add(graph.triples(graph=each), graph=each)
+    rules, copy = read_rules(rules_file), _copied(graph, name)
     result = infer(copy, rules, None, "entailed")
     hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
     about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": result.entailed}
@@ -417,12 +415,25 @@ def _entailed(
 
 def _asked_facts(graph: KnowledgeGraph, name: str | None, chosen: Sequence[Relation]) -> KnowledgeGraph:
     """A graph in memory of the facts of some relations, and nothing else."""
-    kept = KnowledgeGraph()
-    labels = dict.fromkeys(label for r in chosen for label in ((r,) if isinstance(r, str) else r.roles))
+    return _copied(graph, name, relation_labels(chosen))
+
+
+def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
+    """A copy in memory of a named graph or of all of them; `relations` are those that are copied, None for all."""
+    copy = KnowledgeGraph()
     for each in [name] if name is not None else graph.graphs():
-        for label in labels:
-            kept.add(graph.triples(relation=label, graph=each), graph=each)
-    return kept
+        for relation in relations:
+            copy.add(graph.triples(relation=relation, graph=each), graph=each)
+    return copy
+
+
+def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:
+    """Refuse a name of a relation that the world, or what is given, does not have."""
+    for mine, called in pairs:
+        if mine not in ours:
+            raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
+        if (relation := called.removeprefix(INVERSE)) not in theirs:
+            raise InputError(f"kg_relations: not one of the {whose}'s: {unknown_label('relation', relation, theirs)}")
 
 
 def _chosen(wanted: Sequence[Relation], stated: StatedFacts, source: str) -> Sequence[Relation]:

@@ -41,6 +41,12 @@ def by_name(pairs: Overrides) -> Overrides:
     return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
+def place_name(place: str) -> str:
+    """The name of a file or folder without the folders above it; #NAME, which may have slashes, stays as it is."""
+    file, mark, graph = place.partition("#")
+    return Path(file).name + mark + graph
+
+
 @settings
 class KnowledgeConfig:
     """The knowledge of a run, in whatever world.
@@ -83,7 +89,7 @@ class KnowledgeConfig:
     def to_json(self) -> dict[str, Any]:
         """A dict for json.dump."""
         value = asdict(self)
-        return value | {name: value[name] and Path(value[name]).name for name in self.PLACES}
+        return value | {name: value[name] and place_name(value[name]) for name in self.PLACES}
 
     @classmethod
     def from_json(cls, value: Any, **changes: Any) -> Self:

@@ -8,7 +8,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
 from gumption.kg.links.fact_ids import distinct
-from gumption.kg.nary import nary_rows
+from gumption.kg.nary import nary_rows, relation_labels
 from gumption.kg.rules.fact_arrays import PROVENANCE
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import nearest_labels, unknown_label
@@ -122,8 +122,7 @@ def _moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.nd
 
 def _no_relation(relations: Sequence[str | NaryRelation], stated: set[str]) -> str:
     wanted = [r if isinstance(r, str) else f"{r.name} (nodes with {', '.join(r.roles)})" for r in relations]
-    labels = [label for r in relations for label in ((r,) if isinstance(r, str) else r.roles)]
-    near = dict.fromkeys(other for label in labels for other in nearest_labels(label, stated, 1))
+    near = dict.fromkeys(other for label in relation_labels(relations) for other in nearest_labels(label, stated, 1))
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     has = ", ".join(sorted(stated)[:8]) or "no facts at all"
     return f"the graph has none of the relations that the world asks for: {'; '.join(wanted)}. It has {has}{hint}"

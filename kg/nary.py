@@ -1,5 +1,6 @@
 """Facts with more than two parties: what an n-ary relation is made of in the graph, and its facts as rows of ids."""
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import NamedTuple
 
@@ -37,6 +38,11 @@ class NaryRelation(NamedTuple):
 def relation_name(relation: "str | NaryRelation") -> str:
     """The name of a relation of two or three parties."""
     return relation if isinstance(relation, str) else relation.name
+
+
+def relation_labels(relations: "Iterable[str | NaryRelation]") -> list[str]:
+    """The labels in a graph of relations: names of those of two parties, roles of those of three, each once."""
+    return list(dict.fromkeys(label for r in relations for label in ((r,) if isinstance(r, str) else r.roles)))
 
 
 def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> np.ndarray:

@@ -60,9 +60,11 @@ FOLD_MEMBERS = 2
 def cross_fitted(knowledge: Knowledge) -> Knowledge:
     """The same knowledge, whose scores in training mode are those of predictors that have not seen the fact.
 
-    :raises InputError: knowledge without recipes, or over more entities than tables hold.
+    :raises InputError: knowledge that is looked up or has no recipes, or over more entities than tables hold.
     """
     stated, fits = knowledge.stated, knowledge.fits
+    if knowledge.graph is not None:
+        raise InputError("cross_fit leaves recipes out of fits, and the graph is looked up: add kg_fit=True (--kg-fit)")
     if stated is None or fits is None or MAKES.name not in stated.rows:
         raise InputError(
             "cross_fit leaves recipes out, and the knowledge has none: use kg='train', or a graph of recipes"

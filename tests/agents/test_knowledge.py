@@ -9,6 +9,7 @@ import pytest
 
 from gumption.agents.knowledge import FitSettings, Knowledge, LeakedFacts
 from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.wordcraft.knowledge import cross_fitted
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, recipe_facts
@@ -223,3 +224,25 @@ def test_a_predictor_is_neither_fitted_nor_ruled(book: RecipeBook, tmp_path: Pat
 def test_a_graph_of_recipes_alone_is_looked_up_by_its_recipes(book: RecipeBook, tmp_path: Path) -> None:
     made = knowledge(book, graph_file(tmp_path / "mine.nq", recipe_facts(book, partition="train")))
     assert made.scores.relations == ("makes",)
+
+
+def test_names_that_a_predictor_does_not_have_are_told(book: RecipeBook, tmp_path: Path) -> None:
+    ComplEx.fit(facts(book, partition="train"), rank=2, epochs=1, device="cpu").save(tmp_path / "model")
+    for pair, message in (
+        (("combineswith", "componentOf"), "the world's: unknown relation 'combineswith': did you mean 'combinesWith'"),
+        (("combinesWith", "componentof"), "the predictor's: unknown relation 'componentof'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            knowledge(book, str(tmp_path / "model"), kg_relations=(pair,))
+
+
+def test_recipes_are_left_out_of_fits_alone(book: RecipeBook, tmp_path: Path) -> None:
+    made = knowledge(book, graph_file(tmp_path / "mine.nq", recipe_facts(book, partition="train")))
+    with pytest.raises(InputError, match=r"the graph is looked up: add kg_fit=True \(--kg-fit\)"):
+        cross_fitted(made)
+
+
+def test_a_graph_is_named_whole() -> None:
+    """Once kg.nq#wordcraft/train was kept as "train", which is the world's own facts."""
+    for typed, kept in (("runs/kg.nq#wordcraft/train", "kg.nq#wordcraft/train"), ("there/kg.nq", "kg.nq")):
+        assert KnowledgeConfig(kg=typed).to_json()["kg"] == kept
