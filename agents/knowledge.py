@@ -58,6 +58,7 @@ GRAPH, SCORES = "graph.nq", "scores.json"
 #: Of the leaks of what does not say on which facts it was trained.
 NOT_KNOWN = "not known"
 BINARY = "binary"  # the predictor of all relations of two parties
+RENAMED = "renamed"  # the graph of facts under the world's names of relations
 INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
 
 Relation = str | NaryRelation
@@ -145,7 +146,8 @@ class Knowledge:
             fit = config.kg_fit if config.kg_fit is not None else own and world.fitted
             about["by"] = "fit" if fit else "look-up"
             if not fit:
-                return cls._looked_up(config, _asked_facts(graph, name, chosen), vocabulary, chosen, about, device)
+                kept = _copied(graph, name, relation_labels(chosen))
+                return cls._looked_up(config, kept, vocabulary, chosen, about, device)
         return cls._fitted(config, stated, vocabulary, chosen, about, word_vectors, fit_settings, device)
 
     @classmethod
@@ -394,9 +396,6 @@ def _renamed(
     return copy, None
 
 
-RENAMED = "renamed"  # the graph of facts under the world's names
-
-
 def _under(relation: str, facts: Sequence[Triple], *, inverse: bool) -> Iterator[Triple]:
     for subject, _, object_ in facts:
         yield (object_, relation, subject) if inverse else (subject, relation, object_)
@@ -411,11 +410,6 @@ def _entailed(
     hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
     about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": result.entailed}
     return copy, None
-
-
-def _asked_facts(graph: KnowledgeGraph, name: str | None, chosen: Sequence[Relation]) -> KnowledgeGraph:
-    """A graph in memory of the facts of some relations, and nothing else."""
-    return _copied(graph, name, relation_labels(chosen))
 
 
 def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:

@@ -15,8 +15,6 @@ from typer.models import OptionInfo
 
 from gumption.data import InputError
 
-from .options import FLAGS
-
 _TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
 
 
@@ -29,8 +27,8 @@ def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str,
     """
     for name, owner in owners.items():
         if owner != kind and was_typed(context, name):
-            flag = FLAGS.get(name, name.replace("_", "-")).lstrip("!")
-            raise InputError(f"--{flag} is for {owner}; {what} has no use for it")
+            flag = next(one.opts[0] for one in context.command.params if one.name == name)
+            raise InputError(f"{flag} is for {owner}; {what} has no use for it")
 
 
 def was_typed(context: typer.Context, name: str) -> bool:
