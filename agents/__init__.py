@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .advice import Advice
     from .halma.config import HALMAConfig
-    from .halma.train import train_td3
+    from .halma.runs import train_td3
     from .impala import train_impala
     from .kg_policy import KGPolicy
     from .run_folder import evaluate
@@ -33,7 +33,7 @@ _LAZY = {
     "TrainConfig": "wordcraft.config",
     "evaluate": "run_folder",
     "train_impala": "impala",
-    "train_td3": "halma.train",
+    "train_td3": "halma.runs",
 }
 
 

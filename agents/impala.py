@@ -5,16 +5,15 @@ dropout of its encoder, so V-trace corrects little here; it is what lets `unroll
 
 What is learned in, by what network and with which advice, a `Setup` says: the config of a world's run makes it.
 
-Metrics (metrics.jsonl, one line per evaluation): step; wall_s and steps_per_s since the start; train_success, share of
-the training episodes that ended since the last line, as the policy samples; what the setup's `measure` gives; loss,
-value_loss, entropy (nats) and reward, means per step of one recent update.
+Metrics beside those of every run (see run.py): train_success, share of the training episodes that ended since the last
+line, as the policy samples; what the setup's `measure` gives; loss, value_loss, entropy (nats) and reward, means per
+step of one recent update.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,14 +22,14 @@ from torch import nn
 
 from gumption.data import InputError
 from gumption.data.progress import Bar
-from gumption.data.provenance import hardware, versions
 from gumption.data.settings import checked
 from gumption.envs import worlds
 
 from .advice import Advice
-from .learner_state import load_training, save_training
+from .learner_state import KIND, put_training_state, training_state
 from .readout import Readout
-from .run_folder import Board, RunFolder, read_final, read_metrics
+from .run import Line, RunResult, Tensors, opened, run_learner
+from .run_folder import KNOWLEDGE, read_final, read_metrics
 from .world_setup import WorldSetup
 
 
@@ -107,21 +106,6 @@ class Config(Protocol):
     def from_json(cls, value: Any) -> "Config": ...
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """A finished run.
-
-    :ivar final: what the setup's `final` gives, and "wall_s" and "steps_per_s".
-    :ivar curve: the lines of metrics.jsonl.
-    """
-
-    config: Any
-    final: dict[str, float]
-    curve: list[dict[str, float]]
-    run_dir: Path | None
-    policy: Any = None
-
-
 def vtrace(
     rewards: torch.Tensor,
     discounts: torch.Tensor,
@@ -148,21 +132,6 @@ def vtrace(
     return targets, clipped * (rewards + discounts * next_targets - values)
 
 
-@dataclass
-class Progress:
-    """What the loop counts; `updates` to `won` are since the last line of metrics."""
-
-    step: int = 0
-    wall_s: float = 0.0
-    updates: int = 0
-    loss: float = 0.0
-    value_loss: float = 0.0
-    entropy: float = 0.0
-    reward: float = 0.0
-    episodes: int = 0
-    won: int = 0
-
-
 @checked
 def train_impala(
     config: Config,
@@ -182,27 +151,39 @@ def train_impala(
     :param advice: knowledge of your own in place of the config's.
     :raises InputError: bad settings, a run directory that is in use or has another config, a reward that is NaN.
     """
-    folder = None if run_dir is None else _folder(run_dir, config)
-    if folder is not None:
-        folder.check(resume)
-        if folder.complete:
-            final, curve = read_final(folder.path), read_metrics(folder.path)
-            return RunResult(config, final, curve, folder.path)
-    elif resume:
-        raise InputError("there is nothing to resume without a run directory")
-    devices = [] if not torch.cuda.is_available() else None
-    try:
-        with torch.random.fork_rng(devices=devices):
-            setup = setup_of(config)(config, network=network, advice=advice)
-            return _Training(config, setup, folder, resume).run(progress)
-    finally:
-        if folder is not None:
-            folder.release()
+    folder = opened(run_dir, config, resume)
+    if folder is not None and folder.complete:
+        return RunResult(config, read_final(folder.path), read_metrics(folder.path), folder.path)
+    kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
+    made, curve, final = run_learner(
+        folder,
+        lambda: ImpalaLearner(config, setup_of(config)(config, network=network, advice=advice, kept=kept)),
+        progress=progress,
+    )
+    return RunResult(config, final, curve, None if folder is None else folder.path, made.policy.eval())
 
 
-class _Training:
-    def __init__(self, config: Config, setup: Setup, folder: RunFolder | None, resume: bool) -> None:
-        self.config, self.setup, self.learner, self.folder = config, setup, config.learner, folder
+@dataclass
+class Progress:
+    """What the learner counts; `updates` to `won` are since the last line of metrics."""
+
+    step: int = 0
+    updates: int = 0
+    loss: float = 0.0
+    value_loss: float = 0.0
+    entropy: float = 0.0
+    reward: float = 0.0
+    episodes: int = 0
+    won: int = 0
+
+
+class ImpalaLearner:
+    """See `gumption.agents.run.Learner`."""
+
+    kind = KIND
+
+    def __init__(self, config: Config, setup: Setup) -> None:
+        self.config, self.setup, self.learner = config, setup, config.learner
         self.env = setup.env
         self.env.reset(seed=config.seed)
         torch.manual_seed(config.seed)
@@ -210,46 +191,27 @@ class _Training:
         torch.manual_seed(config.seed)  # what was drawn for the weights depends on the network, what follows does not
         self.policy.train()
         self.optimiser = _optimiser(self.policy.network, config)
-        self.done = Progress()
-        self.curve: list[dict[str, float]] = []
-        if folder is not None and resume and folder.has_checkpoint:
-            self.done = Progress(**load_training(folder, self.policy.network, self.optimiser, self.env))
-            self.curve = [line for line in read_metrics(folder.path) if line["step"] <= self.done.step]
-        self.state = self.policy.read(self.env)
-        if folder is not None:
-            folder.begin(self._manifest())
-            setup.keep(folder.path)
-            folder.write_metrics(self.curve)
+        self.device = str(next(self.policy.network.buffers(), torch.empty(0)).device)
+        self.frames = self.learner.batch_size * self.learner.unroll_length
+        self.total = 0 if config.kg_only else math.ceil(config.total_steps / self.frames) * self.frames
+        self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
+        self.counts = Progress()
+        self.state_now = self.policy.read(self.env)
 
-    def run(self, progress: bool) -> RunResult:
-        config, learner = self.config, self.learner
-        frames = learner.batch_size * learner.unroll_length
-        updates = 0 if config.kg_only else math.ceil(config.total_steps / frames)
-        every = max(1, round(config.eval_interval / frames))
-        run_dir = None if self.folder is None else self.folder.path
-        with Board(run_dir, self.done.step) as board, Bar(updates * frames, "training", progress) as bar:
-            for update in range(self.done.step // frames, updates):
-                started = perf_counter()
-                for group in self.optimiser.param_groups:
-                    group["lr"] = learner.learning_rate * (1.0 - update / updates)
-                self._update()
-                self.done.step += frames
-                self.done.wall_s += perf_counter() - started
-                if (update + 1) % every == 0 or update + 1 == updates:
-                    line = self._evaluate()
-                    board.write(line)
-                    self._keep(line)
-                    name, called = self.setup.headline
-                    bar.show(int(line["step"]), f"{line['steps_per_s']:,.0f} steps/s, {called} {line[name]:.1%}")
-        return self._finish()
+    @property
+    def step(self) -> int:
+        return self.counts.step
 
-    # ---- acting and learning
+    done = step
 
-    def _update(self) -> None:
+    def learn(self, bar: Bar) -> None:
+        """Play `unroll_length` steps, and update once; the learning rate falls linearly to 0 at the end."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.learner.learning_rate * (1.0 - self.counts.step / self.total)
         states, actions, behaviour, rewards, ended = self._act()
         learner = self.learner
         with torch.no_grad():
-            bootstrap = self.policy(self.state).value
+            bootstrap = self.policy(self.state_now).value
         readout = self.policy(type(states[0])(*(torch.cat(parts) for parts in zip(*states, strict=True))))
         shape = rewards.shape
         log_policy = readout.logits.log_softmax(1)
@@ -270,12 +232,13 @@ class _Training:
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.policy.network.parameters(), learner.max_grad_norm)
         if not norm.isfinite():
-            raise InputError(f"the gradient is not a number at step {self.done.step}; take a lower learning_rate")
+            raise InputError(f"the gradient is not a number at step {self.counts.step}; take a lower learning_rate")
         self.optimiser.step()
-        self.done.updates += 1
-        if self.done.updates % 10 == 1:  # reading a number off the device waits for it
-            self.done.loss, self.done.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
-            self.done.entropy, self.done.reward = float(entropy.detach().mean()), float(rewards.mean())
+        self.counts.step += self.frames
+        self.counts.updates += 1
+        if self.counts.updates % 10 == 1:  # reading a number off the device waits for it
+            self.counts.loss, self.counts.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
+            self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
 
     @torch.no_grad()
     def _act(self) -> tuple[list[Any], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -283,18 +246,17 @@ class _Training:
         states: list[Any] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
-            state = self.state
+            state = self.state_now
             log_policy = self.policy(state).logits.log_softmax(1)
             # argmax of log p + Gumbel noise is a sample of p; the noise is minus the log of exponential noise.
             action = (log_policy - torch.empty_like(log_policy).exponential_().log()).argmax(1)
             reward, over, won = self.env.step_arrays(action.cpu().numpy())
-            self.state = self.policy.read(self.env)
+            self.state_now = self.policy.read(self.env)
             if not np.isfinite(reward).all():
-                raise InputError(
-                    f"the environment gave a reward that is NaN or infinite at step {self.done.step}; mend its rewards"
-                )
-            self.done.episodes += int(over.sum())
-            self.done.won += int(won.sum())
+                told = f"the environment gave a reward that is NaN or infinite at step {self.counts.step}"
+                raise InputError(f"{told}; mend its rewards")
+            self.counts.episodes += int(over.sum())
+            self.counts.won += int(won.sum())
             states.append(state)
             actions.append(action)
             behaviour.append(log_policy.gather(1, action[:, None])[:, 0])
@@ -302,67 +264,45 @@ class _Training:
             ended.append(torch.from_numpy(over).to(action.device))
         return states, torch.stack(actions), torch.stack(behaviour), torch.stack(rewards), torch.stack(ended)
 
-    # ---- looking and keeping
-
-    def _evaluate(self) -> dict[str, float]:
-        """The line of metrics for now; its counters start anew."""
-        started = perf_counter()
-        measured = self.setup.measure(self.policy)
-        done = self.done
-        done.wall_s += perf_counter() - started
-        line = {
-            "step": done.step,
-            "wall_s": round(done.wall_s, 3),
-            "steps_per_s": round(done.step / done.wall_s, 1),
-            "train_success": done.won / max(done.episodes, 1),
-            **measured,
-            "loss": done.loss,
-            "value_loss": done.value_loss,
-            "entropy": done.entropy,
-            "reward": done.reward,
-        }
-        self.done = Progress(step=done.step, wall_s=done.wall_s)
-        return line
-
-    def _keep(self, line: dict[str, float]) -> None:
-        self.curve.append(line)
-        if self.folder is not None:
-            self.folder.add_metrics(line)
-            save_training(self.folder, self.policy.network, self.optimiser, self.env, vars(self.done))
-
-    def _finish(self) -> RunResult:
-        final = {
-            **self.setup.final(self.policy),
-            "wall_s": round(self.done.wall_s, 3),
-            "steps_per_s": round(self.done.step / self.done.wall_s, 1) if self.done.wall_s else 0.0,
-        }
-        if self.folder is not None:
-            if not self.folder.has_checkpoint:  # nothing was learned, but the policy can be loaded
-                save_training(self.folder, self.policy.network, self.optimiser, self.env, vars(self.done))
-            self.folder.finish(final)
-        where = None if self.folder is None else self.folder.path
-        return RunResult(self.config, final, self.curve, where, self.policy.eval())
-
-    def _manifest(self) -> dict[str, Any]:
-        network = self.policy.network
+    def measure(self) -> Line:
+        counts = self.counts
+        self.counts = Progress(step=counts.step)
         return {
-            "versions": versions(),
-            "hardware": hardware(str(next(network.buffers(), torch.empty(0)).device)),
-            "threads": torch.get_num_threads(),
-            "seed": self.config.seed,
-            **self.setup.manifest(),
-            "parameters": sum(p.numel() for p in network.parameters()),
+            "train_success": counts.won / max(counts.episodes, 1),
+            **self.setup.measure(self.policy),
+            "loss": counts.loss,
+            "value_loss": counts.value_loss,
+            "entropy": counts.entropy,
+            "reward": counts.reward,
         }
+
+    def words(self, line: Line) -> str:
+        name, called = self.setup.headline
+        return f"{called} {line[name]:.1%}"
+
+    def final(self, curve: list[Line]) -> Line:
+        return self.setup.final(self.policy)
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        return training_state(self.policy.network, self.optimiser, self.env, vars(self.counts))
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        put_training_state(tensors, meta, self.policy.network, self.optimiser, self.env, where)
+        self.counts = Progress(**meta["progress"])
+        self.state_now = self.policy.read(self.env)
+
+    def manifest(self) -> dict[str, Any]:
+        parameters = sum(p.numel() for p in self.policy.network.parameters())
+        return {"seed": self.config.seed, **self.setup.manifest(), "parameters": parameters}
+
+    def keep(self, path: Path) -> None:
+        self.setup.keep(path)
 
 
 def setup_of(config: Any) -> Callable[..., Setup]:
     """What makes the setup of a config: its world's own, else the general one."""
     made: Any = worlds.find(config.world).get("setup") or WorldSetup
     return made
-
-
-def _folder(run_dir: str | Path, config: Config) -> RunFolder:
-    return RunFolder(run_dir, config.to_json(), lambda stored: type(config).from_json(stored).to_json())
 
 
 def _optimiser(network: torch.nn.Module, config: Config) -> torch.optim.Optimizer:

@@ -235,6 +235,28 @@ class Knowledge:
         scores = frozen(predictors, entities, has, config.kg_calibrated, device, names)
         return cls(scores, None, predictors, names, {}, config.kg_calibrated, about)
 
+    @classmethod
+    def of_run(
+        cls,
+        kept: Path | None,
+        config: KnowledgeConfig,
+        world: World,
+        vocabulary: Sequence[str],
+        relations: Sequence[Relation],
+        *played: Any,
+        device: str = "cpu",
+        **more: Any,
+    ) -> "Knowledge":
+        """That of `of`, or, where its source is not there any more, what a run has kept.
+
+        :param kept: where the run that goes on keeps it; None for a run that begins.
+        :raises InputError: as of `of` and `load`.
+        """
+        there = config.kg in OWN or "://" in config.kg or Path(config.kg.partition("#")[0]).exists()
+        if there or kept is None or not (kept / SCORES).is_file():
+            return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
+        return cls.load(kept, vocabulary, relations, device)
+
     def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation]) -> Advice:
         """What the knowledge says in an environment with this vocabulary, with a mode of its own."""
         device = str(self.scores.device)
@@ -270,6 +292,7 @@ class Knowledge:
             "names": dict(self.names),
             "unknown": dict(self.unknown),
             "calibrated": self.calibrated,
+            "about": self.about,
         }
         write_sealed(folder / SCORES, said)
 
@@ -288,17 +311,17 @@ class Knowledge:
             predictors = {name: load_predictor(folder / name, device) for name in said["predictors"]}
             names, unknown, calibrated = said["names"], said["unknown"], said["calibrated"]
             chosen = [_relation(name, relations) for name in said["relations"]]
-            hash_ = said["graph"]
+            hash_, about = said["graph"], said.get("about", {})
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         if hash_ is None:
             labels = list(map(relation_name, chosen))
             scores = frozen(predictors, vocabulary[1:], labels, calibrated, device, names, unknown)
-            return cls(scores, None, predictors, names, unknown, calibrated)
+            return cls(scores, None, predictors, names, unknown, calibrated, about)
         graph = KnowledgeGraph.load(folder / GRAPH)
         if graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, {}, {}, {}, True)
+        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, {}, {}, {}, True, about)
 
 
 def frozen(

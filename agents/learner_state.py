@@ -14,17 +14,13 @@ from .run_folder import RunFolder
 KIND = "gumption/training/1"
 
 
-def save_training(
-    folder: RunFolder,
-    network: torch.nn.Module,
-    optimiser: torch.optim.Optimizer,
-    env: Any,
-    progress: dict[str, Any],
-) -> None:
-    """Write everything that the rest of the run depends on.
+def training_state(
+    network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any, progress: dict[str, Any]
+) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Everything that the rest of a run depends on: tensors, and values for JSON.
 
     :param env: with `state_dict`.
-    :param progress: counters of the loop, what json.dump takes.
+    :param progress: counters of the learner, what json.dump takes.
     """
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     tensors |= optimiser_tensors(optimiser, "optimiser")
@@ -33,30 +29,28 @@ def save_training(
     tensors["rng.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["rng.cuda"] = torch.cuda.get_rng_state()
-    meta = {
-        "kind": KIND,
-        "classes": classes(network),
-        "progress": progress,
-        "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
-    }
-    folder.save(tensors, meta)
+    values = {name: value for name, value in world.items() if not isinstance(value, np.ndarray)}
+    return tensors, {"classes": classes(network), "progress": progress, "env": values}
 
 
-def load_training(
-    folder: RunFolder, network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any
-) -> dict[str, Any]:
-    """Put a saved state back in place; returns the progress.
+def put_training_state(
+    tensors: dict[str, torch.Tensor],
+    meta: dict[str, Any],
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    env: Any,
+    where: Path,
+) -> None:
+    """Put a saved state back in place.
 
-    :raises InputError: no checkpoint, a damaged one, or one of another env, network or batch size.
+    :raises InputError: that of another env, network or batch size.
     """
-    tensors, meta = folder.load(KIND)
     env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
-    put_network(network, SavedNetwork(under(tensors, "network"), meta.get("classes", {})), folder.path)
+    put_network(network, SavedNetwork(under(tensors, "network"), meta.get("classes", {})), where)
     restore_optimiser(optimiser, tensors, "optimiser")
     torch.set_rng_state(tensors["rng.cpu"])
     if "rng.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["rng.cuda"])
-    return meta["progress"]
 
 
 def classes(network: torch.nn.Module) -> dict[str, str]:

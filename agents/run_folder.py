@@ -48,6 +48,11 @@ class RunFolder:
         self._read = read or (lambda stored: stored)
         self._seal = ""  # of the last line of the metrics
 
+    @classmethod
+    def of(cls, path: str | Path, config: Any) -> "RunFolder":
+        """The folder of a run with a config, an object with to_json and from_json."""
+        return cls(path, config.to_json(), lambda stored: type(config).from_json(stored).to_json())
+
     def check(self, resume: bool) -> None:
         """Refuse a folder that is in use; to resume is to have these very settings. Nothing is written.
 

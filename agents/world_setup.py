@@ -83,7 +83,14 @@ class WorldSetup:
 
     headline = ("test_success", "held out")
 
-    def __init__(self, config: WorldConfig, *, network: nn.Module | None = None, advice: Advice | None = None) -> None:
+    def __init__(
+        self,
+        config: WorldConfig,
+        *,
+        network: nn.Module | None = None,
+        advice: Advice | None = None,
+        kept: Path | None = None,
+    ) -> None:
         self.config, self.network, self.device = config, network, str(pick_device(config.device))
         world = worlds.find(config.world)
         self.entry = world.environments[0]
@@ -97,8 +104,8 @@ class WorldSetup:
         self.train_env = self._make(min(config.eval_episodes, 512), {})
         self.advice, self.knowledge = advice, None
         if advice is None and config.kg != "none":
-            self.knowledge = Knowledge.of(
-                config, world, self.env.vocabulary, self.env.relations, dict(config.env), device=self.device
+            self.knowledge = Knowledge.of_run(
+                kept, config, world, self.env.vocabulary, self.env.relations, dict(config.env), device=self.device
             )
             self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
 
@@ -159,7 +166,7 @@ def load_policy(
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, env.vocabulary, env.relations, device)
         advice = knowledge.advice(env.vocabulary, env.relations)
     policy = make_policy(config, env, advice, network)
-    put_network(policy.network, saved_network(RunFolder(run_dir, config.to_json())), run_dir)
+    put_network(policy.network, saved_network(RunFolder.of(run_dir, config)), run_dir)
     return config, policy.eval()
 
 

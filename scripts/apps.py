@@ -1,24 +1,60 @@
-"""Apps whose commands check their options before they begin: typer reads the text, the annotation says what it can be.
+"""A command is a Python function: names, types, defaults and help of its options are those of its parameters.
 
-An option `Annotated[Count, typer.Option(...)]` refuses 0 and 2**64 with the words of a setting of that type.
+    @app.command()
+    def plant(bed: Path, *, rows: Count = 2, fence: bool = False) -> None:
+        \"""Plant a bed.
+
+        :param bed: Where it is.
+        :param rows: How many there are.
+        :param fence: Keep the deer out.
+        \"""
+
+is `plant BED --rows 2 --fence`: what stands before the star is an argument. typer reads the text, and `App` then checks
+each value by its annotation: `Count` refuses 0 and 2**64 with the words of a setting of that type. A parameter that is
+`Annotated` with one of typer's marks has the names and the metavar of that mark. `from_config` does the same for the
+fields of a dataclass; `with_options` for those of several, each of use to one kind of thing only.
 """
 
+from __future__ import annotations
+
 import inspect
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
+from dataclasses import MISSING, fields
 from functools import wraps
+from inspect import Parameter
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import OptionInfo, ParameterInfo
+from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 
+from gumption.data import InputError
+from gumption.data.reading import parse_json
 from gumption.data.settings import check, checkable
+
+#: Options that have other names than the fields which several configs share; "!name" turns a switch off.
+FLAGS = {
+    "kg_calibrated": "!raw",
+    "kg_fit": "kg-fit/--kg-lookup",
+    "kg_relations": "relation",
+    "kg_scores": "scores",
+    "overrides": "set",
+    "total_steps": "steps",
+}
+# What a docstring says of the fields of a class, or of the parameters of a function.
+_TOLD = {
+    name: re.compile(rf"^ *:{name} ([\w, ]+): (.*(?:\n(?! *:\w| *$).*)*)\n?", re.MULTILINE)
+    for name in ("ivar", "param")
+}
+_TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
 
 
 class App(typer.Typer):
-    """A `typer.Typer` whose commands refuse bad options at once."""
+    """A `typer.Typer` whose commands have the options of their functions, and refuse bad ones at once."""
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """As typer's."""
@@ -29,6 +65,68 @@ class App(typer.Typer):
             return function
 
         return add
+
+
+def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    doc = inspect.getdoc(command) or ""
+    told = _said(doc, "param")
+    parameters = [_marked(one, told) for one in inspect.signature(command, eval_str=True).parameters.values()]
+    named = {one.name: (_flag(one), one.annotation) for one in parameters if checkable(one.annotation)}
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        for name, (flag, hint) in named.items():
+            given[name] = check_option(flag, given[name], hint)
+        return command(**given)
+
+    run.__doc__ = _TOLD["param"].sub("", doc).strip() or None
+    _take(run, [one.replace(annotation=bare(one.annotation)) for one in parameters])
+    return run
+
+
+def _marked(one: Parameter, told: Mapping[str, str]) -> Parameter:
+    """A parameter with typer's mark: of its own, or by its place in the signature; its help may be the docstring's."""
+    kind, *marks = get_args(one.annotation) if get_origin(one.annotation) is Annotated else (one.annotation,)
+    if kind is typer.Context:
+        return one
+    mark = next((copy(mark) for mark in marks if isinstance(mark, ParameterInfo)), None)
+    if mark is None:
+        if one.default is Parameter.empty and one.kind != Parameter.KEYWORD_ONLY:
+            mark = typer.Argument()
+        else:  # a switch that is off has no --no-NAME
+            mark = typer.Option(*[_dashed(one.name)] if one.default is False or one.name[-1] == "_" else [])
+    if mark.help is None:
+        mark.help = told.get(one.name)
+    rest = [each for each in marks if not isinstance(each, ParameterInfo)]
+    return one.replace(annotation=Annotated[(kind, *rest, mark)])
+
+
+def _dashed(name: str) -> str:
+    return "--" + name.strip("_").replace("_", "-")
+
+
+def _flag(one: Parameter) -> str:
+    """What the command line calls a parameter."""
+    mark = get_args(one.annotation)[-1]
+    if isinstance(mark, ArgumentInfo):
+        return (mark.metavar or one.name).upper()
+    return mark.param_decls[0] if mark.param_decls else _dashed(one.name)
+
+
+def _said(doc: str, what: str) -> dict[str, str]:
+    """Name -> what a docstring says of it, as one sentence."""
+    told = {}
+    for match in _TOLD[what].finditer(doc):
+        text = " ".join(match[2].split())
+        for name in match[1].split(","):
+            told[name.strip()] = text[:1].upper() + text[1:]
+    return told
+
+
+def _take(run: Any, parameters: Sequence[Parameter]) -> None:
+    """Let typer see these as the parameters of a function."""
+    run.__signature__ = inspect.Signature(parameters)
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
 
 
 def bare(hint: Any) -> Any:
@@ -84,29 +182,160 @@ def _given(hint: Any) -> Any:
     return hint
 
 
-def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
+# ---- The fields of a config.
+
+
+def field_help(kind: type[Any]) -> dict[str, str]:
+    """What the docstrings of a config, and of the classes that it extends, say of each field, as one sentence."""
+    return _said("\n\n".join(each.__doc__ or "" for each in reversed(kind.__mro__)), "ivar")
+
+
+def from_config(
+    kind: type[Any],
+    *,
+    flags: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+    make: Any = None,
+    into: str = "config",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command that takes a config -> one with an option for each of the config's fields, before its own options.
+
+    :param kind: a dataclass whose docstring tells of its fields.
+    :param flags: field -> the name of its option where that is another, beside `FLAGS`.
+    :param skip: fields without an option.
+    :param make: makes the config of the options' values; `kind` where it is not given.
+    :param into: the command's parameter that takes the config.
+
+    Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
+    be given again, and replaces the field's default.
+    """
+    flags = {**FLAGS, **(flags or {})}
+    hints, said = get_type_hints(kind, include_extras=True), field_help(kind)
+    read: dict[str, Callable[[Any], Any]] = {}
+    checked: dict[str, tuple[str, Any]] = {}
+    parameters: list[Parameter] = []
+    for field in fields(kind):
+        if field.name in skip:
+            continue
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        flag = flags.get(field.name, field.name.replace("_", "-"))
+        type_, given, read[field.name] = _option(bare(hints[field.name]), default, flag)
+        if checkable(hints[field.name]):
+            checked[field.name] = f"--{flag.lstrip('!')}", hints[field.name]
+        option = typer.Option(f"--{flag.lstrip('!')}", help=said.get(field.name, ""))
+        annotation = Annotated[type_, option]
+        parameters.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=given, annotation=annotation))
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(command, eval_str=True).parameters
+        rest = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in own.items() if name != into]
+
+        @wraps(command)
+        def run(**given: Any) -> Any:
+            settings = {name: back(given.pop(name)) for name, back in read.items()}
+            for name, (flag, hint) in checked.items():  # as the command line calls them
+                settings[name] = check_option(flag, settings[name], hint)
+            return command(**{into: (make or kind)(**settings)}, **given)
+
+        _take(run, [*rest[:1], *parameters, *rest[1:]])
+        return run
+
+    return decorate
+
+
+def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """Type and default of the option of a field, and how its value becomes the field's."""
+    if flag.startswith("!"):
+        return bool, not default, lambda value: not value
+    if get_origin(hint) is tuple:
+        if get_origin(get_args(hint)[0]) is tuple:
+            given = [f"{name}={json.dumps(value)}" for name, value in default]
+            return list[str], given, lambda pairs: tuple(map(_pair, pairs))
+        return str, ",".join(default), lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
+    return hint, default, lambda value: value
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise InputError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name.strip(), parse_json(value)
+    except ValueError:
+        return name.strip(), value
+
+
+# ---- Commands that serve several kinds of things: each brings options of its own; one that is of no use is refused.
+
+
+def refuse_foreign(context: typer.Context, owners: Mapping[str, str], kind: str, what: str) -> None:
+    """Refuse options that were given and are of no use.
+
+    :param owners: parameters that belong to one kind of thing only, and to which.
+    :param kind: the kind that is asked for; `what` it is.
+    :raises InputError: one of them belongs to another kind.
+    """
+    for name, owner in owners.items():
+        if owner != kind and was_typed(context, name):
+            flag = next(one.opts[0] for one in context.command.params if one.name == name)
+            raise InputError(f"{flag} is for {owner}; {what} has no use for it")
+
+
+def was_typed(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was given on the command line, its default or not."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == _TYPED
+
+
+def with_options(command: Callable[..., None], owners: Mapping[str, type[Any]]) -> Callable[..., None]:
+    """The command, which takes **given last, with the options of every owner as parameters of its own.
+
+    :param owners: a dataclass of options for each owner, annotated as typer's parameters are, by the heading that the
+        help shows above them.
+    """
     signature = inspect.signature(command, eval_str=True)
-    hints = {name: one.annotation for name, one in signature.parameters.items() if checkable(one.annotation)}
-    named = {name: _flag(name, hint) for name, hint in hints.items()}
+    own = [one for one in signature.parameters.values() if one.kind != Parameter.VAR_KEYWORD]
+    added: dict[str, Parameter] = {}
+    for title, options in owners.items():
+        for name, (hint, default) in _fields(options).items():
+            kind, *marks = get_args(hint)
+            told = copy(marks.pop())
+            told.rich_help_panel = title
+            kept = Annotated[kind, *marks, told]
+            added.setdefault(name, Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kept))
 
     @wraps(command)
-    def run(**given: Any) -> Any:
-        for name, hint in hints.items():
-            given[name] = check_option(named[name], given[name], hint)
-        return command(**given)
+    def whole(**given: Any) -> None:
+        command(**given)
 
-    parameters = [one.replace(annotation=bare(one.annotation)) for one in signature.parameters.values()]
-    run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+    _take(whole, [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), *added.values()])
+    return whole
 
 
-def _flag(name: str, hint: Any) -> str:
-    """What the command line calls a parameter."""
-    marks = get_args(hint) if get_origin(hint) is Annotated else ()
-    for mark in marks:
-        if isinstance(mark, OptionInfo) and mark.param_decls:
-            return mark.param_decls[0]
-        if isinstance(mark, ParameterInfo) and not isinstance(mark, OptionInfo):
-            return (mark.metavar or name).upper()
-    return f"--{name.replace('_', '-')}"
+def own_options(
+    context: typer.Context,
+    given: Mapping[str, Any],
+    owners: Mapping[str, type[Any]],
+    wanted: Collection[str],
+    what: str,
+) -> dict[str, dict[str, Any]]:
+    """The options of the owners that are wanted, by their headings, from all that `with_options` added.
+
+    :param what: what was asked for, in messages.
+    :raises InputError: an option was given that none of them has.
+    """
+    mine = {title: {name: given[name] for name in _fields(owners[title])} for title in wanted}
+    used = {name for options in mine.values() for name in options}
+    others = {name: title for title, options in owners.items() for name in _fields(options) if name not in used}
+    refuse_foreign(context, others, "", what)
+    return mine
+
+
+def _fields(options: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """(annotation, default) of each field that is an option: typer's information is its last mark."""
+    hints = get_type_hints(options, include_extras=True)
+    return {
+        field.name: (hints[field.name], field.default)
+        for field in fields(options)
+        if isinstance((None, *get_args(hints[field.name]))[-1], OptionInfo)
+    }

@@ -18,8 +18,8 @@ from gumption.data.settings import Count
 from gumption.envs.worlds import Environment, World, known
 from gumption.scripts.apps import App
 
+from .apps import own_options, with_options
 from .measurement import BenchSettings, CartPoleRandom, Case, Measurement
-from .own_options import own_options, with_options
 
 # ---- The cases of `gumption bench`: of worlds, with a general one for those that offer none, of graphs, of the
 # command.

@@ -12,9 +12,9 @@ from gumption.data.settings import Count
 from gumption.envs.worlds import known
 from gumption.scripts.apps import App
 
+from .apps import own_options, with_options
 from .experiments import Experiment
 from .kg import experiments as of_graphs
-from .own_options import own_options, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console

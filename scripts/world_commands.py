@@ -10,7 +10,7 @@ import typer
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App
 
-from .options import from_config
+from .apps import from_config
 
 Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]

@@ -14,8 +14,7 @@ import torch
 from gumption.agents import TrainConfig, train_impala
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import load_evaluation, save_evaluation
-from gumption.agents.halma.runs import load_run
-from gumption.agents.halma.train import train_td3
+from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_policy
 from gumption.data import InputError, Note

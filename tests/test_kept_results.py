@@ -29,7 +29,7 @@ from tests.killed_commands import CLOCK, without_clock
 from tests.test_kills import BOOK
 
 KEPT = Path(__file__).with_name("kept_results.json")
-RATES = CLOCK | {"pictures_per_s", "seconds", "path"}
+RATES = CLOCK | {"seconds", "path"}
 SMALL_SEGAR = "--observation state --num-levels 2 --test-levels 2 --steps 64 --eval-interval 32"
 # The learner -> its training, and what is called afterwards, whose output is kept, too.
 RUNS = {
@@ -51,7 +51,7 @@ RUNS = {
         " --hidden-size 8",
     ),
     "TD3 on HALMA, with knowledge": (
-        "train halma --agent lstm --mazes 2 --episodes 2 --log-interval 1 --checkpoint-interval 1 --kg full"
+        "train halma --agent lstm --mazes 2 --episodes 4 --log-interval 1 --checkpoint-interval 1 --kg full"
         " --set num_envs=2 --set batch_size=32 --set hidden_size=16 --set candidates=2 --set random_candidates=1",
         "splits halma --run run --mazes 1 --out run/splits",
         "evaluate run --seeds 1",

@@ -1,15 +1,13 @@
 """A recurrent agent, trained by V-trace on many streams at once (Espeholt et al., 2018): a baseline without a memory
 of facts or skills. What it learns while it plays is in the state of its LSTM alone.
 
-Metrics (metrics.jsonl): step; wall_s and steps_per_s since the start; since the last line reward, mean of a step, and
-right, right answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss and entropy (nats) of one
-recent update.
+Metrics beside those of every run (see agents/run.py): since the last line reward, mean of a step, and right, right
+answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss and entropy (nats) of one recent update.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,10 +15,10 @@ import torch
 from torch import nn
 
 from gumption.agents.impala import vtrace
-from gumption.agents.learner_state import load_training, put_network, save_training, saved_network
-from gumption.agents.run_folder import Board, RunFolder, read_config, read_final, read_metrics
+from gumption.agents.learner_state import KIND, put_network, put_training_state, saved_network, training_state
+from gumption.agents.run import Line, Tensors, opened, run_learner
+from gumption.agents.run_folder import RunFolder, read_config, read_final
 from gumption.data.progress import Bar
-from gumption.data.provenance import hardware, versions
 from gumption.data.settings import Seed, checked
 from gumption.envs.gradual.curriculum import challenge, of_names
 from gumption.envs.gradual.env import GradualVectorEnv
@@ -29,6 +27,7 @@ from gumption.kg.checkpoint import pick_device
 from .recurrent_config import RecurrentConfig
 
 BYTES = 256
+REMEMBERED = "hidden", "cell", "seen"  # in a checkpoint
 
 State = tuple[torch.Tensor, torch.Tensor]  # of the LSTM, (1, B, hidden) each
 
@@ -69,24 +68,17 @@ def train_recurrent(
     :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
     :raises InputError: bad settings, a folder that is in use or has another config.
     """
-    folder = RunFolder(run_dir, config.to_json(), lambda stored: RecurrentConfig.from_json(stored).to_json())
-    folder.check(resume)
-    if folder.complete:
+    folder = opened(run_dir, config, resume)
+    if folder is not None and folder.complete:
         return read_final(folder.path)
-    devices = [] if not torch.cuda.is_available() else None
-    try:
-        with torch.random.fork_rng(devices=devices):
-            return _Training(config, folder, resume).run(progress)
-    finally:
-        folder.release()
+    return run_learner(folder, lambda: RecurrentLearner(config), progress=progress)[2]
 
 
 @dataclass
 class _Done:
-    """What the loop counts; `steps` to `right` are since the last line of metrics."""
+    """What the learner counts; `steps` to `right` are since the last line of metrics."""
 
     step: int = 0
-    wall_s: float = 0.0
     steps: int = 0
     reward: float = 0.0
     right: int = 0
@@ -95,57 +87,41 @@ class _Done:
     entropy: float = 0.0
 
 
-class _Training:
-    def __init__(self, config: RecurrentConfig, folder: RunFolder, resume: bool) -> None:
-        self.config, self.folder = config, folder
-        self.device = torch.device(pick_device(config.device))
-        curriculum = of_names(config.tasks) if config.tasks else challenge()
+class RecurrentLearner:
+    """See `gumption.agents.run.Learner`."""
+
+    kind = KIND
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        self.config, self.torch_device = config, pick_device(config.device)
+        self.device = str(self.torch_device)
+        self.curriculum = of_names(config.tasks) if config.tasks else challenge()
         threshold = config.success_threshold
-        self.env = GradualVectorEnv(config.batch_size, tasks=curriculum, success_threshold=threshold)
+        self.env = GradualVectorEnv(config.batch_size, tasks=self.curriculum, success_threshold=threshold)
         self.env.reset(seed=config.seed)
         torch.manual_seed(config.seed)
-        self.network = RecurrentNetwork(config.hidden_size).to(self.device)
+        self.network = RecurrentNetwork(config.hidden_size).to(self.torch_device)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
-        self.state = self.network.first_state(config.batch_size)
+        self.memory = self.network.first_state(config.batch_size)
         self.seen = self._seen(np.zeros(config.batch_size), np.full(config.batch_size, ord(" ")))
-        self.done = _Done()
-        self.curve: list[dict[str, float]] = []
-        if resume and folder.has_checkpoint:
-            self._go_on()
-        folder.begin({"versions": versions(), "hardware": hardware(str(self.device)), "seed": config.seed,
-                      "threads": torch.get_num_threads(), "curriculum": curriculum.name})  # fmt: skip
-        folder.write_metrics(self.curve)
+        self.counts = _Done()
+        self.frames = config.batch_size * config.unroll_length
+        self.total = -(-config.total_steps // self.frames) * self.frames
+        self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
 
-    def run(self, progress: bool) -> dict[str, Any]:
-        config = self.config
-        frames = config.batch_size * config.unroll_length
-        updates = -(-config.total_steps // frames)
-        every = max(1, round(config.eval_interval / frames))
-        done = self.done
-        with Board(self.folder.path, done.step) as board, Bar(updates * frames, "training", progress) as bar:
-            for update in range(done.step // frames, updates):
-                started = perf_counter()
-                self._update(look=update % 10 == 0)
-                done.step += frames
-                done.steps += frames
-                done.wall_s += perf_counter() - started
-                if (update + 1) % every == 0 or update + 1 == updates:
-                    line = self._line()
-                    board.write(line)
-                    self.curve.append(line)
-                    self.folder.add_metrics(line)
-                    self._save()
-                    bar.show(done.step, f"{line['steps_per_s']:,.0f} steps/s, {line['tasks']:.1f} tasks passed")
-        final = {**self.curve[-1], "wall_s": round(done.wall_s, 3)}
-        self.folder.finish(final)
-        return final
+    @property
+    def step(self) -> int:
+        return self.counts.step
 
-    def _update(self, look: bool) -> None:
-        config, before = self.config, tuple(part.clone() for part in self.state)
+    done = step
+
+    def learn(self, bar: Bar) -> None:
+        """Play `unroll_length` bytes, and update once."""
+        config, before = self.config, tuple(part.clone() for part in self.memory)
         seen, actions, behaviour, rewards, ended = self._act()
         logits, values, _ = self.network(seen, before)
         with torch.no_grad():
-            bootstrap = self.network(self.seen[None], self.state)[1][0]
+            bootstrap = self.network(self.seen[None], self.memory)[1][0]
         log_policy = logits.log_softmax(-1)
         log_pi = log_policy.gather(-1, actions[..., None])[..., 0]
         ratios = (log_pi.detach() - behaviour).exp()
@@ -157,16 +133,18 @@ class _Training:
         loss.backward()
         nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
         self.optimiser.step()
-        if look:  # reading a number off the device waits for it
-            self.done.loss, self.done.value_loss = float(loss.detach()), float(value_loss.detach().mean())
-            self.done.entropy = float(entropy.detach().mean())
+        if self.counts.step // self.frames % 10 == 0:  # reading a number off the device waits for it
+            self.counts.loss, self.counts.value_loss = float(loss.detach()), float(value_loss.detach().mean())
+            self.counts.entropy = float(entropy.detach().mean())
+        self.counts.step += self.frames
+        self.counts.steps += self.frames
 
     @torch.no_grad()
     def _act(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Play `unroll_length` bytes: what was seen (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
         seen, actions, behaviour, rewards, ended = [], [], [], [], []
         for _ in range(self.config.unroll_length):
-            logits, _, self.state = self.network(self.seen[None], self.state)
+            logits, _, self.memory = self.network(self.seen[None], self.memory)
             log_policy = logits[0].log_softmax(-1)
             action = (log_policy - torch.empty_like(log_policy).exponential_().log()).argmax(-1)
             said = action.cpu().numpy()
@@ -174,63 +152,55 @@ class _Training:
             seen.append(self.seen)
             actions.append(action)
             behaviour.append(log_policy.gather(-1, action[:, None])[:, 0])
-            rewards.append(torch.from_numpy(reward).to(self.device))
-            ended.append(torch.from_numpy(over).to(self.device))
+            rewards.append(torch.from_numpy(reward).to(self.torch_device))
+            ended.append(torch.from_numpy(over).to(self.torch_device))
             if over.any():  # another stream begins: nothing of the last one is remembered
-                kept = (~ended[-1]).to(self.state[0].dtype)[None, :, None]
-                self.state = self.state[0] * kept, self.state[1] * kept
+                kept = (~ended[-1]).to(self.memory[0].dtype)[None, :, None]
+                self.memory = self.memory[0] * kept, self.memory[1] * kept
             self.seen = self._seen(np.where(over, 0, reward), said)
-            self.done.reward += float(reward.sum())
-            self.done.right += int((reward > 0).sum())
+            self.counts.reward += float(reward.sum())
+            self.counts.right += int((reward > 0).sum())
         stacked = [torch.stack(part) for part in (seen, actions, behaviour, rewards, ended)]
         return stacked[0], stacked[1], stacked[2], stacked[3], stacked[4]
 
     def _seen(self, reward: np.ndarray, said: np.ndarray) -> torch.Tensor:
         parts = np.stack([self.env.observe(), reward.astype(np.int64) + 1, said.astype(np.int64)], axis=1)
-        return torch.from_numpy(parts).to(self.device)
+        return torch.from_numpy(parts).to(self.torch_device)
 
-    def _line(self) -> dict[str, float]:
-        """The line of metrics for now; its counters start anew."""
-        done = self.done
-        line = {
-            "step": done.step,
-            "wall_s": round(done.wall_s, 3),
-            "steps_per_s": round(done.step / done.wall_s, 1),
-            "reward": done.reward / done.steps,
-            "right": 1_000 * done.right / done.steps,
+    def measure(self) -> Line:
+        counts = self.counts
+        self.counts = replace(counts, steps=0, right=0, reward=0.0)
+        return {
+            "reward": counts.reward / counts.steps,
+            "right": 1_000 * counts.right / counts.steps,
             "tasks": float(np.mean([len(self.env.records(i)) - 1 for i in range(self.config.batch_size)])),
-            "loss": done.loss,
-            "value_loss": done.value_loss,
-            "entropy": done.entropy,
+            "loss": counts.loss,
+            "value_loss": counts.value_loss,
+            "entropy": counts.entropy,
         }
-        done.steps = done.right = 0
-        done.reward = 0.0
-        return line
 
-    def _save(self) -> None:
-        env = _Kept(self.env, {"hidden": self.state[0], "cell": self.state[1], "seen": self.seen})
-        save_training(self.folder, self.network, self.optimiser, env, vars(self.done))
+    def words(self, line: Line) -> str:
+        return f"{line['tasks']:.1f} tasks passed"
 
-    def _go_on(self) -> None:
-        env = _Kept(self.env, {})
-        self.done = _Done(**load_training(self.folder, self.network, self.optimiser, env))
-        self.state = env.kept["hidden"].to(self.device), env.kept["cell"].to(self.device)
-        self.seen = env.kept["seen"].to(self.device)
-        self.curve = [line for line in read_metrics(self.folder.path) if line["step"] <= self.done.step]
+    def final(self, curve: list[Line]) -> Line:
+        return dict(curve[-1])
 
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        tensors, meta = training_state(self.network, self.optimiser, self.env, vars(self.counts))
+        remembered = zip(REMEMBERED, (*self.memory, self.seen), strict=True)
+        return tensors | {f"env.agent_{name}": part for name, part in remembered}, meta
 
-class _Kept:
-    """The environments together with what the agent remembers of them, as one state."""
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        put_training_state(tensors, meta, self.network, self.optimiser, self.env, where)
+        self.counts = _Done(**meta["progress"])
+        hidden, cell, self.seen = (tensors[f"env.agent_{name}"].to(self.torch_device) for name in REMEMBERED)
+        self.memory = hidden, cell
 
-    def __init__(self, env: GradualVectorEnv, kept: dict[str, torch.Tensor]) -> None:
-        self.env, self.kept = env, kept
+    def manifest(self) -> dict[str, Any]:
+        return {"seed": self.config.seed, "curriculum": self.curriculum.name}
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**self.env.state_dict(), **{f"agent_{name}": part.cpu().numpy() for name, part in self.kept.items()}}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.env.load_state_dict(state)
-        self.kept = {name: torch.from_numpy(state[f"agent_{name}"].copy()) for name in ("hidden", "cell", "seen")}
+    def keep(self, path: Path) -> None:
+        """The curriculum ships; there is nothing else."""
 
 
 class RecurrentAgent:
@@ -259,7 +229,7 @@ class RecurrentAgent:
         """
         config = read_config(Path(run_dir), RecurrentConfig)
         network = RecurrentNetwork(config.hidden_size)
-        put_network(network, saved_network(RunFolder(run_dir, config.to_json())), Path(run_dir))
+        put_network(network, saved_network(RunFolder.of(run_dir, config)), Path(run_dir))
         return lambda seed: cls(network, seed)
 
     def logits(self, reward: int, byte: int) -> np.ndarray:

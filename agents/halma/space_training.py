@@ -1,8 +1,8 @@
 """Pretraining of SPACE on the visual panels of HALMA's training mazes (paper, sections 4 and F.3).
 
-Metrics (metrics.jsonl, a line every `log_every` steps, means over the pictures since the last line): step; wall_s;
-pictures_per_s; loss; log_likelihood, kl_foreground, kl_background and boundary in nats a picture, the boundary before
-its weight; objects, the sum of z_pres; squared_error of the reconstruction, a pixel and colour.
+Metrics beside those of every run (see agents/run.py; a step is an update), means over the pictures since the last line:
+loss; log_likelihood, kl_foreground, kl_background and boundary in nats a picture, the boundary before its weight;
+objects, the sum of z_pres; squared_error of the reconstruction, a pixel and colour.
 """
 
 import colorsys
@@ -12,26 +12,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gumption.agents.run_folder import RunFolder, read_metrics
+from gumption.agents.run import Line, Tensors, run_learner
+from gumption.agents.run_folder import RunFolder
 from gumption.data import InputError
 from gumption.data.progress import Bar
-from gumption.data.provenance import hardware, versions
 from gumption.data.settings import Count, Positive, Seed, Size, checked, settings
 from gumption.data.writing import whole_file
 from gumption.envs.halma import Mazes
 from gumption.envs.halma.visual import PanelPainter
-from gumption.kg.checkpoint import (
-    optimiser_tensors,
-    pick_device,
-    restore_optimiser,
-)
+from gumption.kg.checkpoint import optimiser_tensors, pick_device, restore_optimiser
 
 from .space import Space, SpaceOutput
 from .space_config import PRESENT, Anneal, SpaceConfig
@@ -131,68 +126,58 @@ def pretrain_space(
     }
     folder = RunFolder(run_dir, settings)
     folder.check(resume)
-    try:
-        return _Pretraining(folder, rows, painter, pick_device(device), steps).run(progress)
-    finally:
-        folder.release()
+    learner, _, _ = run_learner(
+        folder,
+        lambda: _Pretraining(folder, rows, painter, pick_device(device), steps),
+        title="pretraining SPACE",
+        progress=progress,
+    )
+    return SpaceEncoder(learner.model)
 
 
 class _Pretraining:
+    """See `gumption.agents.run.Learner`; a run of more steps goes on with a shorter one, so that none is final."""
+
+    kind = KIND
+
     def __init__(
-        self,
-        folder: RunFolder,
-        rows: np.ndarray,
-        painter: PanelPainter,
-        device: torch.device,
-        steps: int,
+        self, folder: RunFolder, rows: np.ndarray, painter: PanelPainter, device: torch.device, steps: int
     ) -> None:
         self.folder, self.rows, self.painter = folder, rows, painter
         self.settings = settings = folder.settings
-        self.device, self.steps, self.seed = device, steps, settings["seed"]
-        self.step, self.wall_s = 0, 0.0
-        tensors: dict[str, Tensor] = {}
-        if folder.has_checkpoint:
-            tensors, meta = folder.load(KIND)
-            self.step, self.wall_s = meta["step"], meta["wall_s"]
-            self.model = model_of(tensors, meta["model"], folder.path).to(device)
-        else:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self.seed)
-                self.model = Space(SpaceConfig.from_json(settings["model"])).to(device)
+        self.torch_device, self.device, self.seed = device, str(device), settings["seed"]
+        self.step, self.total = 0, steps
+        self.measured_every, self.kept_every = settings["log_every"], settings["keep_every"]
+        torch.manual_seed(self.seed)
+        self.model = Space(SpaceConfig.from_json(settings["model"])).to(device)
         self.model.train()
         rates = SpaceLearning(**settings["learning"])
         self.optimisers = {
             "foreground": OPTIMISERS[rates.optimiser](self.model.foreground.parameters(), lr=rates.foreground_rate),
             "background": torch.optim.Adam(self.model.background.parameters(), lr=rates.background_rate),
         }
-        for name, optimiser in self.optimisers.items():
-            restore_optimiser(optimiser, tensors, name)
         self.max_norm = rates.max_norm
         self.shown = painter.draw(self.rows[self._rng(0).integers(len(rows), size=SHOWN)], self._rng(0))
+        self.sums = torch.zeros(len(MEASURES), device=device)
+        self.batches = self._batches()
 
-    def run(self, progress: bool) -> SpaceEncoder:
-        self.folder.begin(self._manifest())
-        self.folder.write_metrics([line for line in read_metrics(self.folder.path) if line["step"] <= self.step])
-        log_every, keep_every = self.settings["log_every"], self.settings["keep_every"]
-        sums = torch.zeros(len(MEASURES), device=self.device)
-        kept, started = self.step, perf_counter()
-        with Bar(self.steps, "pretraining SPACE", progress) as bar:
-            for pictures in self._batches():
-                sums += self._update(pictures)  # stays on the device: nothing here waits for it
-                self.step += 1
-                if self.step % log_every == 0:
-                    seconds, started = perf_counter() - started, perf_counter()
-                    line = self._line(sums, seconds)
-                    sums.zero_()
-                    self.folder.add_metrics(line)
-                    told = f"{line['pictures_per_s']:,.0f} pictures/s, error {line['squared_error']:.4f}"
-                    bar.show(self.step, told)
-                if self.step % keep_every == 0:
-                    self._keep()
-                    kept = self.step
-        if kept != self.step:
-            self._keep()
-        return SpaceEncoder(self.model)
+    @property
+    def done(self) -> int:
+        return self.step
+
+    def learn(self, bar: Bar) -> None:
+        """One step of both optimisers."""
+        pictures = next(self.batches)
+        generator = torch.Generator(self.torch_device).manual_seed(int(self._rng(2, self.step).integers(2**63)))
+        inputs = self.model.shrink(pictures)
+        output = self.model(inputs, self.step, generator)
+        output.loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_norm)
+        for optimiser in self.optimisers.values():
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        self.sums += _measures(output, inputs)  # stays on the device: nothing here waits for it
+        self.step += 1
 
     def _batches(self) -> Iterator[Tensor]:
         """The pictures of each step that is left, uint8 on the device; the next are drawn while a step is computed.
@@ -204,56 +189,50 @@ class _Pretraining:
             rng = self._rng(1, step)
             chosen = self.rows[rng.integers(len(self.rows), size=self.settings["batch_size"])]
             pictures = torch.from_numpy(self.painter.draw(chosen, rng))
-            return pictures.pin_memory() if self.device.type == "cuda" else pictures
+            return pictures.pin_memory() if self.torch_device.type == "cuda" else pictures
 
         with ThreadPoolExecutor(1) as pool:
             ready = pool.submit(draw, self.step)
-            for step in range(self.step, self.steps):
+            for step in range(self.step, self.total):
                 pictures = ready.result()
-                ready = pool.submit(draw, min(step + 1, self.steps - 1))
-                yield pictures.to(self.device, non_blocking=True)
+                ready = pool.submit(draw, min(step + 1, self.total - 1))
+                yield pictures.to(self.torch_device, non_blocking=True)
 
-    def _update(self, pictures: Tensor) -> Tensor:
-        """One step of both optimisers; (7,) the measures."""
-        generator = torch.Generator(self.device).manual_seed(int(self._rng(2, self.step).integers(2**63)))
-        inputs = self.model.shrink(pictures)
-        output = self.model(inputs, self.step, generator)
-        output.loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_norm)
-        for optimiser in self.optimisers.values():
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
-        return _measures(output, inputs)
-
-    def _line(self, sums: Tensor, seconds: float) -> dict[str, float]:
-        log_every = self.settings["log_every"]
-        self.wall_s += seconds
-        values = dict(zip(MEASURES, (sums / log_every).tolist(), strict=True))
+    def measure(self) -> Line:
+        values: Line = dict(zip(MEASURES, (self.sums / self.measured_every).tolist(), strict=True))
         if not all(isfinite(value) for value in values.values()):
             raise InputError(f"the loss is not a number by step {self.step}; take lower learning rates")
-        speed = log_every * self.settings["batch_size"] / seconds
-        return {"step": self.step, "wall_s": round(self.wall_s, 3), "pictures_per_s": round(speed, 1), **values}
+        self.sums.zero_()
+        return values
 
-    def _keep(self) -> None:
+    def words(self, line: Line) -> str:
+        return f"error {line['squared_error']:.4f}"
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        draw_inference(SpaceEncoder(self.model), self.shown, self.folder.path / "plots" / f"step-{self.step:06}.png")
+        self.model.train().requires_grad_(True)
         tensors = {f"{MODEL}{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, optimiser in self.optimisers.items():
             tensors |= optimiser_tensors(optimiser, name)
-        meta = {"kind": KIND, "step": self.step, "wall_s": self.wall_s, "model": self.settings["model"]}
-        self.folder.save(tensors, meta)
-        draw_inference(SpaceEncoder(self.model), self.shown, self.folder.path / "plots" / f"step-{self.step:06}.png")
-        self.model.train().requires_grad_(True)
+        return tensors, {"step": self.step, "model": self.settings["model"]}
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        self.step = meta["step"]
+        self.model.load_state_dict(model_of(tensors, meta["model"], where).state_dict())
+        for name, optimiser in self.optimisers.items():
+            restore_optimiser(optimiser, tensors, name)
+
+    def manifest(self) -> dict[str, Any]:
+        return {"seed": self.seed, "parameters": sum(p.numel() for p in self.model.parameters())}
+
+    def keep(self, path: Path) -> None:
+        """Its panels are named by hash in config.json."""
+
+    def final(self, curve: list[Line]) -> None:
+        return None
 
     def _rng(self, *purpose: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *purpose])
-
-    def _manifest(self) -> dict[str, Any]:
-        return {
-            "versions": versions(),
-            "hardware": hardware(str(self.device)),
-            "threads": torch.get_num_threads(),
-            "seed": self.seed,
-            "parameters": sum(p.numel() for p in self.model.parameters()),
-        }
 
 
 def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:

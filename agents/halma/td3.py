@@ -19,14 +19,15 @@ With the probability of the greedy option the agent follows its actor, drawing c
 it is tested (decision: which of the options that seem alike is best, such as one step or two, only trying them tells;
 and where a panel is new, the most probable option, taken each time, may lead back to the same panel for ever).
 
-Metrics, a line per `log_interval` episodes: step (environment steps), episode, finished_trials and valid_moves (moving
-averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid moves), return
-(undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option), wall_s.
+Metrics beside those of every run (see agents/run.py), a line per `log_interval` episodes: episode, finished_trials and
+valid_moves (moving averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid
+moves), return (undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option).
 """
 
 import copy
-import time
+import shutil
 from collections import deque
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,16 +35,25 @@ import numpy as np
 import torch
 from torch import nn
 
+from gumption.agents.knowledge import Knowledge
+from gumption.agents.run import Line, Tensors
+from gumption.agents.run_folder import KNOWLEDGE
+from gumption.data.progress import Bar
+from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
+from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
 from gumption.envs.halma.env import Outcome
 from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, MemoryWriter
-from gumption.kg.checkpoint import pick_device
+from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 
 from .acting import first_percept, next_percept, other_options
 from .actor_critic import Actor, Critic
 from .config import HALMAConfig
 from .encoders import Memo, scale_pictures
 from .player import NetworkActor, knowledge_of, make_perception
+
+KIND = "gumption/halma-training/1"  # of checkpoints
+MAZES, MEMORY = "mazes.jsonl", "memory"  # in the folder of a run
 
 # ---- The replay buffer: the latest moves of every environment, in the order in which they were made.
 
@@ -327,12 +337,24 @@ class Log:
 
 
 class Training:
-    """A run in the making: all that a checkpoint keeps."""
+    """See `gumption.agents.run.Learner`: a step of learning is one move of every environment and one update.
 
-    def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, memory: Path) -> None:
-        """:param memory: the folder of its memory, which `begin` opens."""
+    :ivar memory: the transitions of the run, which are kept as they come.
+    """
+
+    kind = KIND
+
+    def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
+        """
+        :param folder: of the run, where its memory lies.
+        :raises InputError: a graph that is not there, or says nothing of what speaks for a choice.
+        """
         settings, device = config.learner, pick_device(config.device)
-        self.config, self.memory_folder = config, memory
+        self.config, self.folder, self.device = config, folder, str(device)
+        self.knowledge: Knowledge | None = None
+        if config.kg != "none":
+            vocabulary, world = HALMAFacts(config.max_opt_len).vocabulary, worlds.find(config.world)
+            self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
         torch.manual_seed(config.seed)
         self.rng = np.random.default_rng(config.seed)
         self.env = env
@@ -353,19 +375,41 @@ class Training:
         self.log = Log(settings.num_envs, config.num_mazes)
         self.episode = np.arange(settings.num_envs)  # the number of the episode that each environment is in
         self.steps, self.begun, self.guided_until = 0, settings.num_envs, 0
-        self.lines: list[dict[str, float]] = []
-        self.seconds = 0.0
         self.percept = first_percept(self.env)
-        self.memory: MemoryWriter
-        self.since = time.perf_counter()
+        self.total, self.measured_every, self.kept_every = (
+            config.episodes, config.log_interval, config.checkpoint_interval,
+        )  # fmt: skip
+        self.kept: int | None = None  # records of the memory that belong to the state; None where it begins
+        if self.knowledge is not None:
+            vocabulary = HALMAFacts(config.max_opt_len).vocabulary
+            self.player.consult(self.knowledge.advice(vocabulary, RELATIONS), config.guide_weight)
 
-    def begin(self, kept: int | None) -> None:
-        """Open the memory; `kept` records of it belong to the state that was loaded, None for a new one."""
-        self.memory = MemoryWriter(self.memory_folder, self.config.max_opt_len, keep=kept)
-        self.since = time.perf_counter()
+    @cached_property
+    def memory(self) -> MemoryWriter:
+        return MemoryWriter(self.folder / MEMORY, self.config.max_opt_len, keep=self.kept)
 
-    def step(self) -> None:
-        """One move of every environment, remembered, and one update."""
+    def close(self) -> None:
+        """Close the memory."""
+        if "memory" in self.__dict__:
+            self.memory.close()
+
+    @property
+    def step(self) -> int:
+        return self.steps
+
+    @property
+    def done(self) -> int:
+        return self.log.episodes
+
+    def learn(self, bar: Bar) -> None:
+        """One move of every environment, remembered, and one update; where the agent is guided by what it remembers,
+        its knowledge is made anew every `guide_interval` episodes."""
+        before, every = self.done, self.config.guide_interval
+        self._move()
+        if self.config.guided and self.done // every > before // every:
+            self._learn_from_memory()
+
+    def _move(self) -> None:
         settings, percept = self.config.learner, self.percept
         done = self.steps if settings.greedy_unit == "steps" else self.learner.updates
         share = min(1.0, done / settings.greedy_steps)
@@ -404,19 +448,87 @@ class Training:
         self.episode[ended] = self.begun + np.arange(len(ended))
         self.begun += len(ended)
 
-    def learn_from_memory(self) -> None:
+    def _learn_from_memory(self) -> None:
         """Make the knowledge that guides the agent from all that it remembers by now."""
         self.memory.flush()
         self.guided_until = self.memory.count
-        self.player.consult(knowledge_of(self.memory_folder, self.guided_until), self.config.guide_weight)
+        self.player.consult(knowledge_of(self.folder / MEMORY, self.guided_until), self.config.guide_weight)
 
-    def note(self) -> dict[str, float]:
-        """Add a line of metrics."""
+    def measure(self) -> Line:
         learner = self.learner
-        self.seconds += time.perf_counter() - self.since
-        self.since = time.perf_counter()
-        line = {"step": self.steps, "episode": self.log.episodes, **self.log.line()}
-        line |= {"critic_loss": float(learner.critic_loss), "value": float(learner.value)}
-        line |= {"greedy": self.player.greedy, "wall_s": round(self.seconds, 3)}
-        self.lines.append(line)
-        return line
+        figures = {"critic_loss": float(learner.critic_loss), "value": float(learner.value)}
+        return {"episode": self.done, **self.log.line(), **figures, "greedy": self.player.greedy}
+
+    def words(self, line: Line) -> str:
+        return f"{line['finished_trials']:.1f} trials of {self.env.settings.trials} per episode"
+
+    def manifest(self) -> dict[str, Any]:
+        about = {} if self.knowledge is None else {"knowledge": self.knowledge.about}
+        return {"mazes": self.env.mazes.fingerprint, **about}
+
+    def keep(self, path: Path) -> None:
+        """What the run depends on. A memory that was begun before the first checkpoint is begun anew."""
+        if self.kept is None:
+            shutil.rmtree(path / MEMORY, ignore_errors=True)
+            self.env.mazes.save(path / MAZES)
+            if self.knowledge is not None:
+                self.knowledge.save(path / KNOWLEDGE)
+
+    def final(self, curve: list[Line]) -> Line:
+        told = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
+        return {"episodes": self.done, "steps": self.steps, **told}
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        self.memory.flush()
+        learner = self.learner
+        tensors = {
+            f"{name}.{key}": value
+            for name, network in learner.networks().items()
+            for key, value in network.state_dict().items()
+        }
+        for k, optimiser in enumerate(learner.optimisers):
+            tensors |= optimiser_tensors(optimiser, f"optimiser.{k}")
+        tensors |= {f"replay.{name}": part for name, part in self.replay.state_dict().items()}
+        world = self.env.state_dict()
+        tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
+        percept = self.percept._asdict()
+        tensors |= {f"percept.{name}": torch.from_numpy(np.ascontiguousarray(v)) for name, v in percept.items()}
+        memo = self.player.memo_of(self.percept)
+        tensors |= {"memo.hidden": memo.hidden, "memo.cell": memo.cell, "rng.torch": torch.get_rng_state()}
+        tensors["episode"] = torch.from_numpy(self.episode)
+        remembered = self.player.remembered()
+        tensors |= {f"episodes.{name}": torch.from_numpy(array) for name, array in remembered.items()}
+        return tensors, {
+            "steps": self.steps,
+            "begun": self.begun,
+            "updates": learner.updates,
+            "log": self.log.state(),
+            "memory": self.memory.count,
+            "guided_until": self.guided_until,
+            "rng": self.rng.bit_generator.state,
+            "env": {name: value for name, value in world.items() if not isinstance(value, np.ndarray)},
+        }
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        learner = self.learner
+        for name, network in learner.networks().items():
+            put_weights(network, under(tensors, name), where)
+        for k, optimiser in enumerate(learner.optimisers):
+            restore_optimiser(optimiser, tensors, f"optimiser.{k}")
+        self.replay.load_state_dict(under(tensors, "replay"))
+        self.env.load_state_dict(meta["env"] | {k: t.numpy() for k, t in under(tensors, "env").items()})
+        percept = {name: tensor.numpy() for name, tensor in under(tensors, "percept").items()}
+        self.percept = self.percept._replace(**percept)
+        memo = self.player.memo_of(self.percept)
+        memo.hidden.copy_(tensors["memo.hidden"])
+        memo.cell.copy_(tensors["memo.cell"])
+        torch.set_rng_state(tensors["rng.torch"])
+        self.episode[:] = tensors["episode"].numpy()
+        self.rng.bit_generator.state = meta["rng"]
+        self.steps, self.begun, learner.updates = meta["steps"], meta["begun"], meta["updates"]
+        self.log.restore(meta["log"])
+        self.kept, self.guided_until = meta["memory"], meta["guided_until"]
+        if self.guided_until:
+            self.player.consult(knowledge_of(where / MEMORY, self.guided_until), self.config.guide_weight)
+            remembered = {name: tensor.numpy() for name, tensor in under(tensors, "episodes").items()}
+            self.player.remember(remembered, len(self.episode))

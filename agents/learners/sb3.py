@@ -1,8 +1,7 @@
 """Learners of Stable-Baselines3 and sb3-contrib as runs of any world: PPO, SAC, MaskablePPO.
 
-Metrics (metrics.jsonl): step; wall_s and steps_per_s of learning, without evaluations; the figures that the world
-measures; loss, value_loss, policy_gradient_loss, entropy_loss and others of the last update, as far as the algorithm
-has them.
+Metrics beside those of every run (see agents/run.py): the figures that the world measures; loss, value_loss,
+policy_gradient_loss, entropy_loss and others of the last update, as far as the algorithm has them.
 
 Training goes in legs of `eval_interval` steps. The environments begin anew with each, and random numbers are seeded by
 seed and leg, so that a run that was stopped goes on from its last checkpoint to the bits of an uninterrupted one.
@@ -10,10 +9,8 @@ Checkpoints are safetensors and JSON. A learner of one's own that trains more th
 `more_modules` and `more_optimisers`, dicts by name.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,12 +21,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from gumption.agents.run_folder import Board, RunFolder, read_metrics
+from gumption.agents.run import Line, Tensors
+from gumption.agents.run_folder import RunFolder
 from gumption.data.progress import Bar
-from gumption.data.provenance import hardware, versions
 from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
 
-Line = dict[str, float]
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _LOSSES = ("loss", "value_loss", "policy_gradient_loss", "entropy_loss", "auxiliary_loss", "actor_loss", "critic_loss")
 
@@ -48,91 +44,74 @@ class Config(Protocol):
     def eval_interval(self) -> int: ...
 
 
-def train_model(
-    config: Config,
-    kind: str,
-    make: Callable[[], BaseAlgorithm],
-    measure: Callable[[BaseAlgorithm], Mapping[str, float]],
-    words: Callable[[Line], str],
-    *,
-    folder: RunFolder | None,
-    manifest: Mapping[str, Any],
-    keep: Callable[[Path], None] = lambda folder: None,
-    progress: bool,
-) -> tuple[BaseAlgorithm, list[Line]]:
-    """Train from the beginning, or from the folder's checkpoint, to the end.
+class SB3Learner:
+    """See `gumption.agents.run.Learner`; a step of learning is a leg.
 
-    :param kind: of the checkpoints.
-    :param make: makes the untrained learner. :param measure: figures of it at the end of each leg.
-    :param words: what the progress bar says of a line.
-    :param folder: of the run, checked; None keeps nothing.
-    :param manifest: what it tells beside versions and hardware.
-    :param keep: writes what else the run depends on into its folder.
-    :returns: the learner, and the lines of metrics.
-    :raises InputError: a folder that another process writes.
+    :ivar model: of Stable-Baselines3.
     """
-    try:
-        with own_random_numbers():
-            return _train(config, kind, make(), measure, words, folder, manifest, keep, progress)
-    finally:
-        if folder is not None:
-            folder.release()
 
+    def __init__(
+        self,
+        config: Config,
+        kind: str,
+        model: BaseAlgorithm,
+        measure: Callable[[BaseAlgorithm], Mapping[str, float]],
+        words: Callable[[Line], str],
+        *,
+        manifest: Mapping[str, Any],
+        keep: Callable[[Path], None] = lambda folder: None,
+    ) -> None:
+        """
+        :param kind: of the checkpoints.
+        :param model: the untrained learner.
+        :param measure: figures of it at the end of each leg. :param words: what the progress bar says of a line.
+        :param manifest: what it tells beside versions and hardware.
+        :param keep: writes what else the run depends on into its folder.
+        """
+        self.kind, self.model, self.device, self.seed = kind, model, str(model.device), config.seed
+        self._measure, self._words, self._manifest, self._keep = measure, words, dict(manifest), keep
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)
+        self.total = -(-config.total_steps // stride) * stride
+        self.measured_every = self.kept_every = max(1, round(config.eval_interval / stride)) * stride
 
-def _train(
-    config: Config,
-    kind: str,
-    model: BaseAlgorithm,
-    measure: Callable[[BaseAlgorithm], Mapping[str, float]],
-    words: Callable[[Line], str],
-    folder: RunFolder | None,
-    manifest: Mapping[str, Any],
-    keep: Callable[[Path], None],
-    progress: bool,
-) -> tuple[BaseAlgorithm, list[Line]]:
-    model.set_logger(Logger(folder=None, output_formats=[]))
-    curve: list[Line] = []
-    seconds = 0.0
-    if folder is not None:
-        if folder.has_checkpoint:
-            seconds = _load(folder, kind, model)
-            curve = [line for line in read_metrics(folder.path) if line["step"] <= model.num_timesteps]
-        told = {"versions": versions(), "hardware": hardware(str(model.device)), "threads": torch.get_num_threads()}
-        folder.begin({**told, **manifest})
-        keep(folder.path)
-        folder.write_metrics(curve)
-    stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)
-    total, leg = -(-config.total_steps // stride) * stride, max(1, round(config.eval_interval / stride)) * stride
-    path = None if folder is None else folder.path
-    with Board(path, model.num_timesteps) as board, Bar(total, "training", progress) as bar:
-        while model.num_timesteps < total:
-            begun = perf_counter()
-            _learn(model, config.seed, min(leg, total - model.num_timesteps), bar)
-            seconds += perf_counter() - begun
-            line = {
-                "step": model.num_timesteps,
-                "wall_s": round(seconds, 3),
-                "steps_per_s": round(model.num_timesteps / seconds, 1),
-                **measure(model),
-                **_losses(model),
-            }
-            curve.append(line)
-            board.write(line)
-            if folder is not None:
-                folder.add_metrics(line)
-                _save(folder, kind, model, seconds)
-            bar.show(model.num_timesteps, words(line))
-    if folder is not None:
-        folder.finish(curve[-1])
-    return model, curve
+    @property
+    def step(self) -> int:
+        return self.model.num_timesteps
 
+    done = step
 
-def _learn(model: BaseAlgorithm, seed: int, steps: int, bar: Bar) -> None:
-    """A leg of training; all that it depends on beside the learner's state is the number of its first step."""
-    model.set_random_seed(int(np.random.SeedSequence([seed, model.num_timesteps]).generate_state(1)[0]))
-    model._last_obs = None  # the environments begin anew
-    model.policy.set_training_mode(True)
-    model.learn(steps, callback=_Told(bar), log_interval=None, reset_num_timesteps=False)  # pyright: ignore[reportArgumentType]
+    def learn(self, bar: Bar) -> None:
+        """A leg; all that it depends on beside the learner's state is the number of its first step."""
+        model, begun = self.model, self.model.num_timesteps
+        model.set_random_seed(int(np.random.SeedSequence([self.seed, begun]).generate_state(1)[0]))
+        model._last_obs = None  # the environments begin anew
+        model.policy.set_training_mode(True)
+        steps = min(self.measured_every, self.total - begun)
+        model.learn(steps, callback=_Told(bar), log_interval=None, reset_num_timesteps=False)  # pyright: ignore[reportArgumentType]
+
+    def measure(self) -> Line:
+        told = self.model.logger.name_to_value
+        losses = {name: float(told[f"train/{name}"]) for name in _LOSSES if f"train/{name}" in told}
+        return {**self._measure(self.model), **losses}
+
+    def words(self, line: Line) -> str:
+        return self._words(line)
+
+    def keep(self, path: Path) -> None:
+        self._keep(path)
+
+    def final(self, curve: list[Line]) -> Line:
+        return dict(curve[-1])
+
+    def manifest(self) -> dict[str, Any]:
+        return self._manifest
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        return _state(self.model)
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        _put_state(self.model, tensors, meta, where)
 
 
 class _Told(BaseCallback):
@@ -149,11 +128,6 @@ class _Told(BaseCallback):
         return True
 
 
-def _losses(model: BaseAlgorithm) -> Line:
-    told = model.logger.name_to_value
-    return {name: float(told[f"train/{name}"]) for name in _LOSSES if f"train/{name}" in told}
-
-
 # ---- checkpoints
 
 
@@ -162,13 +136,12 @@ def put_policy(folder: RunFolder, kind: str, model: BaseAlgorithm) -> None:
 
     :raises InputError: no checkpoint there, a damaged one, or one of another network.
     """
-    tensors, _ = folder.load(kind)
-    _put_policy(folder, model, tensors)
+    _put_policy(model, folder.load(kind)[0], folder.path)
 
 
-def _put_policy(folder: RunFolder, model: BaseAlgorithm, tensors: dict[str, torch.Tensor]) -> None:
+def _put_policy(model: BaseAlgorithm, tensors: Tensors, where: Path) -> None:
     kept, names = under(tensors, "policy"), _shared_names(model.policy)
-    put_weights(model.policy, {name: kept[same] for name, same in names.items() if same in kept}, folder.path)
+    put_weights(model.policy, {name: kept[same] for name, same in names.items() if same in kept}, where)
 
 
 def _shared_names(network: torch.nn.Module) -> dict[str, str]:
@@ -188,18 +161,13 @@ def _more_modules(model: BaseAlgorithm) -> dict[str, torch.nn.Module]:
     return getattr(model, "more_modules", {})
 
 
-def _save(folder: RunFolder, kind: str, model: BaseAlgorithm, seconds: float) -> None:
+def _state(model: BaseAlgorithm) -> tuple[Tensors, dict[str, Any]]:
     shared = _shared_names(model.policy)
     weights = model.policy.state_dict()
     tensors = {f"policy.{name}": weights[name] for name in dict.fromkeys(shared.values())}
     for name, optimiser in _optimisers(model).items():
         tensors |= optimiser_tensors(optimiser, f"optimiser.{name}")
-    meta: dict[str, Any] = {
-        "kind": kind,
-        "step": model.num_timesteps,
-        "updates": model._n_updates,
-        "seconds": seconds,
-    }
+    meta: dict[str, Any] = {"step": model.num_timesteps, "updates": model._n_updates}
     if (rewards := model.get_vec_normalize_env()) is not None:
         meta["rewards"] = [float(part) for part in (rewards.ret_rms.mean, rewards.ret_rms.var, rewards.ret_rms.count)]
     if isinstance(model, SAC):
@@ -211,13 +179,11 @@ def _save(folder: RunFolder, kind: str, model: BaseAlgorithm, seconds: float) ->
         meta |= {"position": buffer.pos, "full": buffer.full}
     for part, module in _more_modules(model).items():
         tensors |= {f"{part}.{name}": tensor for name, tensor in module.state_dict().items()}
-    folder.save(tensors, meta)
+    return tensors, meta
 
 
-def _load(folder: RunFolder, kind: str, model: BaseAlgorithm) -> float:
-    """Put a saved state back in place; the seconds that were spent before."""
-    tensors, meta = folder.load(kind)
-    _put_policy(folder, model, tensors)
+def _put_state(model: BaseAlgorithm, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+    _put_policy(model, tensors, where)
     for name, optimiser in _optimisers(model).items():
         restore_optimiser(optimiser, tensors, f"optimiser.{name}")
     model.num_timesteps, model._n_updates = meta["step"], meta["updates"]
@@ -233,20 +199,4 @@ def _load(folder: RunFolder, kind: str, model: BaseAlgorithm) -> float:
             getattr(buffer, name)[: len(tensor)] = tensor.numpy()
         buffer.pos, buffer.full = meta["position"], meta["full"]
     for part, module in _more_modules(model).items():
-        put_weights(module, under(tensors, part), folder.path)
-    return meta["seconds"]
-
-
-@contextmanager
-def own_random_numbers() -> Iterator[None]:
-    """Stable-Baselines3 seeds and draws from generators that the whole process shares; they stay as they were."""
-    import random
-
-    numbers, drawn = np.random.get_state(), random.getstate()  # noqa: NPY002
-    devices = None if torch.cuda.is_available() else []
-    try:
-        with torch.random.fork_rng(devices=devices):
-            yield
-    finally:
-        np.random.set_state(numbers)  # noqa: NPY002
-        random.setstate(drawn)
+        put_weights(module, under(tensors, part), where)

@@ -20,7 +20,8 @@ from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.learners.sb3 import own_random_numbers, put_policy, train_model
+from gumption.agents.learners.sb3 import SB3Learner, put_policy
+from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
@@ -214,13 +215,14 @@ def _untrained_model(config: ProbSolConfig, knowledge: Knowledge | None) -> Mask
         return _make_model(config, config.tasks("train"), knowledge)
 
 
-def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task]) -> Knowledge | None:
+def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task], kept: Path | None = None) -> Knowledge | None:
     if config.kg == "none":
         return None
     batch = ProbSolVectorEnv(1, task=tasks)
     told = {"task": config.task, "fold": config.fold, "laws": config.laws}
     device = str(pick_device(config.device))
-    return Knowledge.of(config, worlds.find(WORLD), batch.vocabulary, batch.relations, told, device=device)
+    asked = worlds.find(WORLD), batch.vocabulary, batch.relations
+    return Knowledge.of_run(kept, config, *asked, told, device=device)
 
 
 def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | None:
@@ -264,13 +266,12 @@ def train_probsol(
     :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
     :raises InputError: bad settings, a folder that is in use or has another config.
     """
-    folder = None if run_dir is None else run_folder(Path(run_dir), config)
-    if folder is not None:
-        folder.check(resume)
-        if folder.complete:
-            return load_run(folder.path)
+    folder = opened(run_dir, config, resume)
+    if folder is not None and folder.complete:
+        return load_run(folder.path)
     parts = {part: list(config.tasks(part)) for part in ("train", "validation")}
-    knowledge = _knowledge_of(config, parts["train"])
+    kept = folder.path / KNOWLEDGE if folder is not None and folder.has_checkpoint else None
+    knowledge = _knowledge_of(config, parts["train"], kept)
     about = {} if knowledge is None else {"knowledge": knowledge.about}
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
@@ -281,23 +282,24 @@ def train_probsol(
             found |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
         return found
 
-    model, curve = train_model(
-        config,
-        KIND,
-        lambda: _make_model(config, parts["train"], knowledge),
-        measure,
-        lambda line: f"{line['validation_solved']:.0%} of validation tasks solved",
-        folder=folder,
-        manifest={
-            "tasks": {part: content_hash([task.hash for task in tasks]) for part, tasks in parts.items()},
-            "learner": "MaskablePPO",
-            **about,
-        },
-        keep=lambda path: None if knowledge is None else knowledge.save(path / KNOWLEDGE),
-        progress=progress,
-    )
-    path = None if folder is None else folder.path
-    return ProbSolRun(config, dict(curve[-1]), curve, path, model, knowledge)  # pyright: ignore[reportArgumentType]
+    def make() -> SB3Learner:
+        return SB3Learner(
+            config,
+            KIND,
+            _make_model(config, parts["train"], knowledge),
+            measure,
+            lambda line: f"{line['validation_solved']:.0%} of validation tasks solved",
+            manifest={
+                "tasks": {part: content_hash([task.hash for task in tasks]) for part, tasks in parts.items()},
+                "learner": "MaskablePPO",
+                **about,
+            },
+            keep=lambda path: None if knowledge is None else knowledge.save(path / KNOWLEDGE),
+        )
+
+    learner, curve, final = run_learner(folder, make, progress=progress)
+    model: Any = learner.model
+    return ProbSolRun(config, final, curve, None if folder is None else folder.path, model, knowledge)
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
@@ -313,12 +315,7 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
         batch = ProbSolVectorEnv(1, task=config.tasks("train"))
         device = str(pick_device(config.device))
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, batch.vocabulary, batch.relations, device)
-    model, folder = _untrained_model(config, knowledge), run_folder(run_dir, config)
+    model, folder = _untrained_model(config, knowledge), RunFolder.of(run_dir, config)
     put_policy(folder, KIND, model)
     final = read_final(run_dir) if folder.complete else {}
     return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
-
-
-def run_folder(path: Path, config: ProbSolConfig) -> RunFolder:
-    """The folder of a run with this config."""
-    return RunFolder(path, config.to_json(), lambda stored: ProbSolConfig.from_json(stored).to_json())

@@ -22,7 +22,7 @@ from gumption.envs.segar.levels import Split
 from . import guided
 
 if TYPE_CHECKING:
-    from gumption.agents.impala import RunResult
+    from gumption.agents.run import RunResult
 
     from .training import SegarRun
 
@@ -92,7 +92,7 @@ def _load(run_dir: Path, device: str | None) -> Any:
         from .training import load_run
 
         return load_run(run_dir, device=device)
-    from gumption.agents.impala import RunResult
+    from gumption.agents.run import RunResult
 
     config, policy = load_policy(run_dir, device=device)
     return RunResult(config, {}, [], run_dir, policy)

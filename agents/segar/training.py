@@ -1,10 +1,7 @@
 """PPO and SAC of Stable-Baselines3 on SEGAR's batched environments: a run with its folder, and a run that is loaded.
 
-Metrics (metrics.jsonl): step; wall_s and steps_per_s of learning, without evaluations; train_ and test_return and
-_success, means over the training and the test levels, each played once by the most probable actions; loss, value_loss,
-policy_loss, entropy_loss, auxiliary_loss and others of the last update, as far as the algorithm has them.
-
-The loop, its legs and its checkpoints are those of `gumption.agents.learners.sb3`.
+Metrics beside those of `gumption.agents.learners.sb3`: train_ and test_return and _success, means over the training and
+the test levels, each played once by the most probable actions.
 """
 
 from collections.abc import Iterator
@@ -21,7 +18,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
-from gumption.agents.learners.sb3 import own_random_numbers, put_policy, train_model
+from gumption.agents.learners.sb3 import SB3Learner, put_policy
+from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
@@ -131,11 +129,9 @@ def train_segar(
     :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
     :raises InputError: bad settings, a folder that is in use or has another config.
     """
-    folder = None if run_dir is None else run_folder(Path(run_dir), config)
-    if folder is not None:
-        folder.check(resume)
-        if folder.complete:
-            return load_run(folder.path)
+    folder = opened(run_dir, config, resume)
+    if folder is not None and folder.complete:
+        return load_run(folder.path)
     train, test = config.draw("train"), config.draw("test")
     path = None if folder is None else folder.path
 
@@ -143,19 +139,20 @@ def train_segar(
         run = SegarRun(config, {}, [], path, model)
         return {**run.play(train).figures("train"), **run.play(test).figures("test")}
 
-    model, curve = train_model(
-        config,
-        KIND,
-        lambda: _make_model(config, train),
-        measure,
-        lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
-        folder=folder,
-        manifest={
-            "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
-        },
-        progress=progress,
-    )
-    return SegarRun(config, dict(curve[-1]), curve, path, model)
+    def make() -> SB3Learner:
+        return SB3Learner(
+            config,
+            KIND,
+            _make_model(config, train),
+            measure,
+            lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
+            manifest={
+                "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
+            },
+        )
+
+    learner, curve, final = run_learner(folder, make, progress=progress)
+    return SegarRun(config, final, curve, path, learner.model)
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
@@ -166,14 +163,9 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, SegarConfig, device=device)
-    model, folder = untrained_model(config), run_folder(run_dir, config)
+    model, folder = untrained_model(config), RunFolder.of(run_dir, config)
     put_policy(folder, KIND, model)
     return SegarRun(config, read_final(run_dir) if folder.complete else {}, read_metrics(run_dir), run_dir, model)
-
-
-def run_folder(path: Path, config: SegarConfig) -> RunFolder:
-    """The folder of a run with this config."""
-    return RunFolder(path, config.to_json(), lambda stored: SegarConfig.from_json(stored).to_json())
 
 
 # ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).

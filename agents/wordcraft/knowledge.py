@@ -1,6 +1,7 @@
 """What guides a WordCraft agent: the facts of its book's recipes, or a graph or predictor that a person gives."""
 
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -23,8 +24,10 @@ from .config import TrainConfig
 _latest: dict[tuple, Knowledge] = {}
 
 
-def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv) -> Knowledge:
+def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv, kept: Path | None = None) -> Knowledge:
     """The knowledge of a config that has some.
+
+    :param kept: where a run that goes on keeps it; see `Knowledge.of_run`. What is held out is not kept.
 
     :raises InputError: a source that is not there or does not fit the book; scores that it does not have.
     """
@@ -33,7 +36,8 @@ def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv) -> Knowledge:
     key = (*said, config.cross_fit, config.word_vectors, device, env.book.hash, env.split.hash)
     if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
         _latest.clear()
-        made = Knowledge.of(
+        made = Knowledge.of_run(
+            None if config.cross_fit else kept,
             config,
             worlds.find(config.world),
             env.vocabulary,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from gumption.agents.impala import RunResult
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learner_state import put_network, saved_network
+from gumption.agents.run import RunResult
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole, checked
@@ -49,7 +49,7 @@ def load_policy(
     changes = {"recipe_book": recipe_book, "device": device, "split": split}
     config = read_config(run_dir, TrainConfig, **changes)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    saved = saved_network(RunFolder(run_dir, config.to_json()), book=env.book.hash, split=env.split.hash)
+    saved = saved_network(RunFolder.of(run_dir, config), book=env.book.hash, split=env.split.hash)
     advice = None
     if config.kg != "none":
         where = str(pick_device(config.device))

@@ -28,13 +28,20 @@ class WordCraftSetup:
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
     """
 
-    def __init__(self, config: TrainConfig, *, network: nn.Module | None = None, advice: Advice | None = None) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        network: nn.Module | None = None,
+        advice: Advice | None = None,
+        kept: Path | None = None,
+    ) -> None:
         self.config, self.network = config, network
         self.env = WordCraftVectorEnv(config.learner.batch_size, **config.env_settings("train"))
         self.knowledge: Knowledge | None = None
         self.advice = advice
         if advice is None and config.kg != "none":
-            self.knowledge = make_knowledge(config, self.env)
+            self.knowledge = make_knowledge(config, self.env, kept)
             self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
         split = self.env.split
         self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks

@@ -9,8 +9,7 @@ from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.session import Session
 from gumption.envs.gradual.session_settings import SessionSettings
 from gumption.envs.gradual.stream import SPACE
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 
 from .results import print_result
 

@@ -6,15 +6,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seconds, settings
 from gumption.envs.gradual.session_settings import SessionSettings
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 
 from .agent_names import AgentName, find_agent
 
@@ -46,17 +43,13 @@ class RunSettings(SessionSettings):
 
 @app.command("run", epilog="Example: gumption gradual run --agent table --tasks micro1,micro2 --out run")
 @from_config(RunSettings, flags={"success_threshold": "threshold"})
-def run(
-    config: RunSettings,
-    agent: AgentName = "learner",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for result.json, steps.png and steps.svg, and knowledge.nq.")
-    ] = None,
-) -> None:
+def run(*, config: RunSettings, agent: AgentName = "learner", out: Path | None = None) -> None:
     """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
     Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
     learned is kept as a graph, and a second run can begin with it: --agent knowledge.nq.
+
+    :param out: Folder for result.json, steps.png and steps.svg, and knowledge.nq.
     """
     from rich.console import Console
 

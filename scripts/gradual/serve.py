@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from gumption.data import InputError
 from gumption.envs.gradual.remote import Host, RemoteSettings
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 
 if TYPE_CHECKING:
     from gumption.envs.gradual.session import Result
@@ -22,16 +19,13 @@ app = App(add_completion=False)
 
 @app.command("gradual", epilog="Example: gumption serve gradual --tasks micro1,micro2 --out me.json")
 @from_config(RemoteSettings, flags={"success_threshold": "threshold"})
-def serve(
-    config: RemoteSettings,
-    out: Annotated[Path, typer.Option(help="The run's record; a name that is taken gets a number.")] = Path(
-        "gradual.json"
-    ),
-    keep: Annotated[bool, typer.Option("--keep", help="After a run wait for the next agent, until Ctrl-C.")] = False,
-) -> None:
+def serve(*, config: RemoteSettings, out: Path = Path("gradual.json"), keep: bool = False) -> None:
     """Play with an agent that is a program of its own: it gets a reward and a byte at each step and sends a byte.
 
     The record is kept up to date while the run plays, and says how it ended, whatever the agent did.
+
+    :param out: The run's record; a name that is taken gets a number.
+    :param keep: After a run wait for the next agent, until Ctrl-C.
     """
     from gumption.data.writing import check_writable
 

@@ -150,7 +150,7 @@ def _tests(settings: Settings, pole: CartPoleRandom) -> Measurement:
 
 def _training(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]:
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.agents.halma.train import train_td3
+    from gumption.agents.halma.runs import train_td3
 
     settings.tell(f"a slice of training, {settings.slice} episodes")
     before = pole(0.5)
@@ -173,7 +173,7 @@ def _training(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]
 def _whole_training(config: HALMAConfig, settings: Settings, pole: CartPoleRandom) -> Measurement:
     """One agent's whole training, with nothing else running: all cores are its own."""
     from gumption.agents.halma.evaluation import label
-    from gumption.agents.halma.train import train_td3
+    from gumption.agents.halma.runs import train_td3
 
     settings.tell(f"a whole training, {label(config)}, {config.episodes:,} episodes: minutes")
     before = pole(0.5)

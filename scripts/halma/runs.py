@@ -147,8 +147,7 @@ def run_job(job: Job, progress: bool) -> None:
     from gumption.agents.halma.comparisons import comparisons
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.evaluation import EVALUATION, evaluate_splits, save_evaluation
-    from gumption.agents.halma.runs import load_run
-    from gumption.agents.halma.train import train_td3
+    from gumption.agents.halma.runs import load_run, train_td3
     from gumption.envs.halma.split_files import make_splits, read_run
 
     if (job.directory / FINAL).is_file():

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from gumption.agents.halma.config import HALMAConfig
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 
 app = App(add_completion=False)
 
@@ -26,7 +25,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")] = False,
 ) -> None:
     """Train an agent and keep what it experienced: diagnostic splits are made of that."""
-    from gumption.agents.halma.train import train_td3
+    from gumption.agents.halma.runs import train_td3
 
     final = train_td3(config, run, resume=resume).final
     print(

@@ -15,8 +15,7 @@ from gumption.data.claims import sole_writer
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
 from gumption.data.writing import check_writable
-from gumption.scripts.apps import App
-from gumption.scripts.own_options import refuse_foreign, was_typed
+from gumption.scripts.apps import App, refuse_foreign, was_typed
 from gumption.scripts.parts import rank_part
 
 from .output import count, print_table, side_rows

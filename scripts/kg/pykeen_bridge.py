@@ -1,9 +1,6 @@
 """`gumption kg import-pykeen` and `export-pykeen`: models from PyKEEN and to PyKEEN."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from gumption.scripts.apps import App
 
@@ -13,11 +10,12 @@ app = App()
 
 
 @app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")
-def import_pykeen(
-    folder: Annotated[Path, typer.Argument(help="A folder that PyKEEN's save_to_directory has written.")],
-    out: Annotated[Path, typer.Option(help="A new folder for the model.")],
-) -> None:
-    """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed."""
+def import_pykeen(folder: Path, *, out: Path) -> None:
+    """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed.
+
+    :param folder: A folder that PyKEEN's save_to_directory has written.
+    :param out: A new folder for the model.
+    """
     new_folder(out)
 
     from gumption.kg import load_pykeen
@@ -31,12 +29,13 @@ def import_pykeen(
     "export-pykeen",
     epilog="Example: gumption kg export-pykeen runs/complex --out results/complex --graph runs/kg.nq#wordcraft/train",
 )
-def export_pykeen(
-    model: Annotated[Path, typer.Argument(help="The folder of a ComplEx that `gumption kg fit` has written.")],
-    out: Annotated[Path, typer.Option(help="A new folder for PyKEEN.")],
-    graph: Annotated[str | None, typer.Option(help="Facts for training_triples: GRAPH#NAME, or GRAPH.")] = None,
-) -> None:
-    """Write a fitted ComplEx as a folder that PyKEEN opens, with the same scores."""
+def export_pykeen(model: Path, *, out: Path, graph: str | None = None) -> None:
+    """Write a fitted ComplEx as a folder that PyKEEN opens, with the same scores.
+
+    :param model: The folder of a ComplEx that `gumption kg fit` has written.
+    :param out: A new folder for PyKEEN.
+    :param graph: Facts for training_triples: GRAPH#NAME, or GRAPH.
+    """
     new_folder(out)
     facts = [] if graph is None else read_facts(graph, only=True)
 

@@ -13,7 +13,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.scripts.own_options import refuse_foreign, was_typed
+from gumption.scripts.apps import refuse_foreign, was_typed
 from gumption.scripts.parts import read_dataset
 
 from .output import working

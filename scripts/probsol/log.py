@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App
@@ -17,13 +14,14 @@ TABLES, TRIALS = 40, 3
 
 
 @app.command(epilog="Example: gumption probsol log --out logged --transitions 1000")
-def log(
-    out: Annotated[Path, typer.Option(help="Folder for the memories: random/ and scripted/.")],
-    transitions: Annotated[Count, typer.Option(help="How many at least, half of them of each player.")] = 100_000,
-    seed: Annotated[Seed, typer.Option(help="Draws tasks and random actions.")] = 0,
-) -> None:
+def log(*, out: Path, transitions: Count = 100000, seed: Seed = 0) -> None:
     """Keep what the random and the scripted player (people wrote it) live through on the training tasks of fold 0, each
-    in a memory of its own, as RecordMemory keeps it."""
+    in a memory of its own, as RecordMemory keeps it.
+
+    :param out: Folder for the memories: random/ and scripted/.
+    :param transitions: How many at least, half of them of each player.
+    :param seed: Draws tasks and random actions.
+    """
     from dataclasses import replace
 
     from gumption.agents.probsol.players import Random, Scripted, play

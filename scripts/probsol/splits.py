@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 
-def splits(
-    out: Annotated[Path | None, typer.Option(help="Folder for the files: one for each split.")] = None,
-    check: Annotated[Path | None, typer.Option(help="Instead of --out: check the files in this folder.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace other splits in the folder.")] = False,
-) -> None:
+def splits(*, out: Path | None = None, check: Path | None = None, force: bool = False) -> None:
     """Write the splits of the certified tasks: within each family ten folds (train 70 %, validation 10 %, test 20 %),
     and across families six, each of which leaves one family out for the test. The same tasks give the same bytes.
 
     Example: gumption splits probsol --out splits/probsol
 
     Example: gumption splits probsol --check splits/probsol
+
+    :param out: Folder for the files: one for each split.
+    :param check: Instead of --out: check the files in this folder.
+    :param force: Replace other splits in the folder.
     """
     from gumption.data import InputError
     from gumption.envs.probsol.split_files import check_splits, names, write_splits

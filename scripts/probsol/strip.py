@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gumption.scripts.apps import App
 
@@ -27,11 +25,12 @@ HANDLED = 60.0
 
 
 @app.command(epilog="Example: gumption probsol strip fishing/0 --out strip.png")
-def strip(
-    task: Annotated[str, typer.Argument(help="A task, a file, or a family: a strip for each of its designed tasks.")],
-    out: Annotated[Path, typer.Option(help="The picture, .png.")] = Path("strip.png"),
-) -> None:
-    """Draw the recorded solution of a task: eight frames, at equal shares of all that moves."""
+def strip(task: str, *, out: Path = Path("strip.png")) -> None:
+    """Draw the recorded solution of a task: eight frames, at equal shares of all that moves.
+
+    :param task: A task, a file, or a family: a strip for each of its designed tasks.
+    :param out: The picture, .png.
+    """
     from gumption.data import InputError
     from gumption.data.writing import check_writable, whole_file
     from gumption.envs.probsol.library import find_tasks

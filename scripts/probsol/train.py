@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gumption.agents.probsol.config import ProbSolConfig
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 from gumption.scripts.world_commands import Resume, Run
 
 app = App(add_completion=False)

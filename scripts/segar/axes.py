@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App
@@ -14,13 +11,14 @@ app = App()
 
 
 @app.command(epilog="Example: gumption segar axes --out axes.json")
-def axes(
-    levels: Annotated[Count, typer.Option(help="Levels drawn of each distribution.")] = 100,
-    seed: Annotated[Seed, typer.Option(help="Draws the levels.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Also save the distances as JSON.")] = None,
-) -> None:
+def axes(*, levels: Count = 100, seed: Seed = 0, out: Path | None = None) -> None:
     """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
-    drawn levels, also without the order of things; beside them the distance that sampling alone makes."""
+    drawn levels, also without the order of things; beside them the distance that sampling alone makes.
+
+    :param levels: Levels drawn of each distribution.
+    :param seed: Draws the levels.
+    :param out: Also save the distances as JSON.
+    """
     import sys
 
     from rich.console import Console

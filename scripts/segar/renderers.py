@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App
@@ -14,14 +11,15 @@ app = App(add_completion=False)
 
 
 @app.command("renderers", epilog="Example: gumption segar renderers --models 5 --out looks")
-def renderers(
-    out: Annotated[Path, typer.Option(help="Folder for NAME-SEED.safetensors.")],
-    models: Annotated[Count, typer.Option(help="How many, one for each seed from --seed on.")] = 1,
-    seed: Annotated[Seed, typer.Option(help="Of the first model.")] = 0,
-    epochs: Annotated[Count, typer.Option(help="Each of 4,096 codes.")] = 10,
-    name: Annotated[str, typer.Option(help="What the names of the files begin with.")] = "model",
-) -> None:
-    """Train autoencoders whose decoders make textures; a renderer's setting `models` takes the folder or a file."""
+def renderers(*, out: Path, models: Count = 1, seed: Seed = 0, epochs: Count = 10, name: str = "model") -> None:
+    """Train autoencoders whose decoders make textures; a renderer's setting `models` takes the folder or a file.
+
+    :param out: Folder for NAME-SEED.safetensors.
+    :param models: How many, one for each seed from --seed on.
+    :param seed: Of the first model.
+    :param epochs: Each of 4,096 codes.
+    :param name: What the names of the files begin with.
+    """
     from gumption.data.progress import Bar
     from gumption.data.writing import check_writable, whole_file
 

@@ -10,9 +10,7 @@ import typer
 
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.world_config import WorldConfig
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
-from gumption.scripts.own_options import refuse_foreign
+from gumption.scripts.apps import App, from_config, refuse_foreign
 from gumption.scripts.world_commands import Resume, Run, train_and_tell
 
 app = App(add_completion=False)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.scripts.apps import App
-from gumption.scripts.options import from_config
+from gumption.scripts.apps import App, from_config
 
 app = App(add_completion=False)
 

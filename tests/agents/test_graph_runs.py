@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gumption.agents import TrainConfig, evaluate, train_impala
-from gumption.agents.impala import RunResult
 from gumption.agents.knowledge import FitSettings, LeakedFacts, UnknownEntities
-from gumption.agents.run_folder import load_policy
+from gumption.agents.run import RunResult
+from gumption.agents.run_folder import RunFolder, load_policy
 from gumption.data import InputError
 from gumption.data.sealed import write_sealed
 from gumption.envs.wordcraft import RecipeBook, facts, make_split, recipe_facts
@@ -261,6 +261,32 @@ def test_a_run_outlives_its_graph(configure, make_graph: MakeFile, book_file: Pa
     _, policy = load_policy(tmp_path / "moved", recipe_book=str(book_file))
     assert policy.advice.relations == ("makes", "componentOf")
     assert str(tmp_path).encode() not in (tmp_path / "moved" / "config.json").read_bytes()
+
+
+@pytest.mark.parametrize("settings", [FITTED, SMALL], ids=["fitted", "looked up"])
+def test_a_stopped_run_goes_on_without_its_graph(
+    configure, make_graph: MakeFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    file = make_graph("train")
+    config = configure(kg=str(file), **settings)
+    whole = train(config, tmp_path / "whole")
+    save, saved = RunFolder.save, []
+
+    def save_and_stop(self: RunFolder, tensors: Any, meta: Any) -> None:
+        save(self, tensors, meta)
+        saved.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "save", save_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "stopped")
+    monkeypatch.setattr(RunFolder, "save", save)
+    assert saved
+    assert not (tmp_path / "stopped" / "final.json").exists()
+    about = manifest(tmp_path / "stopped")
+    file.unlink()
+    assert without_clock(train(config, tmp_path / "stopped", resume=True).final) == without_clock(whole.final)
+    assert manifest(tmp_path / "stopped") == about == manifest(tmp_path / "whole")
 
 
 def test_a_run_is_not_resumed_with_another_graph(

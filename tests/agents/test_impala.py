@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from gumption.agents import Advice, KGPolicy, TrainConfig, evaluate, impala, train_impala
-from gumption.agents.impala import RunResult, vtrace
+from gumption.agents.impala import vtrace
 from gumption.agents.readout import MASKED, Readout
+from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy
 from gumption.agents.wordcraft.baselines import random_success
 from gumption.agents.wordcraft.config import PRESETS, Learner

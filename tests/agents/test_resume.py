@@ -16,11 +16,11 @@ import torch
 from safetensors.torch import load_file
 
 from gumption.agents import TrainConfig, train_impala
-from gumption.agents.impala import RunResult
+from gumption.agents.run import RunResult
 from gumption.agents.run_folder import read_final, read_metrics
 from gumption.data import InputError
 
-CLOCK = ("wall_s", "steps_per_s")
+CLOCK = ("wall_s", "steps_per_s", "seconds", "sha256")  # and what is of them
 ALL_SCORES = ("combinesWith", "componentOf", "makes")
 
 
@@ -33,9 +33,8 @@ def content(run_dir: Path) -> dict[str, Any]:
     metrics and final figures."""
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
-    del meta["sha256"]  # of the time, too
     lines, final = read_metrics(run_dir), read_final(run_dir)
-    for timed in (*lines, final, meta["progress"]):
+    for timed in (*lines, final, meta):
         for name in CLOCK:
             timed.pop(name, None)
     bits = {name: (tensor.dtype, tensor.shape, tensor.numpy().tobytes()) for name, tensor in tensors.items()}

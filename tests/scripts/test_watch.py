@@ -15,7 +15,7 @@ def runs(tmp_path_factory, small_book) -> Path:
     """wordcraft: guided by all facts of a small book; halma: five mazes, a few episodes."""
     from gumption.agents import TrainConfig, train_impala
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.agents.halma.train import train_td3
+    from gumption.agents.halma.runs import train_td3
 
     folder = tmp_path_factory.mktemp("runs")
     patch = pytest.MonkeyPatch()

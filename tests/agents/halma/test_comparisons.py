@@ -17,8 +17,7 @@ from gumption.agents.halma.evaluation import play_test
 from gumption.agents.halma.experience import Options, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.prior import LEARNED, prior_knowledge, told
-from gumption.agents.halma.runs import HALMARun
-from gumption.agents.halma.train import train_td3
+from gumption.agents.halma.runs import HALMARun, train_td3
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.memory import Memory
 

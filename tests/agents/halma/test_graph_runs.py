@@ -13,8 +13,7 @@ from gumption.agents.halma.comparisons import KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAI
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import label, play_test
 from gumption.agents.halma.guidance import GraphGuide, make_guide
-from gumption.agents.halma.runs import load_run
-from gumption.agents.halma.train import train_td3
+from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.halma.watching import HALMAPlayer
 from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.watching import play_steps

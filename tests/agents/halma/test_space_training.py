@@ -66,7 +66,7 @@ def run(mazes: Mazes, painter: PanelPainter, tmp_path_factory: pytest.TempPathFa
 def bits(run_dir: Path) -> dict[str, Any]:
     lines = read_metrics(run_dir)
     for line in lines:
-        del line["wall_s"], line["pictures_per_s"]
+        del line["wall_s"], line["steps_per_s"]
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     return {"metrics": lines, **{name: tensor.numpy().tobytes() for name, tensor in tensors.items()}}
 

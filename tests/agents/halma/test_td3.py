@@ -15,10 +15,9 @@ from safetensors.torch import load_file
 
 from gumption.agents.halma.acting import first_percept, play
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.runs import RunFolder, load_run
+from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.halma.td3 import Learner, Replay, Training
-from gumption.agents.halma.train import train_td3
-from gumption.agents.run_folder import read_final, read_metrics
+from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.memory import Memory
@@ -46,13 +45,19 @@ def content(run_dir: Path) -> dict[str, object]:
     tensors = load_file(run_dir / "checkpoint" / "tensors.safetensors")
     meta = json.loads((run_dir / "checkpoint" / "checkpoint.json").read_text())
     del meta["sha256"]  # of the time, too
-    final = read_final(run_dir)
-    for part in (meta, final, *meta["lines"]):
+    final, lines = read_final(run_dir), read_metrics(run_dir)
+    for part in (meta, final, *lines):
         for name in ("wall_s", "steps_per_s", "seconds"):
             part.pop(name, None)
     bits = {name: (tensor.dtype, tuple(tensor.shape), tensor.numpy().tobytes()) for name, tensor in tensors.items()}
     memory = Memory.load(run_dir / "memory")
-    return {"tensors": bits, "meta": meta, "final": final, "memory": (len(memory), memory.fingerprint)}
+    return {
+        "tensors": bits,
+        "meta": meta,
+        "metrics": lines,
+        "final": final,
+        "memory": (len(memory), memory.fingerprint),
+    }
 
 
 # ---- what is learned
@@ -237,17 +242,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(config, tmp_path, monke
     class Stop(Exception):
         pass
 
-    saved, save, step = [], RunFolder.save, Training.step
+    saved, save, learn = [], RunFolder.save, Training.learn
 
-    def stop_after_five_more_steps(self):
-        step(self)
+    def stop_after_five_more_steps(self, bar):
+        learn(self, bar)
         saved.extend(saved[-1:])
         if len(saved) > 6:
             raise Stop
 
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "save", lambda *given: (save(*given), saved.append(given)))
-        patch.setattr(Training, "step", stop_after_five_more_steps)
+        patch.setattr(Training, "learn", stop_after_five_more_steps)
         with pytest.raises(Stop):
             train_td3(config, tmp_path / "stopped")
     with pytest.raises(InputError, match="holds a run already; go on with it"):
@@ -264,7 +269,7 @@ def test_a_run_survives_a_real_kill(tmp_path):
     program = (
         "import torch; torch.set_num_threads(1)\n"
         "from gumption.agents.halma.config import HALMAConfig\n"
-        "from gumption.agents.halma.train import train_td3\n"
+        "from gumption.agents.halma.runs import train_td3\n"
         f"train_td3(HALMAConfig.from_json({config.to_json()!r}), 'run', resume=True)"
     )
     process = subprocess.Popen(

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from gumption.agents.advice import Advice
-from gumption.agents.learners.sb3 import own_random_numbers
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.probsol.evaluation import compare, play_tasks
 from gumption.agents.probsol.networks import TABLE, TableNetwork
@@ -17,11 +16,11 @@ from gumption.agents.probsol.training import (
     Latest,
     TrainingTables,
     load_run,
-    run_folder,
     train_probsol,
     untrained_run,
 )
-from gumption.agents.run_folder import Board, read_final, read_metrics
+from gumption.agents.run import own_random_numbers
+from gumption.agents.run_folder import Board, RunFolder, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.writing import write_json
 from gumption.envs.probsol.engine import CHECK
@@ -55,7 +54,7 @@ def config(tmp_path):
 
 
 def bits(path):
-    tensors, meta = run_folder(path, ProbSolConfig()).load("gumption/probsol/1")
+    tensors, meta = RunFolder.of(path, ProbSolConfig()).load("gumption/probsol/1")
     return tensors, {name: value for name, value in meta.items() if name not in ("seconds", "sha256")}
 
 

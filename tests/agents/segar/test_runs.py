@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from gumption.agents import evaluate
-from gumption.agents.impala import RunResult, train_impala
+from gumption.agents.impala import train_impala
+from gumption.agents.run import RunResult
 from gumption.agents.segar import guided
 from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError

@@ -8,9 +8,9 @@ import pytest
 import torch
 from stable_baselines3 import PPO, SAC
 
-from gumption.agents.run_folder import Board, read_final, read_metrics
+from gumption.agents.run_folder import Board, RunFolder, read_final, read_metrics
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.segar.training import AuxiliaryPPO, load_run, run_folder, train_segar, untrained_model
+from gumption.agents.segar.training import AuxiliaryPPO, load_run, train_segar, untrained_model
 from gumption.data import InputError
 from gumption.envs.physics.factors import Position
 
@@ -27,7 +27,7 @@ TIMES = ("wall_s", "steps_per_s")
 
 
 def bits(path):
-    tensors, meta = run_folder(path, SegarConfig()).load("gumption/segar/1")
+    tensors, meta = RunFolder.of(path, SegarConfig()).load("gumption/segar/1")
     return tensors, {name: value for name, value in meta.items() if name not in ("seconds", "sha256")}
 
 

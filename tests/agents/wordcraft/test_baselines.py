@@ -113,9 +113,15 @@ def test_an_untrained_network_without_knowledge_guesses_and_with_it_follows_it(c
 
 def test_the_untrained_network_is_the_one_with_which_training_begins(configure, monkeypatch) -> None:
     begun = []
-    monkeypatch.setattr("gumption.agents.impala._Training.run", lambda self, progress: begun.append(self.policy))
+
+    def stop(self, bar):
+        begun.append(self.policy)
+        raise KeyboardInterrupt
+
     config = configure(kg="train", seed=3)
-    train_impala(config, progress=False)
+    monkeypatch.setattr("gumption.agents.impala.ImpalaLearner.learn", stop)
+    with pytest.raises(KeyboardInterrupt):
+        train_impala(config, progress=False)
     asked = []
     monkeypatch.setattr("gumption.agents.wordcraft.baselines._both", lambda config, measure: measure(None, None))
     monkeypatch.setattr("gumption.agents.wordcraft.baselines.success_rate", lambda policy, *rest: asked.append(policy))

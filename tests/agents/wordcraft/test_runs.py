@@ -10,7 +10,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from gumption.agents import TrainConfig, evaluate, train_impala
-from gumption.agents.impala import RunResult
+from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_result
 from gumption.data import InputError

@@ -13,7 +13,7 @@ import pytest
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.agents.halma.failures import MazeFailures
-from gumption.agents.halma.train import train_td3
+from gumption.agents.halma.runs import train_td3
 from gumption.data.sealed import read_sealed
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.split_files import make_splits, read_run

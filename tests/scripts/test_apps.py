@@ -15,9 +15,9 @@ from gumption.agents.wordcraft.config import TrainConfig
 from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
 from gumption.envs import worlds
+from gumption.scripts import apps as common
 from gumption.scripts import cli
-from gumption.scripts import options as common
-from gumption.scripts.options import field_help, from_config
+from gumption.scripts.apps import field_help, from_config
 from gumption.scripts.worlds import command_of
 
 

@@ -1,0 +1,204 @@
+"""The life of a run, whatever learns in it: begin or resume, learn, measure, keep, finish.
+
+A `Learner` says what one step of learning is, what is measured, and what its state is; `run_learner` carries it from
+its first step to its last, the same way in every world. Metrics (metrics.jsonl, one line each time that the learner is
+measured): step; wall_s, seconds of learning and measuring since the start; steps_per_s of learning; then what the
+learner measures.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+
+from gumption.data import InputError
+from gumption.data.progress import Bar
+from gumption.data.provenance import hardware, versions
+
+from .run_folder import Board, RunFolder, read_metrics
+
+Line = dict[str, float]
+Tensors = dict[str, torch.Tensor]
+
+
+class Learner(Protocol):
+    """What a run is made of.
+
+    :ivar kind: of its checkpoints.
+    :ivar device: where it computes.
+    :ivar step: steps done, "step" in the metrics.
+    :ivar done, total: how far it is, and how far it is to come, in steps or in episodes.
+    :ivar measured_every, kept_every: so many of these between lines of metrics, and between checkpoints.
+    """
+
+    kind: str
+    device: str
+    total: int
+    measured_every: int
+    kept_every: int
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def done(self) -> int: ...
+
+    def learn(self, bar: Bar) -> None:
+        """A step of learning: act, and update. :param bar: told where one takes long."""
+        ...
+
+    def measure(self) -> Line:
+        """The figures of a line of metrics; what is counted between two lines starts anew."""
+        ...
+
+    def words(self, line: Line) -> str:
+        """What the progress bar says of a line."""
+        ...
+
+    def state(self) -> tuple[Tensors, dict[str, Any]]:
+        """Tensors, and values for JSON: all that the rest of the run depends on."""
+        ...
+
+    def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
+        """Put a saved state back in place. :raises InputError: one of other networks or another world."""
+        ...
+
+    def manifest(self) -> dict[str, Any]:
+        """Hashes of what the run depends on, beside versions and hardware."""
+        ...
+
+    def keep(self, path: Path) -> None:
+        """Write what the run depends on into its folder."""
+        ...
+
+    def final(self, curve: list[Line]) -> Line | None:
+        """The figures of the finished run; None for a run that may always go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that was trained or loaded.
+
+    :ivar config: its settings.
+    :ivar final: its final figures, "wall_s" and "steps_per_s" among them; empty for a run that is not complete.
+    :ivar curve: the lines of metrics.jsonl.
+    :ivar run_dir: its folder; None for a run that was not kept.
+    :ivar policy: what was learned, ready to act.
+    """
+
+    config: Any
+    final: Line
+    curve: list[Line]
+    run_dir: Path | None
+    policy: Any = None
+
+
+Made = TypeVar("Made", bound=Learner)
+
+
+def run_learner(
+    folder: RunFolder | None, make: Callable[[], Made], *, title: str = "training", progress: bool = True
+) -> tuple[Made, list[Line], Line]:
+    """Learn from the beginning, or from the folder's checkpoint, to the end.
+
+    :param folder: of the run, as `opened` gives it; None keeps nothing.
+    :param make: makes the learner before its first step. Its weights and draws are those of the seed that it sets;
+        generators of the process stay as they were.
+    :param progress: tell on stderr how far it is, on a terminal with a bar.
+    :returns: the learner at its end, the lines of metrics, and the final figures.
+    :raises InputError: a folder that another process writes; what the learner raises.
+    """
+    try:
+        with own_random_numbers():
+            learner = make()
+            return learner, *_run(folder, learner, title, progress)
+    finally:
+        if folder is not None:
+            folder.release()
+
+
+def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool) -> tuple[list[Line], Line]:
+    curve: list[Line] = []
+    learned = measured = 0.0  # seconds
+    if folder is not None:
+        if folder.has_checkpoint:
+            tensors, meta = folder.load(learner.kind)
+            learned, measured = meta.pop("seconds", (0.0, 0.0))
+            learner.put_state(tensors, meta, folder.path)
+            curve = [line for line in read_metrics(folder.path) if line["step"] <= learner.step]
+        about = {"versions": versions(), "hardware": hardware(learner.device), "threads": torch.get_num_threads()}
+        folder.begin({**about, **learner.manifest()})
+        learner.keep(folder.path)
+        folder.write_metrics(curve)
+
+    def keep() -> None:
+        if folder is not None:
+            tensors, meta = learner.state()
+            folder.save(tensors, {"kind": learner.kind, "seconds": (learned, measured), **meta})
+
+    path = None if folder is None else folder.path
+    with Board(path, learner.step) as board, Bar(learner.total, title, progress) as bar:
+        while learner.done < learner.total:
+            before, started = learner.done, perf_counter()
+            learner.learn(bar)
+            learned += perf_counter() - started
+            over = learner.done >= learner.total
+            if over or learner.done // learner.measured_every > before // learner.measured_every:
+                started = perf_counter()
+                figures = learner.measure()
+                measured += perf_counter() - started
+                curve.append({"step": learner.step, **_clock(learner, learned, measured), **figures})
+                board.write(curve[-1])
+                if folder is not None:
+                    folder.add_metrics(curve[-1])
+                bar.show(learner.done, f"{curve[-1]['steps_per_s']:,.0f} steps/s, {learner.words(curve[-1])}")
+            if over or learner.done // learner.kept_every > before // learner.kept_every:
+                keep()
+    final = learner.final(curve)
+    if final is not None:
+        final = {**final, **_clock(learner, learned, measured)}
+        if folder is not None:
+            if not folder.has_checkpoint:  # nothing was learned, but the policy can be loaded
+                keep()
+            folder.finish(final)
+    return curve, final or {}
+
+
+def _clock(learner: Learner, learned: float, measured: float) -> Line:
+    return {
+        "wall_s": round(learned + measured, 3),
+        "steps_per_s": round(learner.step / learned, 1) if learned else 0.0,
+    }
+
+
+def opened(run_dir: str | Path | None, config: Any, resume: bool) -> RunFolder | None:
+    """The folder of a run with a config, checked; None where nothing is kept. Nothing is written.
+
+    :raises InputError: a folder that is in use, or of another config; nothing to resume.
+    """
+    if run_dir is None:
+        if resume:
+            raise InputError("there is nothing to resume without a run directory")
+        return None
+    folder = RunFolder.of(run_dir, config)
+    folder.check(resume)
+    return folder
+
+
+@contextmanager
+def own_random_numbers() -> Iterator[None]:
+    """Learners seed and draw from generators that the whole process shares; they stay as they were."""
+    numbers, drawn = np.random.get_state(), random.getstate()  # noqa: NPY002
+    devices = None if torch.cuda.is_available() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        np.random.set_state(numbers)  # noqa: NPY002
+        random.setstate(drawn)
