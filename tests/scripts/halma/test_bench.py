@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gumption.agents.halma import train as training
+from gumption.agents.halma import runs as training
 from gumption.agents.halma.acting import RandomActor
 from gumption.data import InputError
 from gumption.envs.halma import Memory, MemoryWriter
