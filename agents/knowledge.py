@@ -49,11 +49,9 @@ from gumption.kg.scores import VERSION, BinaryTable, RelationScores, binary_scor
 from gumption.kg.vocabulary import Triple, unknown_label
 
 from .advice import Advice, lacking
-from .settings import KnowledgeConfig, place_name
+from .settings import OWN, KnowledgeConfig, place_name
 from .stated_facts import StatedFacts
 
-#: Words of `--kg` that stand for the world's own facts, and the part that each means.
-OWN = {"train": "train", "full": "all"}
 GRAPH, SCORES = "graph.nq", "scores.json"
 #: Of the leaks of what does not say on which facts it was trained.
 NOT_KNOWN = "not known"

@@ -1,36 +1,45 @@
 """A run's folder: what is in it, who may write there, and how a run is found again.
 
 config.json (with "world"), manifest.json (versions, hardware, hashes of all that the run depends on), metrics.jsonl (a
-line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), what else the world keeps there
-(knowledge/, memory/, split.json, mazes.jsonl), and, when the run is complete, final.json.
+line per evaluation), a TensorBoard event file, checkpoint/ (safetensors and JSON), files/ (copies of the files that its
+config names, which are used from there on), what else the world keeps there (knowledge/, memory/, mazes.jsonl), and,
+when the run is complete, final.json.
 """
 
+import hashlib
 import json
 import os
-import warnings
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gumption.data import InputError, Note
+from gumption.data import InputError
 from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
-from gumption.data.writing import check_name, check_writable, forget_predecessor, is_part, write_errors, write_text
+from gumption.data.writing import (
+    check_name,
+    check_writable,
+    forget_predecessor,
+    is_part,
+    whole_folder,
+    write_errors,
+    write_text,
+)
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
-from .settings import CONFIG
+from .settings import CONFIG, RunConfig, replaced
 
 METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
-CHECKPOINT, KNOWLEDGE = "checkpoint", "knowledge"
+CHECKPOINT, KNOWLEDGE, FILES = "checkpoint", "knowledge", "files"
 NO_RUN = "not a complete run"  # what is said where one of these files is missing
-
-
-class NothingToResume(Note):
-    """A run is to go on that has not begun, such as one whose name is mistyped."""
+#: Bytes of a file or folder that a run copies at most; of a larger one it keeps the hash.
+LARGEST_COPY = 64 << 20
 
 
 class RunFolder:
@@ -40,18 +49,15 @@ class RunFolder:
     :ivar settings: the content of config.json.
     """
 
-    def __init__(
-        self, path: str | Path, settings: Mapping[str, Any], read: Callable[[Any], Mapping[str, Any]] | None = None
-    ) -> None:
-        """:param read: settings as they were stored, perhaps by an older version -> as they are stored now."""
-        self.path, self.settings = Path(path), dict(settings)
-        self._read = read or (lambda stored: stored)
+    def __init__(self, path: str | Path, settings: Mapping[str, Any], config: RunConfig | None = None) -> None:
+        """:param config: what the settings are those of, where it names files."""
+        self.path, self.settings, self.config = Path(path), dict(settings), config
         self._seal = ""  # of the last line of the metrics
 
     @classmethod
-    def of(cls, path: str | Path, config: Any) -> "RunFolder":
-        """The folder of a run with a config, an object with to_json and from_json."""
-        return cls(path, config.to_json(), lambda stored: type(config).from_json(stored).to_json())
+    def of(cls, path: str | Path, config: RunConfig) -> "RunFolder":
+        """The folder of a run with a config."""
+        return cls(path, config.to_json(), config)
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that is in use; to resume is to have these very settings. Nothing is written.
@@ -60,25 +66,25 @@ class RunFolder:
         """
         path = self.path
         check_name(path)
+        if self.config is not None:
+            self.config.files()
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; choose another name for the run")
         if not (path / CONFIG).is_file():
             check_writable(path)
         if not path.exists() or all(map(is_part, path.iterdir())):
-            if resume:
-                warnings.warn(f"{path} holds no run to go on with: it begins now", NothingToResume, stacklevel=2)
             return
         if not (path / CONFIG).is_file():
             raise InputError(f"{path} exists and is not a run; choose another name")
         if not resume:
             raise InputError(f"{path} holds a run already; go on with it (--resume), or choose another name")
-        stored = read_sealed(path / CONFIG)
-        try:
-            before = self._read(stored)
-        except (InputError, TypeError, AttributeError) as error:
-            raise InputError(f"{path / CONFIG}: {error}") from None
-        now = json.loads(json.dumps(self.settings))
-        before = json.loads(json.dumps(dict(before)))
+        before, now = read_sealed(path / CONFIG), self.settings
+        if self.config is not None:
+            before = read_config(path, type(self.config)).to_json()
+            kept = self._kept_hashes()
+            here = {} if kept is None else _hashes(self.config)
+            before, now = self.config.by_content(before, kept or {}), self.config.by_content(now, here)
+        before, now = json.loads(json.dumps(before)), json.loads(json.dumps(now))
         if changed := [name for name in {**now, **before} if before.get(name) != now.get(name)]:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
 
@@ -101,13 +107,46 @@ class RunFolder:
         """
         self.claim()
         forget_predecessor(self.path / CHECKPOINT)
-        if (self.path / MANIFEST).is_file():
-            before, now = read_sealed(self.path / MANIFEST).get("knowledge"), manifest.get("knowledge") or {}
-            if before is not None and before != now:
-                changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        about = self.manifest() if (self.path / MANIFEST).is_file() else {}
+        before, now = about.get("knowledge"), manifest.get("knowledge") or {}
+        if before is not None:
+            # Not where it was found: a graph that was moved is the same graph.
+            changed = [key for key in {**before, **now} if key != "source" and before.get(key) != now.get(key)]
+            if changed:
                 raise InputError(f"{self.path} was begun with other knowledge (another {', '.join(changed)})")
-        write_sealed(self.path / CONFIG, self.settings)
-        write_sealed(self.path / MANIFEST, dict(manifest))
+            manifest = {**manifest, "knowledge": before}
+        if self.has_checkpoint:
+            write_sealed(self.path / MANIFEST, {**manifest, FILES: about.get(FILES, {})})
+        else:
+            write_sealed(self.path / CONFIG, self.settings)
+            write_sealed(self.path / MANIFEST, {**manifest, FILES: self._copy_files()})
+
+    def _copy_files(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Copy what the config names, where it is not large. Field -> name -> {"sha256", "kept"}."""
+        files = {} if self.config is None else self.config.files()
+        told: dict[str, dict[str, dict[str, Any]]] = {}
+        if not files:
+            return told
+        with whole_folder(self.path / FILES) as beside:
+            for field, own in files.items():
+                (beside / field).mkdir()
+                for one in own:
+                    small = sum(part.stat().st_size for part in _parts(one)) <= LARGEST_COPY
+                    told.setdefault(field, {})[one.name] = {"sha256": content_of(one), "kept": small}
+                    if small:
+                        copy = beside / field / one.name
+                        shutil.copytree(one, copy) if one.is_dir() else shutil.copyfile(one, copy)
+        return told
+
+    def manifest(self) -> dict[str, Any]:
+        """Versions, hardware, and hashes of what the run depends on."""
+        return read_sealed(self.path / MANIFEST, missing=NO_RUN)
+
+    def _kept_hashes(self) -> dict[str, dict[str, str]] | None:
+        """Field -> name -> sha256 of each file that the run was begun with; None where it was not kept."""
+        if not (self.path / MANIFEST).is_file() or FILES not in (about := self.manifest()):
+            return None
+        return {field: {name: said["sha256"] for name, said in own.items()} for field, own in about[FILES].items()}
 
     @property
     def complete(self) -> bool:
@@ -188,13 +227,61 @@ def world_of(run_dir: str | Path) -> worlds.World:
     return worlds.find(str(config.get("world", worlds.FIRST)))
 
 
+def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
+    """Field -> name -> sha256 of each file that a config names."""
+    return {field: {one.name: content_of(one) for one in own} for field, own in config.files().items()}
+
+
 def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
-    """A run's config as an object of its class; `changes` replace fields, None leaves one as it is."""
+    """A run's config as an object of its class. Files are those that the run keeps.
+
+    :param changes: replace fields; None leaves one as it is.
+    :raises InputError: no run there, or one of another class.
+    """
     stored = read_sealed(run_dir / CONFIG, missing=NO_RUN)
+
+    def kept(field: str, name: str) -> str:
+        copy = run_dir / FILES / field / name
+        return str(copy) if Path(name).name == name and copy.exists() else name
+
     try:
+        if isinstance(stored, dict):
+            stored = replaced(stored, (*kind.FILES, *kind.PLACES), kept)
         return kind.from_json(stored, **changes)
     except (InputError, TypeError) as error:
         raise InputError(f"{run_dir / CONFIG}: {error}") from None
+
+
+def resumed_config(run_dir: Path, kind: type[Any], typed: Mapping[str, Any]) -> Any:
+    """The config with which a run goes on: its own, but for what was typed; None for a run of another kind of config.
+
+    :raises InputError: no run there.
+    """
+    if not (run_dir / CONFIG).is_file():
+        raise InputError(f"{run_dir} holds no run to go on with; leave out --resume to begin one")
+    stored = read_sealed(run_dir / CONFIG)
+    if not isinstance(stored, dict) or set(stored) - {field.name for field in fields(kind)}:
+        return None
+    return read_config(run_dir, kind, **typed)
+
+
+def content_of(path: Path) -> str:
+    """sha256 (hex) of a file, or of the files of a folder and their names."""
+    whole = hashlib.sha256()
+    for part in _parts(path):
+        with part.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if part == path:
+            return digest
+        whole.update(f"{part.relative_to(path).as_posix()} {digest}\n".encode())
+    return whole.hexdigest()
+
+
+def _parts(path: Path) -> Sequence[Path]:
+    """The file itself, or those in a folder that are not about to be written, in the order of their names."""
+    if path.is_file():
+        return [path]
+    return sorted(one for one in path.rglob("*") if one.is_file() and not is_part(one))
 
 
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:

@@ -1,33 +1,23 @@
 """What configs share: names of choices, and how a stored config is read. It imports nothing heavy."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from gumption.data import InputError
 from gumption.data.settings import settings
+from gumption.data.writing import can_be_named
 
 CONFIG = "config.json"  # of a run's folder; see run_folder.py
+#: Words of `--kg` that stand for the world's own facts, and the part that each means.
+OWN = {"train": "train", "full": "all"}
 Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see kg_policy.py
 MIXINGS = get_args(Mixing)
 Optimiser = Literal["rmsprop", "adam"]  # of the learner; see impala.py
 Reduction = Literal["sum", "mean"]
 Overrides = tuple[tuple[str, Any], ...]  # parameters of a learner that differ from its defaults
-
-
-def config_values(value: Any, kind: type[Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a config that was stored as a dict, with those changes that are not None. Fields that came later
-    than the run have their defaults.
-
-    :raises InputError: unknown fields.
-    """
-    known = {field.name for field in fields(kind)}
-    if not isinstance(value, dict) or ("seed" in known and "seed" not in value):
-        raise InputError(f"not the config of a run: {value!r:.40}")
-    if unknown := sorted(set(value) - known):
-        raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
-    return {**value, **{name: change for name, change in changes.items() if change is not None}}
 
 
 def by_name(pairs: Overrides) -> Overrides:
@@ -48,7 +38,83 @@ def place_name(place: str) -> str:
 
 
 @settings
-class KnowledgeConfig:
+class RunConfig:
+    """The settings of a run, in whatever world: what config.json has, where files and folders have their names only."""
+
+    #: Fields that may name files which a run copies: a text, a tuple of texts, or pairs of name and text.
+    FILES: ClassVar[tuple[str, ...]] = ()
+    #: Of these the ones that name a folder.
+    FOLDERS: ClassVar[tuple[str, ...]] = ()
+    #: Fields that name what a run keeps in another form, such as a graph.
+    PLACES: ClassVar[tuple[str, ...]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for json.dump."""
+        value = asdict(self)
+        for name in self.PLACES:
+            value[name] = value[name] and place_name(value[name])
+        return replaced(value, self.FILES, lambda field, text: Path(text).name if self._is_file(field, text) else text)
+
+    @classmethod
+    def from_json(cls, value: Any, **changes: Any) -> Self:
+        """The config of such a dict. Fields that came later than the run have their defaults.
+
+        :param changes: fields to replace, such as the place of a file, where they are not None.
+        :raises InputError: unknown or missing fields.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(value, dict) or ("seed" in known and "seed" not in value):
+            raise InputError(f"not the config of a run: {value!r:.40}")
+        if unknown := sorted(set(value) - known):
+            raise InputError(f"not the config of a run: {', '.join(unknown)} unknown")
+        return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
+
+    def files(self) -> dict[str, list[Path]]:
+        """The files and folders that are there, by the fields that name them.
+
+        :raises InputError: two of one name in a field: the config could not tell which is which.
+        """
+        found: dict[str, list[Path]] = {}
+
+        def add(field: str, text: str) -> str:
+            if self._is_file(field, text):
+                path = Path(text)
+                if any(path.name == other.name for other in found.get(field, ()) if path != other):
+                    raise InputError(f"{field} names two files {path.name}; give one of them another name")
+                found.setdefault(field, []).append(path)
+            return text
+
+        replaced(asdict(self), self.FILES, add)
+        return found
+
+    @classmethod
+    def by_content(cls, stored: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+        """What `to_json` gave, such that two runs of the same content have the same.
+
+        :param hashes: field -> name of a file -> its sha256, which stands for it.
+        """
+        return replaced(stored, cls.FILES, lambda field, text: hashes.get(field, {}).get(text, text))
+
+    @classmethod
+    def _is_file(cls, field: str, text: str) -> bool:
+        """Whether a setting names a file or folder that is there, rather than one of the things that a world knows."""
+        named = os.sep in text or Path(text).suffix != "" or field in cls.FOLDERS
+        return named and can_be_named(text) and Path(text).exists()
+
+
+def replaced(settings: Mapping[str, Any], names: Iterable[str], new: Callable[[str, str], str]) -> dict[str, Any]:
+    """The settings, `new` of a field and a text in place of each text in the fields of these names."""
+
+    def of(field: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return new(field, value)
+        return [of(field, part) for part in value] if isinstance(value, list | tuple) else value
+
+    return {**settings, **{name: of(name, settings[name]) for name in names if name in settings}}
+
+
+@settings
+class KnowledgeConfig(RunConfig):
     """The knowledge of a run, in whatever world.
 
     :ivar kg: knowledge in the policy: "none", the world's facts of the training part ("train") or all of them ("full"),
@@ -72,8 +138,7 @@ class KnowledgeConfig:
     kg_scores: tuple[str, ...] = ()
     kg_calibrated: bool = True
 
-    #: Fields that name a file or folder: a run keeps the name alone, and its manifest a hash.
-    PLACES: ClassVar[tuple[str, ...]] = ("kg", "kg_rules")
+    PLACES = ("kg", "kg_rules")
 
     def check_knowledge(self) -> None:
         """:raises InputError: settings of knowledge that there is none of, or that exclude each other."""
@@ -86,19 +151,12 @@ class KnowledgeConfig:
         if twice := next((name for name in self.kg_scores if self.kg_scores.count(name) > 1), None):
             raise InputError(f"kg_scores names {twice!r} twice")
 
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump."""
-        value = asdict(self)
-        return value | {name: value[name] and place_name(value[name]) for name in self.PLACES}
-
     @classmethod
-    def from_json(cls, value: Any, **changes: Any) -> Self:
-        """The config of such a dict.
-
-        :param changes: fields to replace, such as the place of a file, where they are not None.
-        :raises InputError: unknown or missing fields.
-        """
-        return cls(**config_values(value, cls, changes))
+    def by_content(cls, stored: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+        """As of `RunConfig`; of a graph of one's own the manifest tells what it is."""
+        value = super().by_content(stored, hashes)
+        given = {name: "given" for name in cls.PLACES if value[name] not in (None, "none", *OWN)}
+        return {**value, **given}
 
 
 @settings

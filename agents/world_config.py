@@ -48,6 +48,8 @@ class WorldConfig(GuidedConfig):
     seed: Seed = 0
     device: str = "auto"
 
+    FILES = ("env",)
+
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         for name in ("env", "overrides"):

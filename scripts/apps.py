@@ -207,7 +207,8 @@ def from_config(
     :param into: the command's parameter that takes the config.
 
     Tuples of names are one option with commas between them; tuples of (name, value) are an option NAME=VALUE that may
-    be given again, and replaces the field's default.
+    be given again, and replaces the field's default. Where the command has the parameters `run` and `resume`, a run
+    that goes on has the config that it was begun with, but for options that are typed.
     """
     flags = {**FLAGS, **(flags or {})}
     hints, said = get_type_hints(kind, include_extras=True), field_help(kind)
@@ -229,13 +230,24 @@ def from_config(
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True).parameters
         rest = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in own.items() if name != into]
+        resumes = "resume" in own
+        if resumes and "context" not in own:
+            rest.append(Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context))
 
         @wraps(command)
         def run(**given: Any) -> Any:
             settings = {name: back(given.pop(name)) for name, back in read.items()}
             for name, (flag, hint) in checked.items():  # as the command line calls them
                 settings[name] = check_option(flag, settings[name], hint)
-            return command(**{into: (make or kind)(**settings)}, **given)
+            config = None
+            if resumes and given["resume"]:
+                from gumption.agents.run_folder import resumed_config
+
+                typed = {name: value for name, value in settings.items() if was_typed(given["context"], name)}
+                config = resumed_config(given["run"], kind, typed)
+            if "context" not in own:
+                given.pop("context", None)
+            return command(**{into: config or (make or kind)(**settings)}, **given)
 
         _take(run, [*rest[:1], *parameters, *rest[1:]])
         return run

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -165,12 +164,8 @@ def _portable(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timed(run: RunJob, job: Job, progress: bool = False) -> float:
-    from gumption.agents.run_folder import NothingToResume
-
     started = perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NothingToResume)  # jobs are resumed, whether they had begun or not
-        run(job, progress)
+    run(job, progress)
     return perf_counter() - started
 
 

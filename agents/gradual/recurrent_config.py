@@ -1,14 +1,11 @@
 """The settings of a training run of the recurrent agent."""
 
-from dataclasses import asdict
-from typing import Any, Self
-
-from gumption.agents.settings import config_values
+from gumption.agents.settings import RunConfig
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
 
 
 @settings
-class RecurrentConfig:
+class RecurrentConfig(RunConfig):
     """A training run of the recurrent agent.
 
     :ivar tasks: names; none for all of the challenge. Each stream begins with the first.
@@ -41,12 +38,3 @@ class RecurrentConfig:
     seed: Seed = 0
     device: str = "auto"
     world: str = "gradual"
-
-    @classmethod
-    def from_json(cls, value: Any, **changes: Any) -> Self:
-        """The config of what `to_json` gave."""
-        return cls(**config_values(value, cls, changes))
-
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump."""
-        return asdict(self)

@@ -135,6 +135,8 @@ class HALMAConfig(KnowledgeConfig):
     device: str = "auto"
     world: str = WORLD
 
+    FILES = FOLDERS = ("space_model",)
+
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
         object.__setattr__(self, "overrides", by_name(self.overrides))

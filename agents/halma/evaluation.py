@@ -281,5 +281,5 @@ def load_evaluation(path: Path) -> dict[str, Any]:
     value = read_sealed(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
-    # Fields of the config that came later than the run have their defaults, as in `config_values`.
+    # Fields of the config that came later than the run have their defaults, as in `RunConfig.from_json`.
     return {**value, "config": {**HALMAConfig().to_json(), **value["config"]}}

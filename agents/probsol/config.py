@@ -75,6 +75,8 @@ class ProbSolConfig(KnowledgeConfig):
     seed: Seed = 0
     device: str = "auto"
 
+    FILES = ("task",)
+
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together."""
         object.__setattr__(self, "task", tuple(self.task))

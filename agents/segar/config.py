@@ -1,11 +1,9 @@
 """What a run of SEGAR is made of: levels, observation, learner. The same config gives the same bits on a CPU."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from gumption.agents.settings import config_values
+from gumption.agents.settings import RunConfig
 from gumption.data import InputError
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
@@ -26,7 +24,7 @@ NUM_ENVS = {"ppo": 64, "sac": 1}
 
 
 @settings
-class SegarConfig:
+class SegarConfig(RunConfig):
     """A learner on n training levels; the defaults of PPO are those of the paper's Table 1.
 
     :ivar world: segar.
@@ -98,6 +96,8 @@ class SegarConfig:
     seed: Seed = 0
     device: str = "auto"
 
+    FILES = ("levels", "test")
+
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, a configuration or a factor that there is not."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -137,15 +137,6 @@ class SegarConfig:
         return ObservationSettings(
             kind="state", n_things=THINGS, unique_ids=FIRST, hidden=self.hidden, stack=self.frame_stack
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """A dict for json.dump."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any], **changes: Any) -> "SegarConfig":
-        """The config of such a dict; InputError for unknown fields."""
-        return cls(**config_values(value, cls, changes))
 
 
 def _distribution(levels: str) -> str | Initialization:

@@ -1,11 +1,12 @@
 """What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le
 
-from gumption.agents.settings import GuidedConfig, Optimiser, Overrides, Reduction, by_name
+from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
@@ -127,7 +128,7 @@ class TrainConfig(GuidedConfig):
     device: str = "auto"
     world: str = WORLD
 
-    PLACES = (*GuidedConfig.PLACES, "recipe_book", "word_vectors", "split")
+    FILES = ("recipe_book", "word_vectors", "split")
 
     def __post_init__(self) -> None:
         """:raises InputError: settings that do not go together, or parameters that the learner does not have."""
@@ -148,7 +149,7 @@ class TrainConfig(GuidedConfig):
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
         self.check_knowledge()
-        own_facts = self.kg in ("train", "full")  # they have recipes: without kg_scores, makes is scored
+        own_facts = self.kg in OWN  # they have recipes: without kg_scores, makes is scored
         if not self.kg_calibrated and (self.kg_scores == (MAKES.name,) or (own_facts and not self.kg_scores)):
             raise InputError(f"only the scores of ComplEx can be raw; {MAKES.name} is a log-ratio always")
         if self.cross_fit and (self.kg in ("none", "full") or self.kg_only):
@@ -160,6 +161,13 @@ class TrainConfig(GuidedConfig):
     def learner(self) -> Learner:
         """The preset with the overrides."""
         return replace(PRESETS[self.preset], **dict(self.overrides))
+
+    def files(self) -> dict[str, list[Path]]:
+        """As of `RunConfig`, and a graph file whose facts are fitted anew in parts when the run goes on."""
+        found = super().files()
+        if self.cross_fit and self.kg not in OWN and Path(self.kg).is_file():
+            found["kg"] = [Path(self.kg)]
+        return found
 
     @checked
     def env_settings(self, partition: str) -> dict[str, Any]:

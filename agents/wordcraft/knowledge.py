@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents.knowledge import BINARY, OWN, Knowledge
-from gumption.agents.settings import KnowledgeConfig
+from gumption.agents.knowledge import BINARY, Knowledge
+from gumption.agents.settings import OWN, KnowledgeConfig
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.envs.wordcraft import WordCraftVectorEnv

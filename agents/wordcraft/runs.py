@@ -20,7 +20,6 @@ from gumption.kg.checkpoint import pick_device
 from .config import TrainConfig
 from .evaluation import evaluation_env, success_rate
 from .policy import Policy, build_policy
-from .setup import SPLIT
 
 
 def load_result(run_dir: str | Path) -> RunResult:
@@ -45,9 +44,7 @@ def load_policy(
         damaged checkpoint.
     """
     run_dir = Path(run_dir)
-    split = str(run_dir / SPLIT) if (run_dir / SPLIT).is_file() else None
-    changes = {"recipe_book": recipe_book, "device": device, "split": split}
-    config = read_config(run_dir, TrainConfig, **changes)
+    config = read_config(run_dir, TrainConfig, recipe_book=recipe_book, device=device)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
     saved = saved_network(RunFolder.of(run_dir, config), book=env.book.hash, split=env.split.hash)
     advice = None

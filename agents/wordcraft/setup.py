@@ -18,8 +18,6 @@ from .knowledge import make_knowledge
 from .policy import Policy, build_policy
 from .wording import what_is_tested
 
-SPLIT = "split.json"
-
 
 class WordCraftSetup:
     """See `gumption.agents.impala.Setup`.
@@ -88,8 +86,6 @@ class WordCraftSetup:
         }
 
     def keep(self, path: Path) -> None:
-        if self.config.split.endswith(".json"):
-            self.env.split.save(path / SPLIT)
         if self.knowledge is not None:
             self.knowledge.save(path / KNOWLEDGE)
 

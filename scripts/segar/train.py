@@ -10,7 +10,7 @@ import typer
 
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.world_config import WorldConfig
-from gumption.scripts.apps import App, from_config, refuse_foreign
+from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
 from gumption.scripts.world_commands import Resume, Run, train_and_tell
 
 app = App(add_completion=False)
@@ -51,16 +51,7 @@ def train(
     if guided.kg != "none":
         foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
         refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
-        from gumption.agents.segar.guided import env_settings
-
-        env = env_settings(
-            config.levels,
-            level_seed=config.seed if config.level_seed is None else config.level_seed,
-            num_levels=config.num_levels,
-        )
-        shared = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
-        guided = replace(guided, env=tuple(env.items()), eval_episodes=config.test_levels, **shared)
-        train_and_tell(guided, run, resume)
+        train_and_tell(_guided(context, config, guided, resume), run, resume)
         return
     refuse_foreign(context, {"overrides": "training with --kg"}, "", "PPO or SAC")
     from gumption.agents.segar.training import train_segar
@@ -71,3 +62,18 @@ def train(
         f"{final['test_return']:.2f} and {final['test_success']:.1%} on test levels; {final['wall_s']:.0f} s, "
         f"{final['steps_per_s']:,.0f} steps/s; the run is in {run}"
     )
+
+
+def _guided(context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool) -> WorldConfig:
+    """The config with the options that it shares; a run that goes on has its own, but for those that were typed."""
+    from gumption.agents.segar.guided import env_settings
+
+    given = [name for name in SHARED if not resume or was_typed(context, name)]
+    changes = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
+    changes = {name: value for name, value in changes.items() if name in given}
+    if "test_levels" in given:
+        changes["eval_episodes"] = config.test_levels
+    if {"levels", "num_levels", "level_seed"}.intersection(given) or (not resume and "seed" in given):
+        seed = config.seed if config.level_seed is None else config.level_seed
+        changes["env"] = tuple(env_settings(config.levels, level_seed=seed, num_levels=config.num_levels).items())
+    return replace(guided, **changes)

@@ -195,6 +195,6 @@ def test_another_book_of_the_same_name_is_not_resumed(configure, book_file: Path
     (tmp_path / "run" / "final.json").unlink()
     other = tmp_path / book_file.name
     other.write_text(book_file.read_text().replace("mud\twater\tearth", "mud\twater\tsand"))
-    with pytest.raises(InputError, match="the saved environment has another book"):
+    with pytest.raises(InputError, match="was begun with another recipe_book; choose another name"):
         train(configure(total_steps=512, eval_interval=256, recipe_book=str(other)), tmp_path / "run", resume=True)
     train(config, tmp_path / "run", resume=True)

@@ -3,17 +3,20 @@
 import json
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from gumption.agents import evaluate
-from gumption.agents.run_folder import NothingToResume, RunFolder, load_policy, read_metrics, world_of
+from gumption.agents import TrainConfig, evaluate
+from gumption.agents.gradual.recurrent_config import RecurrentConfig
+from gumption.agents.halma.config import HALMAConfig
+from gumption.agents.probsol.config import ProbSolConfig
+from gumption.agents.run_folder import RunFolder, load_policy, read_config, read_metrics, world_of
+from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs import worlds
 
 SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
@@ -39,11 +42,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_a_new_or_empty_folder_may_be_filled(tmp_path: Path, resume: bool) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("new/one", "empty"):
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            RunFolder(tmp_path / name, SETTINGS).check(resume)
-        said = [f"{tmp_path / name} holds no run to go on with: it begins now"] if resume else []
-        assert [str(note.message) for note in told if note.category is NothingToResume] == said
+        RunFolder(tmp_path / name, SETTINGS).check(resume)
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]  # nothing is written by looking
 
 
@@ -73,18 +72,17 @@ def test_a_run_is_gone_on_with_by_its_own_settings_only(folder: RunFolder) -> No
     assert everything(folder.path) == before
 
 
-def test_settings_of_an_older_version_are_read_as_they_are_now(folder: RunFolder) -> None:
-    stored = {"world": "halma", "seed": "three"}
-    (folder.path / "config.json").write_text(json.dumps(stored))
-    with pytest.raises(InputError, match="another seed, sizes"):
-        folder.check(resume=True)
-    RunFolder(folder.path, SETTINGS, lambda old: {**SETTINGS, **old, "seed": 3}).check(resume=True)
-
-    def refuse(_: Any) -> Any:
-        raise InputError("not the config of a run")
-
-    with pytest.raises(InputError, match=r"run/config\.json: not the config of a run"):
-        RunFolder(folder.path, SETTINGS, refuse).check(resume=True)
+def test_settings_of_an_older_version_are_read_as_they_are_now(tmp_path: Path) -> None:
+    config = RecurrentConfig(seed=3)
+    folder = RunFolder.of(tmp_path / "run", config)
+    folder.begin({})
+    stored = read_sealed(folder.path / "config.json")
+    write_sealed(folder.path / "config.json", {name: stored[name] for name in ("world", "seed")})
+    folder.check(resume=True)  # fields that came later have their defaults
+    for content, message in (({"world": "gradual"}, "not the config of a run"), ({**stored, "tasks": 3}, "tasks is 3")):
+        write_sealed(folder.path / "config.json", content)
+        with pytest.raises(InputError, match=rf"run/config\.json: {message}"):
+            folder.check(resume=True)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ def test_settings_of_an_older_version_are_read_as_they_are_now(folder: RunFolder
         ({**KNOWLEDGE, "graph": "abd"}, "graph"),
         ({**KNOWLEDGE, "graph": "abd", "facts": 8}, "graph, facts"),
         ({**KNOWLEDGE, "word_vectors": "x"}, "word_vectors"),
-        (None, "source, graph, facts"),
+        (None, "graph, facts"),
     ],
 )
 def test_a_run_with_other_knowledge_is_not_gone_on_with(
@@ -103,7 +101,7 @@ def test_a_run_with_other_knowledge_is_not_gone_on_with(
     with pytest.raises(InputError, match=rf"run was begun with other knowledge \(another {named}\)"):
         folder.begin({"seed": 3} if knowledge is None else {"seed": 3, "knowledge": knowledge})
     assert everything(folder.path) == before
-    folder.begin({"seed": 3, "knowledge": KNOWLEDGE})
+    folder.begin({"seed": 3, "knowledge": {**KNOWLEDGE, "source": "moved.nq"}})
     assert everything(folder.path) == before
 
 
@@ -129,12 +127,53 @@ def test_one_process_at_a_time_writes_a_run(folder: RunFolder) -> None:
     assert "was begun with other knowledge" in told
 
 
+# ---- files that a config names
+
+
+def test_files_among_the_settings_of_an_environment_are_copied(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('tasks = ["micro1"]\n')
+    config = WorldConfig("gradual", env=(("tasks", str(mine)), ("success_threshold", 1)))
+    folder = RunFolder.of(tmp_path / "run", config)
+    folder.begin({})
+    assert dict(read_sealed(folder.path / "config.json")["env"])["tasks"] == "mine.toml"
+    mine.unlink()
+    copy = read_config(folder.path, WorldConfig)
+    assert Path(dict(copy.env)["tasks"]).read_text() == 'tasks = ["micro1"]\n'
+    RunFolder.of(folder.path, copy).check(resume=True)
+    other = tmp_path / "other.toml"
+    other.write_text('tasks = ["micro2"]\n')
+    for tasks in (str(other), "micro1"):
+        changed = WorldConfig("gradual", env=(("tasks", tasks), ("success_threshold", 1)))
+        with pytest.raises(InputError, match="was begun with another env; choose another name"):
+            RunFolder.of(folder.path, changed).check(resume=True)
+
+
+def test_a_name_that_the_world_knows_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "commonsense").mkdir()
+    (tmp_path / "fishing").mkdir()
+    assert TrainConfig().files() == {}
+    assert ProbSolConfig(task=("fishing", "fishing/0")).files() == {}
+    (tmp_path / "space").mkdir()
+    assert HALMAConfig(agent="space", space_model="space").files() == {"space_model": [Path("space")]}
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.json").write_text("{}")
+    config = ProbSolConfig(task=(str(tmp_path / "a" / "x.json"), str(tmp_path / "b" / "x.json")))
+    with pytest.raises(InputError, match=r"task names two files x\.json; give one of them another name"):
+        RunFolder.of(tmp_path / "run", config).begin({})
+
+
 # ---- what is in it
 
 
 def test_what_is_kept_is_read_again(folder: RunFolder) -> None:
     assert read_sealed(folder.path / "config.json") == json.loads(json.dumps(SETTINGS))
-    assert read_sealed(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE}
+    assert read_sealed(folder.path / "manifest.json") == {"seed": 3, "knowledge": KNOWLEDGE, "files": {}}
     assert not folder.has_checkpoint
     folder.save({"w": torch.arange(3)}, {"kind": "mine/1", "step": 4})
     assert folder.has_checkpoint

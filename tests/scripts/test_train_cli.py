@@ -1,6 +1,7 @@
 """`gumption train` and `gumption evaluate` as they are called: what they print, keep and refuse."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,9 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 BOOK = ("--recipe-book", "small.tsv", "--device", "cpu")
 TRAIN = ("train", "wordcraft", *BOOK, "--features", "onehot", "--distractors", "2")
 SHORT = (*TRAIN, "--preset", "paper", "--steps", "1024", "--eval-interval", "512")
+
+
+TIMES = ("wall_s", "steps_per_s", "metrics.jsonl", "sha256")
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -115,6 +119,37 @@ def test_a_run_is_not_overwritten_and_can_be_asked_for_again(gumption, tmp_path:
     assert everything(tmp_path / "mine") == before
 
 
+def test_a_run_that_was_moved_goes_on_by_resume_alone(gumption, tmp_path: Path) -> None:
+    assert gumption(*MAKE_SPLIT, "--out", "goals.json").code == 0
+    whole = gumption(*SHORT, "--split", "goals.json", "--seed", "4", "--run", "mine")
+    assert whole.code == 0, whole.err
+    archive = shutil.make_archive("mine", "zip", "mine")
+    for left in ("mine", "small.tsv", "goals.json"):
+        shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink()
+    shutil.unpack_archive(archive, "elsewhere/mine")
+    figures = json.loads(Path("elsewhere/mine/final.json").read_text())
+    Path("elsewhere/mine/final.json").unlink()
+    again = gumption("train", "wordcraft", "--run", "elsewhere/mine", "--resume")
+    assert again.code == 0, again.err
+    final = json.loads(Path("elsewhere/mine/final.json").read_text())
+    assert {name: final[name] for name in final if name not in TIMES} == {
+        name: figures[name] for name in figures if name not in TIMES
+    }
+    assert (
+        json.loads(gumption("evaluate", "elsewhere/mine", "--draws", "10", "--seed", "5", "--json").out)["success"]
+        == (final["test_success"])
+    )
+    other = gumption("train", "wordcraft", "--run", "elsewhere/mine", "--resume", "--seed", "5")
+    assert (other.code, other.err) == (2, "error: elsewhere/mine was begun with another seed; choose another name\n")
+
+
+def test_a_run_that_is_not_there_is_not_gone_on_with(gumption, tmp_path: Path) -> None:
+    refused = gumption(*SHORT, "--run", "typo", "--resume")
+    assert refused.code == 2
+    assert refused.err == "error: typo holds no run to go on with; leave out --resume to begin one\n"
+    assert not (tmp_path / "typo").exists()
+
+
 # ---- a split file of one's own
 
 LONGER = (*TRAIN, "--steps", "4096", "--eval-interval", "4096")
@@ -128,7 +163,7 @@ def test_a_run_on_a_split_file_keeps_the_split(gumption, tmp_path: Path) -> None
     assert done.code == 0, done.err
     assert done.out.startswith("success on unseen goals ")
     run = tmp_path / "mine"
-    assert (run / "split.json").read_bytes() == made
+    assert (run / "files" / "split" / "goals.json").read_bytes() == made
     assert json.loads((run / "manifest.json").read_text())["split"]["sha256"] == Split.load("goals.json").hash
     final = json.loads((run / "final.json").read_text())
     asked = ("--recipe-book", "small.tsv", "--draws", "10", "--seed", "1", "--json")

@@ -1,6 +1,8 @@
 """Runs of WordCraft: what is in their folders, who may write there, and what is evaluated from them."""
 
+import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from gumption.agents import TrainConfig, evaluate, train_impala
 from gumption.agents.run import RunResult
-from gumption.agents.run_folder import load_policy, read_final, read_metrics
+from gumption.agents.run_folder import load_policy, read_config, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_result
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
@@ -57,6 +59,7 @@ def test_a_run_directory_tells_all_about_the_run(finished: RunResult, book: Reci
         "checkpoint/checkpoint.json", "checkpoint/tensors.safetensors", "knowledge/scores.json",
         "knowledge/binary/checkpoint.json", "knowledge/binary/tensors.safetensors",
         "knowledge/makes/checkpoint.json", "knowledge/makes/tensors.safetensors",
+        "files/recipe_book/small.tsv", "files/word_vectors/words.bin",
     }  # fmt: skip
     manifest = json.loads((folder / "manifest.json").read_text())
     split = make_split(book, train_ratio=0.6)
@@ -170,23 +173,59 @@ def test_after_a_bad_setting_nothing_is_written(configure, tmp_path: Path, name:
 # ---- a split that is a file
 
 
-def test_a_split_file_travels_with_the_run(configure, book: RecipeBook, book_file: Path, tmp_path: Path) -> None:
+def test_files_travel_with_the_run(configure, book: RecipeBook, book_file: Path, tmp_path: Path) -> None:
     split = make_split(book, "by_goal", 0.7, seed=3)
     split.save(tmp_path / "mine.json")
-    config = configure(**SMALL, split=str(tmp_path / "mine.json"))
+    mine = Path(shutil.copy(book_file, tmp_path / "mine.tsv"))
+    config = configure(**SMALL, split=str(tmp_path / "mine.json"), recipe_book=str(mine))
     result = train(config, tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["split"]["sha256"] == split.hash
+    digest = hashlib.sha256(mine.read_bytes()).hexdigest()
+    assert manifest["files"]["recipe_book"] == {"mine.tsv": {"sha256": digest, "kept": True}}
     assert str(tmp_path).encode() not in b"".join(everything(tmp_path / "run").values())
-    (tmp_path / "mine.json").unlink()
+    for own in ("mine.json", "mine.tsv"):
+        (tmp_path / own).unlink()
+    moved = (tmp_path / "run").rename(tmp_path / "moved")
+    assert evaluate(moved, draws=2, seed=1)["success"] == result.final["test_success"]
+    (moved / "final.json").unlink()
+    again = train(read_config(moved, TrainConfig), moved, resume=True)
+    assert again.final["test_success"] == result.final["test_success"]
+
+
+def test_a_run_goes_on_with_the_same_content_whatever_its_name(
+    configure, book: RecipeBook, book_file: Path, tmp_path: Path
+) -> None:
+    make_split(book, "by_goal", 0.7, seed=3).save(tmp_path / "mine.json")
+    config = configure(**SMALL, split=str(tmp_path / "mine.json"))
+    train(config, tmp_path / "run")
+    (tmp_path / "run" / "final.json").unlink()
+    renamed = shutil.copy(tmp_path / "mine.json", tmp_path / "renamed.json")
+    train(replace(config, split=str(renamed)), tmp_path / "run", resume=True)
+    own = tmp_path / "run" / "files" / "split" / "mine.json"
+    (tmp_path / "run" / "final.json").unlink()
+    train(replace(config, split=str(own)), tmp_path / "run", resume=True)
+    (tmp_path / "run" / "final.json").unlink()
+    make_split(book, "by_goal", 0.7, seed=4).save(tmp_path / "mine.json")
+    with pytest.raises(InputError, match="was begun with another split; choose another name"):
+        train(config, tmp_path / "run", resume=True)
+
+
+def test_a_large_file_is_named_by_its_hash(
+    configure, book_file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("gumption.agents.run_folder.LARGEST_COPY", book_file.stat().st_size - 1)
+    config = configure(**SMALL)
+    result = train(config, tmp_path / "run")
+    about = json.loads((tmp_path / "run" / "manifest.json").read_text())["files"]["recipe_book"]["small.tsv"]
+    assert about == {"sha256": hashlib.sha256(book_file.read_bytes()).hexdigest(), "kept": False}
+    assert not list((tmp_path / "run" / "files" / "recipe_book").iterdir())
+    with pytest.raises(InputError, match=r"small\.tsv: no such recipe file"):
+        evaluate(tmp_path / "run")
     assert (
         evaluate(tmp_path / "run", recipe_book=str(book_file), draws=2, seed=1)["success"]
         == (result.final["test_success"])
     )
-    make_split(book, "by_goal", 0.7, seed=4).save(tmp_path / "mine.json")
-    (tmp_path / "run" / "final.json").unlink()
-    with pytest.raises(InputError, match="the saved environment has another split"):
-        train(config, tmp_path / "run", resume=True)
 
 
 # ---- evaluating
@@ -266,8 +305,6 @@ def test_another_book_is_refused_by_its_hash(finished: RunResult, where: dict[st
     other.write_text(Path(where["recipe_book"]).read_text().replace("mud\twater\tearth", "mud\twater\tsand"))
     with pytest.raises(InputError, match=r"trained on another book \([0-9a-f]{12}, here [0-9a-f]{12}\)"):
         evaluate(finished.run_dir, **(where | {"recipe_book": str(other)}))
-    with pytest.raises(InputError, match=r"small\.tsv: no such recipe file"):
-        evaluate(finished.run_dir)  # config.json has the file's name, not its place
 
 
 @pytest.mark.parametrize(
