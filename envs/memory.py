@@ -120,6 +120,23 @@ class TransitionMemory:
         return cls.read(folder, layout)
 
     @classmethod
+    def of_folder(cls, folder: str | os.PathLike[str]) -> Self:
+        """As `load`, of whatever world: what a record is, the header says.
+
+        :raises InputError: as `load`.
+        """
+        folder = Path(folder)
+        header = _read_header(folder)
+        try:
+            fields = [
+                tuple(tuple(part) if isinstance(part, list) else part for part in one) for one in header["fields"]
+            ]
+            layout = Layout(header["schema"], fields[:-1], _settings(header))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{folder / HEADER}: not the header of a memory; restore it from a copy") from None
+        return cls.read(folder, layout)
+
+    @classmethod
     def read(cls, folder: str | os.PathLike[str], layout: Layout) -> Self:
         """As `load`, where it is known what a record is.
 
@@ -278,7 +295,7 @@ def _claim(file: BinaryIO, folder: Path) -> None:
         raise InputError(f"{folder}: another writer has this memory open; give each environment its own") from None
 
 
-def _read_header(folder: Path, schema: str) -> dict[str, Any]:
+def _read_header(folder: Path, schema: str | None = None) -> dict[str, Any]:
     path = folder / HEADER
     if not path.is_file():
         raise InputError(
@@ -287,7 +304,7 @@ def _read_header(folder: Path, schema: str) -> dict[str, Any]:
         )
     header = read_sealed(path, advice="restore it from a copy, or make the memory anew")
     found = header.get("schema") if isinstance(header, dict) else None
-    if found != schema:
+    if schema is not None and found != schema:
         raise InputError(f"{path}: a memory of schema {found!r}, and {schema!r} is read here")
     return header
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
@@ -33,11 +34,12 @@ OFFERS = {
     "build": "the command `gumption kg build WORLD`",
     "config": "the config class of a run, with `from_json`",
     "setup": "setup(config, network=, advice=): what the learner works with; see gumption.agents.impala.Setup",
-    "load": "load(run, **places) -> (config, policy), a trained run ready to act",
+    "load": "load(run, **places) -> (config, policy), a trained run ready to act, where it is no run of `WorldConfig`",
     "evaluate": "evaluate(run, ...) -> figures, for Python",
     "train_command": "the command `gumption train WORLD`",
     "evaluate_command": "the command `gumption evaluate RUN`",
     "splits": "the command `gumption splits WORLD`",
+    "read_splits": "read_splits(path): reads a split file, or a folder of them; InputError for a changed one",
     "evaluate_policy": "the command `gumption evaluate --policy MODULE:NAME`, for agents that are not ours",
     "text": "the world in words: rules(env), observe(env), parse(typed, env) -> what to do, or an InputError",
     "play": "the command `gumption play WORLD`",
@@ -162,7 +164,7 @@ class World:
         return {name: value for name, value in settings.items() if name in asked and name != "partition"}
 
     def load(self, place: str, what: str) -> Any:
-        """The object at "module:name"; InputError as `get`."""
+        """The object at "module:name", where a name may have dots; InputError as `get`."""
         module, _, name = place.partition(":")
         try:
             found = import_module(module)
@@ -173,11 +175,12 @@ class World:
             raise InputError(
                 f"the entry of the world {self.name!r} names {place!r} as its {what}: no module {module}"
             ) from None
-        if not hasattr(found, name):
+        try:
+            return attrgetter(name)(found)
+        except AttributeError:
             raise InputError(
                 f"the entry of the world {self.name!r} names {place!r} as its {what}: {module} has no {name!r}"
-            )
-        return getattr(found, name)
+            ) from None
 
 
 WORLDS: dict[str, World] = {
@@ -222,6 +225,7 @@ WORLDS: dict[str, World] = {
                 "evaluate_command": "gumption.scripts.wordcraft.evaluate:app",
                 "play": "gumption.scripts.wordcraft.play:app",
                 "splits": "gumption.scripts.wordcraft.splits:splits",
+                "read_splits": "gumption.envs.wordcraft.splits:Split.load",
                 "evaluate_policy": "gumption.scripts.wordcraft.policy_evaluation:evaluate_policy",
                 "watch": "gumption.scripts.wordcraft.watch:app",
                 "experiments": "gumption.scripts.wordcraft.experiments:EXPERIMENTS",
@@ -250,11 +254,13 @@ WORLDS: dict[str, World] = {
                 "facts": "gumption.envs.halma:facts",
                 "build": "gumption.scripts.halma.build:app",
                 "config": "gumption.agents.halma.config:HALMAConfig",
+                "load": "gumption.agents.halma.runs:load_policy",
                 "train_command": "gumption.scripts.halma.train:app",
                 "evaluate_command": "gumption.scripts.halma.evaluate:app",
                 "play": "gumption.scripts.halma.play:app",
                 "tools": "gumption.scripts.halma:app",
                 "splits": "gumption.scripts.halma.splits:splits",
+                "read_splits": "gumption.envs.halma.split_files:load_splits",
                 "evaluate_policy": "gumption.scripts.halma.policy_evaluation:evaluate_policy",
                 "watch": "gumption.scripts.halma.watch:app",
                 "experiments": "gumption.scripts.halma.experiments:EXPERIMENTS",
@@ -278,6 +284,7 @@ WORLDS: dict[str, World] = {
             ),
             offers={
                 "facts": "gumption.envs.gradual:facts",
+                "load": "gumption.agents.gradual.recurrent:load_policy",
                 "tools": "gumption.scripts.gradual:app",
                 "experiments": "gumption.scripts.gradual.experiments:EXPERIMENTS",
                 "bench": "gumption.scripts.gradual.bench:CASES",
@@ -313,6 +320,7 @@ WORLDS: dict[str, World] = {
                 "memory": "gumption.envs.segar:Memory",
                 "add_memory": "gumption.envs.segar:add_memory",
                 "config": "gumption.agents.segar.config:SegarConfig",
+                "load": "gumption.agents.segar.runs:load",
                 "evaluate": "gumption.agents.segar.runs:evaluate",
                 "train_command": "gumption.scripts.segar.train:app",
                 "evaluate_command": "gumption.scripts.segar.evaluate:app",
@@ -345,6 +353,7 @@ WORLDS: dict[str, World] = {
                 "add_memory": "gumption.envs.probsol.knowledge_base:add_memory",
                 "build": "gumption.scripts.probsol.build:app",
                 "config": "gumption.agents.probsol.config:ProbSolConfig",
+                "load": "gumption.agents.probsol.training:load_policy",
                 "evaluate": "gumption.agents.probsol.runs:evaluate",
                 "train_command": "gumption.scripts.probsol.train:app",
                 "evaluate_command": "gumption.scripts.probsol.evaluate:app",

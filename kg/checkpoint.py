@@ -56,6 +56,22 @@ def checkpoint_hash(directory: str | os.PathLike[str]) -> str:
     return content.hexdigest()
 
 
+def verified(directory: str | os.PathLike[str]) -> Any:
+    """The JSON of a checkpoint whose two files are those that were written.
+
+    :raises InputError: no checkpoint, or a changed file.
+    """
+    folder = present_folder(Path(directory))
+    try:
+        return _unsealed(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: no checkpoint there ({error.strerror or error})") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{folder}: the checkpoint is damaged ({error}); make it again") from None
+
+
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     """Read a checkpoint: tensors on the CPU, and the JSON beside them.
 
@@ -65,16 +81,14 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
     """
     directory = present_folder(Path(directory))
+    meta = verified(directory)
     try:
-        meta = _unsealed(directory)
         # Some processors round a matrix product by where its factors lie in memory. Copies lie as new tensors do,
         # tensors of a file do not. One is copied after the other, so that the file's pages can go meanwhile.
         read = load_file(directory / TENSORS)
         tensors = {name: read.pop(name).clone() for name in list(read)}
     except OSError as error:
         raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
-    except InputError:
-        raise
     except (ValueError, SafetensorError) as error:
         raise InputError(f"{directory}: the checkpoint is damaged ({error}); make it again") from None
     if not isinstance(meta, dict) or meta.get("kind") != kind:

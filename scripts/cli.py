@@ -33,6 +33,7 @@ COMMANDS = {
     "play": ("play", "Play a world yourself in the terminal."),
     "serve": ("serve", "Let an agent that is a program of its own play a world."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
+    "verify": ("verify", "Check files against their hashes, and what a run depends on."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
 }
 

@@ -14,11 +14,14 @@ import numpy as np
 import torch
 from torch import nn
 
+from gumption.agents import world_setup
 from gumption.agents.impala import vtrace
 from gumption.agents.learner_state import KIND, put_network, put_training_state, saved_network, training_state
 from gumption.agents.run import Line, Tensors, opened, run_learner
-from gumption.agents.run_folder import RunFolder, read_config, read_final
+from gumption.agents.run_folder import NO_RUN, RunFolder, read_config, read_final
+from gumption.agents.settings import CONFIG
 from gumption.data.progress import Bar
+from gumption.data.sealed import read_sealed
 from gumption.data.settings import Seed, checked
 from gumption.envs.gradual.curriculum import challenge, of_names
 from gumption.envs.gradual.env import GradualVectorEnv
@@ -244,6 +247,16 @@ class RecurrentAgent:
     def __call__(self, reward: int, byte: int) -> int:
         self._last = int((self.logits(reward, byte) + self._draw.gumbel(size=BYTES)).argmax())
         return self._last
+
+
+def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
+    """The config of a run in Gradual, and what acts: a `RecurrentAgent` by its seed, or the general learner's policy.
+
+    :raises InputError: no run there, or a damaged one.
+    """
+    if "env" in read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN):
+        return world_setup.load_policy(run_dir, **places)
+    return read_config(Path(run_dir), RecurrentConfig), RecurrentAgent.load(run_dir)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

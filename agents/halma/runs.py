@@ -146,6 +146,12 @@ def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str
     return HALMARun(config, _kept_mazes(run_dir), final, read_metrics(run_dir), run_dir, network, player)
 
 
+def load_policy(run_dir: str | Path, **places: str | None) -> tuple[HALMAConfig, NetworkActor]:
+    """The config of a run, and its player; see `load_run`."""
+    run = load_run(run_dir, **places)
+    return run.config, run.player
+
+
 def _kept_mazes(run_dir: Path) -> Mazes:
     """Those of the training; InputError where they are other ones than the manifest tells of."""
     mazes, manifest = Mazes.load(run_dir / MAZES), run_dir / MANIFEST

@@ -319,3 +319,9 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     put_policy(folder, KIND, model)
     final = read_final(run_dir) if folder.complete else {}
     return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)
+
+
+def load_policy(run_dir: str | Path, **places: str | None) -> tuple[ProbSolConfig, MaskablePPO]:
+    """The config of a run, and its model; see `load_run`."""
+    run = load_run(run_dir, **places)
+    return run.config, run.model

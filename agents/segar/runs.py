@@ -87,6 +87,12 @@ def player_of(run_dir: Path, partition: Split, level: str | None = None) -> Any:
     return ForcePlayer(run, env.unwrapped, options)
 
 
+def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
+    """The config of a run, and its policy or model."""
+    run = _load(Path(run_dir), device)
+    return run.config, run.policy if isinstance(run.config, WorldConfig) else run.model
+
+
 def _load(run_dir: Path, device: str | None) -> Any:
     if not is_general(run_dir):
         from .training import load_run

@@ -1,0 +1,194 @@
+"""`gumption verify`: each file against its hash, what a run depends on, and what it can still do."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from gumption.agents.gradual.recurrent import train_recurrent
+from gumption.agents.gradual.recurrent_config import RecurrentConfig
+from gumption.agents.run_folder import RunFolder
+from gumption.envs.record_memory import RecordMemory
+from gumption.envs.wordcraft import RecipeBook, make_split
+from gumption.kg import ComplEx, KnowledgeGraph
+from gumption.scripts import cli
+
+FACTS = [("water", "makes", "mud"), ("earth", "makes", "mud"), ("fire", "makes", "steam")]
+
+
+@pytest.fixture
+def verify(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
+    """`gumption verify --json` in an empty folder: the exit code, and what is said of each path, or the error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*paths: str) -> tuple[int, Any]:
+        monkeypatch.setattr(sys, "argv", ["gumption", "verify", *paths, "--json"])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), json.loads(out) if out else err
+
+    return call
+
+
+def states(report: Any) -> dict[str, str]:
+    return {one["place"]: one["state"] for one in report["files"]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, small_book: Path) -> Path:
+    """A folder with a run that looks a graph up, and whose book and split are files of one's own."""
+    from gumption.agents import TrainConfig, train_impala
+
+    folder = tmp_path_factory.mktemp("verify")
+    make_split(RecipeBook.load(small_book), seed=3).save(folder / "mine.json")
+    KnowledgeGraph.load(_facts_of(small_book, folder)).close()
+    config = TrainConfig(
+        recipe_book=str(small_book), split=str(folder / "mine.json"), kg=str(folder / "mine.nq"), device="cpu",
+        features="onehot", num_distractors=1, total_steps=256, eval_interval=256,
+    )  # fmt: skip
+    train_impala(config, folder / "run", progress=False)
+    return folder
+
+
+def _facts_of(book: Path, folder: Path) -> Path:
+    from gumption.envs.wordcraft import facts
+
+    graph = KnowledgeGraph()
+    graph.add(facts(book, partition="train"))
+    graph.save(folder / "mine.nq")
+    return folder / "mine.nq"
+
+
+def test_a_run_is_whole(verify: Callable[..., Any], made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "run", tmp_path / "run")
+    code, told = verify("run")
+    assert code == 0
+    found = states(told["run"])
+    for name in (
+        "config.json", "manifest.json", "final.json", "metrics.jsonl", "checkpoint", "knowledge/scores.json",
+        "files/split/mine.json", "files/recipe_book/book.tsv",
+    ):  # fmt: skip
+        assert found[name] == "whole", name
+    assert told["run"]["versions"] == "those of this machine"
+    assert told["run"]["knowledge"].startswith("mine.nq, sha256 ")
+    assert told["run"]["can be evaluated"] == "yes"
+    assert told["run"]["can go on"] == "no: it is complete"
+    (tmp_path / "run" / "final.json").unlink()
+    assert verify("run")[1]["run"]["can go on"] == "yes, with --resume"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("config.json", "CHANGED"), ("manifest.json", "CHANGED"), ("final.json", "CHANGED"),
+        ("metrics.jsonl", "CHANGED"), ("checkpoint/tensors.safetensors", "CHANGED"),
+        ("checkpoint/checkpoint.json", "CHANGED"), ("knowledge/scores.json", "CHANGED"),
+        ("knowledge/graph.nq", "CHANGED"), ("files/split/mine.json", "CHANGED"),
+        ("files/recipe_book/book.tsv", "CHANGED"), ("knowledge/graph.nq", "MISSING"),
+        ("files/split/mine.json", "MISSING"),
+    ],
+)  # fmt: skip
+def test_a_changed_or_missing_file_of_a_run_is_told(
+    verify: Callable[..., Any], made: Path, tmp_path: Path, name: str, state: str
+) -> None:
+    shutil.copytree(made / "run", tmp_path / "run")
+    file = tmp_path / "run" / name
+    if state == "MISSING":
+        file.unlink()
+    else:
+        content = file.read_bytes()
+        # A digit, or a letter of a label: what is left can still be read as what it was.
+        at = (
+            max(content.rfind(letter) for letter in (b"2", b"e")) if b"water" not in content else content.find(b"water")
+        )
+        file.write_bytes(content[:at] + (b"3" if content[at : at + 1] == b"2" else b"a") + content[at + 1 :])
+    code, told = verify("run")
+    assert code == 1
+    place = "checkpoint" if name.startswith("checkpoint") else name
+    assert states(told["run"])[place] == state
+    (tmp_path / "run" / "final.json").unlink(missing_ok=True)
+    if name != "final.json":
+        assert verify("run")[1]["run"].get("can go on", "no").startswith("no")
+
+
+def test_a_file_that_a_run_names_by_its_hash_is_told(
+    verify: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("gumption.agents.run_folder.LARGEST_COPY", 3)
+    (tmp_path / "mine.toml").write_text('tasks = ["micro1"]\n')
+    from gumption.agents.world_config import WorldConfig
+
+    RunFolder.of(tmp_path / "run", WorldConfig("gradual", env=(("tasks", str(tmp_path / "mine.toml")),))).begin({})
+    code, told = verify("run")
+    assert code == 0
+    [about] = [one for one in told["run"]["files"] if one["place"] == "mine.toml"]
+    assert about["state"] == "no hash"
+    assert "too large to be kept; name it when the run needs it" in about["told"]
+    assert told["run"]["can be evaluated"].startswith("no: ")
+    assert told["run"]["can go on"] == "yes, from its beginning"
+
+
+def test_other_versions_are_told(verify: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = RecurrentConfig(
+        tasks=("micro1",), total_steps=16, eval_interval=16, batch_size=2, unroll_length=4, hidden_size=4, device="cpu"
+    )
+    train_recurrent(config, tmp_path / "run", progress=False)
+    assert verify("run")[1]["run"]["can be evaluated"] == "yes"
+    monkeypatch.setattr("gumption.data.provenance.versions", lambda: {"torch": "99"})
+    assert "torch 2" in verify("run")[1]["run"]["versions"]
+    assert ", here 99" in verify("run")[1]["run"]["versions"]
+
+
+def test_models_memories_stores_splits_and_graphs(
+    verify: Callable[..., Any], made: Path, small_book: Path, tmp_path: Path
+) -> None:
+    ComplEx.fit(FACTS, rank=2, epochs=1, device="cpu").save(tmp_path / "model")
+    env = RecordMemory(
+        gym.make("gumption/WordCraft-v0", recipe_book=str(small_book), num_distractors=1), tmp_path / "memory"
+    )
+    env.reset(seed=0)
+    env.step(0)
+    env.close()
+    with KnowledgeGraph(tmp_path / "store") as graph:
+        graph.add(FACTS)
+        graph.save("facts.ttl")
+    shutil.copy(made / "mine.json", tmp_path / "split.json")
+    (tmp_path / "notes.json").write_text("{}")
+    code, told = verify("model", "memory", "store", "facts.ttl", "split.json", "notes.json")
+    assert code == 0
+    said = {path: (about["files"][0]["state"], about["files"][0]["told"]) for path, about in told.items()}
+    assert said["model"] == ("whole", "a checkpoint, gumption/complex/1")
+    assert said["memory"] == ("whole", "a memory of 1 transitions, gumption/wordcraft-memory/1")
+    assert said["store"][0] == said["facts.ttl"][0] == "no hash"
+    assert said["store"][1] == said["facts.ttl"][1]
+    assert said["store"][1].startswith("3 facts, content hash ")
+    assert said["split.json"][0] == "whole"
+    assert said["split.json"][1].startswith("schema gumption/wordcraft-split/")
+    assert said["notes.json"] == ("no hash", "")
+    for path, old, new in (("split.json", b'"seed":3', b'"seed":4'), ("facts.ttl", b"<", b"")):
+        (tmp_path / path).write_bytes((tmp_path / path).read_bytes().replace(old, new))
+        code, told = verify(path)
+        assert (code, told[path]["files"][0]["state"]) == (1, "CHANGED")
+    records = tmp_path / "memory" / "records.bin"
+    records.write_bytes(records.read_bytes()[:-1])
+    code, told = verify("memory")
+    assert code == 1
+    assert "the end was cut short" in told["memory"]["files"][0]["told"]
+
+
+def test_a_table_for_people_and_a_path_that_is_not_there(
+    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verify: Callable[..., Any]
+) -> None:
+    assert verify("nowhere") == (2, "error: nowhere: there is no such file or folder\n")
+    monkeypatch.setattr(sys, "argv", ["gumption", "verify", str(made / "mine.json")])
+    with pytest.raises(SystemExit):
+        cli.main()
+    out = capsys.readouterr().out
+    assert "mine.json" in out
+    assert "1 whole" in out
