@@ -222,9 +222,9 @@ def _metrics(run_dir: Path) -> tuple[list[dict[str, float]], str]:
 def world_of(run_dir: str | Path) -> worlds.World:
     """The world of a run; InputError where there is no run, or its world is not known here."""
     config = read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN)
-    if not isinstance(config, dict):
-        raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run")
-    return worlds.find(str(config.get("world", worlds.FIRST)))
+    if not isinstance(config, dict) or "world" not in config:
+        raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run: it names no world")
+    return worlds.find(str(config["world"]))
 
 
 def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:

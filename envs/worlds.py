@@ -51,9 +51,6 @@ OFFERS = {
     "tools": "further commands of its own: `gumption WORLD ...`",
 }
 
-#: The world of runs whose config names none: they were made when there was one.
-FIRST = "wordcraft"
-
 
 @dataclass(frozen=True)
 class Environment:
