@@ -12,7 +12,7 @@ from gumption.envs.memory import FOLDER, HEADER, RECORDS, Layout, TransitionMemo
 
 __all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
 
-from .choices import OptLen
+from .maze import OptLen
 
 SCHEMA = "gumption/halma-memory/1"
 VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`

@@ -9,9 +9,9 @@ import numpy as np
 
 from gumption.data import InputError
 
+from .conditions import Relation
 from .entities import Object
 from .factors import WIDTHS, Factor
-from .relations import Relation
 from .resolution import UNFIT, Resolution, unfit
 from .rules import Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State

@@ -9,9 +9,16 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Positive, settings
 
-from .distribution import Noise, NumericNoise, ScalarNoise
-from .noise import Deterministic, GaussianNoise, UniformNoise
-from .noise_distances import candidates, empirical_entropy
+from .noise import (
+    Deterministic,
+    GaussianNoise,
+    Noise,
+    NumericNoise,
+    ScalarNoise,
+    UniformNoise,
+    candidates,
+    empirical_entropy,
+)
 from .shapes import Shape, random_convex_hull
 
 
