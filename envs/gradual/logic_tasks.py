@@ -17,11 +17,14 @@ from .mapping_tasks import (
     each_key_once,
     matched,
     pair_made,
+    repeated,
     said_one_by_one,
     several,
     short,
+    solving,
     spelled,
     spelling,
+    stateless_task,
     two_pairs,
     word_and_letter,
     word_changed,
@@ -53,19 +56,17 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
     contexts = {name: kinds[name] for name in ("micro9.2", "micro10", "micro11", "micro12")}
     renamed = {name: kinds[name] for name in ("micro10", "micro11", "micro12", "micro14")}
     renamed["micro10"] = (several(filtered), said_one_by_one)
+    letters_said = partial(_two_letters_said, rules)
     if rules.and_or_synonyms:
-        renamed["micro13.1"] = (_two_letters, partial(_two_letters_said, rules))
+        renamed["micro13.1"] = (_two_letters, letters_said)
     before = ("micro9.2", "micro10", "micro11", "micro12")
     return [
-        Task(
-            "micro13.1", "and, or, not with letters", stateless, _two_letters, partial(_two_letters_said, rules),
-            requires=("micro12",),
+        stateless_task("micro13.1", "and, or, not with letters", _two_letters, letters_said, "micro12"),
+        stateless_task(
+            "micro13.2", "and, or with several words", repeated(_several_parts), partial(_parts_said, rules),
+            "micro13.1",
         ),
-        Task(
-            "micro13.2", "and, or with several words", stateless, _several_parts, partial(_parts_said, rules),
-            requires=("micro13.1",),
-        ),
-        Task("micro14", "the order of letters", stateless, _letters_before, _next_letter, requires=("micro7.1",)),
+        stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
         Task(
             "micro15", "the order of words", _sequences, _words_before, _next_word, each_key_once, tolerance=2,
             requires=("micro6", "micro14"),
@@ -132,11 +133,10 @@ def _two_letters_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
     )
 
 
-def _several_parts(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        operator = draw.choice((" or ", " and "))
-        words = ["".join(draw.sample(LETTERS, draw.randint(1, 3))) for _ in range(draw.randint(2, 4))]
-        yield f"say: {operator.join(words)}{STOP}"
+def _several_parts(draw: Random) -> str:
+    operator = draw.choice((" or ", " and "))
+    words = ["".join(draw.sample(LETTERS, draw.randint(1, 3))) for _ in range(draw.randint(2, 4))]
+    return f"say: {operator.join(words)}{STOP}"
 
 
 def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
@@ -144,12 +144,8 @@ def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
     if " and " in asked:
         return short(asked.replace(" and ", "") + STOP)
     words = asked.split(" or ")
-    accepts = partial(joined_from if rules.joined_or else _has_one, words)
+    accepts = partial(joined_from, words) if rules.joined_or else lambda answer: any(map(answer.__contains__, words))
     return Solution(words[0] + STOP, ("good job! ;",), tuple(f"wrong! {word};" for word in words), accepts)
-
-
-def _has_one(words: Sequence[str], answer: str) -> bool:
-    return any(word in answer for word in words)
 
 
 def joined_from(words: Sequence[str], answer: str) -> bool:
@@ -166,14 +162,8 @@ def joined_from(words: Sequence[str], answer: str) -> bool:
 # ---- 14 and 15: sequences
 
 
-def _letters_before(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        yield f"after {draw.choice(LETTERS[:-1])} comes what:{STOP}"
-
-
-def _next_letter(question: str, hidden: Hidden) -> Solution:
-    letter = matched(r"after ([a-y]) comes what:\.", question)[1]
-    return short(LETTERS[LETTERS.index(letter) + 1] + STOP)
+_letters_before = repeated(lambda draw: f"after {draw.choice(LETTERS[:-1])} comes what:{STOP}")
+_next_letter = solving(r"after ([a-y]) comes what:\.", lambda letter: short(LETTERS[LETTERS.index(letter) + 1] + STOP))
 
 
 def _sequences(draw: Random) -> Iterator[Hidden]:

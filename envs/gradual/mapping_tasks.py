@@ -4,7 +4,7 @@ A.2.12).
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
@@ -120,20 +120,23 @@ def deal(keys: Sequence[str], draw: Random) -> Iterator[str]:
 def _silent_tasks() -> list[Task]:
     return [
         Task(
-            "micro1", "one of the allowed characters is always right", _alphabets, _of_alphabet, _the_answer,
+            "micro1", "one of the allowed characters is always right", _alphabets, _of_alphabet,
+            lambda question, hidden: _solution(told(hidden, "answer")),
             lambda hidden: OptionsLeft({None: len(ALLOWED) + 2}), fixed_length=True,
         ),
         Task(
             "micro2", "four letters mean one of them, signs mean themselves", _common_letters, _letters_and_signs,
-            _of_common_letter, _one_letter, fixed_length=True, requires=("micro1",),
+            # The letter should be known once it was right for a letter, or after 26 wrong answers of any kind.
+            _of_common_letter, lambda hidden: OptionsLeft({_LETTER: len(LETTERS) + 2}, {_SIGN: _LETTER}),
+            fixed_length=True, requires=("micro1",),
         ),
         Task(
             "micro3", "letters mean each other, signs mean themselves", _permuted_letters, _letters_and_signs,
             _of_letters, _each_letter, fixed_length=True, requires=("micro2",),
         ),
         Task(
-            "micro4", "copying a character", _characters, _of_mapping, _of_letters, fixed_length=True,
-            requires=("micro3",),
+            "micro4", "copying a character", _characters, lambda hidden, draw: deal(list(hidden["mapping"]), draw),
+            _of_letters, fixed_length=True, requires=("micro3",),
         ),
     ]  # fmt: skip
 
@@ -148,10 +151,6 @@ def _of_alphabet(hidden: Hidden, draw: Random) -> Iterator[str]:
     if not 0 < len(hidden["alphabet"]) < 256:
         raise InputError(f"the alphabet has {len(hidden['alphabet'])} characters; it has to be 1 to 255")
     return Deal(hidden["alphabet"], draw, times=1, dealt=1)
-
-
-def _the_answer(question: str, hidden: Hidden) -> Solution:
-    return _solution(told(hidden, "answer"))
 
 
 def _common_letters(draw: Random) -> Iterator[Hidden]:
@@ -175,10 +174,6 @@ def _letters_and_signs(hidden: Hidden, draw: Random) -> Iterator[str]:
     return deal([*hidden["mapping"], *(sign for sign in SIGNS if sign not in hidden["mapping"])], draw)
 
 
-def _of_mapping(hidden: Hidden, draw: Random) -> Iterator[str]:
-    return deal(list(hidden["mapping"]), draw)
-
-
 def _of_letters(question: str, hidden: Hidden) -> Solution:
     """A sign without an entry means itself."""
     mapping = told(hidden, "mapping")
@@ -190,11 +185,6 @@ def _of_letters(question: str, hidden: Hidden) -> Solution:
 def _of_common_letter(question: str, hidden: Hidden) -> Solution:
     solution = _of_letters(question, hidden)
     return _solution(solution.answer, key=_SIGN if solution.key is None else _LETTER)
-
-
-def _one_letter(hidden: Hidden) -> Presumption:
-    """The letter should be known once it was right for a letter, or after 26 wrong answers of any kind."""
-    return OptionsLeft({_LETTER: len(LETTERS) + 2}, {_SIGN: _LETTER})
 
 
 def _each_letter(hidden: Hidden) -> Presumption:
@@ -331,23 +321,29 @@ _MOST_SPACES = 6
 
 def text_tasks(words: Sequence[str]) -> list[Task]:
     """Micro-tasks 7.1 to 12, in the order of the curriculum."""
-
-    def task(name: str, about: str, questions: Questions, solve: Solve, *requires: str) -> Task:
-        return Task(name, about, stateless, questions, solve, requires=requires)
-
     said = ("correct!", "false!")
+    signed = repeated(lambda draw: f"interleave: {draw.choice(words)} by {draw.choice('-#,')}{STOP}")
+    with_sign = solving(
+        r"interleave: ([^ .:]+) by ([^ ])\.", lambda word, sign: long(sign.join(word) + STOP, ("good job!", "wrong!"))
+    )
+    task = stateless_task
     return [
         task("micro7.1", "saying a letter", saying(1, LETTERS), copying(said), "micro6"),
         task("micro7.2", "saying a word", saying(1, words), copying(said), "micro7.1"),
         task("micro7.3", "saying two words", saying(2, words), copying(said), "micro7.2"),
-        task("micro8", "runs of spaces mean one", _spaced_letters, collapsing, "micro7.1"),
+        task("micro8", "runs of spaces mean one", repeated(_spaced_letters), collapsing, "micro7.1"),
         task("micro9.1", "spelling a letter", spelling(LETTERS), spelled, "micro7.1"),
         task("micro9.2", "spelling a word", spelling(words), spelled, "micro9.1", "micro7.2"),
-        task("micro9.3", "a sign between letters", _signed(words), _with_sign, "micro9.2"),
+        task("micro9.3", "a sign between letters", signed, with_sign, "micro9.2"),
         task("micro10", "several commands at once", several(words), said_one_by_one, "micro7.3"),
         task("micro11", "doing something with two words", two_pairs, pair_made, "micro10"),
         task("micro12", "one word changes another", word_and_letter, word_changed, "micro11"),
     ]
+
+
+def stateless_task(name: str, about: str, questions: Questions, solve: Solve, *requires: str) -> Task:
+    """A task whose instances hide nothing."""
+    return Task(name, about, stateless, questions, solve, requires=requires)
 
 
 def matched(pattern: str, question: str) -> re.Match[str]:
@@ -356,6 +352,24 @@ def matched(pattern: str, question: str) -> re.Match[str]:
     if found is None:
         raise InputError(f"{question!r} is no question of this task: it has the form {pattern}")
     return found
+
+
+def repeated(question: Callable[[Random], str]) -> Questions:
+    """Asks one drawn question after the other."""
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        while True:
+            yield question(draw)
+
+    return questions
+
+
+def solving(pattern: str, solution: Callable[..., Solution]) -> Solve:
+    """Solves the questions of one form.
+
+    :param solution: of the groups of the pattern.
+    """
+    return lambda question, hidden: solution(*matched(pattern, question).groups())
 
 
 def short(answer: str) -> Solution:
@@ -370,78 +384,41 @@ def long(answer: str, said: tuple[str, str]) -> Solution:
 
 def saying(number: int, words: Sequence[str]) -> Questions:
     """Asks for words."""
-
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield f"say: {' '.join(draw.choice(words) for _ in range(number))}{STOP}"
-
-    return questions
+    return repeated(lambda draw: f"say: {' '.join(draw.choice(words) for _ in range(number))}{STOP}")
 
 
 def copying(said: tuple[str, str]) -> Solve:
     """What is to be said is the answer."""
-
-    def solve(question: str, hidden: Hidden) -> Solution:
-        return long(matched(r"say: ([^.:]+)\.", question)[1] + STOP, said)
-
-    return solve
+    return solving(r"say: ([^.:]+)\.", lambda asked: long(asked + STOP, said))
 
 
-def _spaced_letters(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        before, between, after = (" " * draw.randint(0, _MOST_SPACES) for _ in range(3))
-        yield f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{after}{STOP}"
+def _spaced_letters(draw: Random) -> str:
+    before, between, after = (" " * draw.randint(0, _MOST_SPACES) for _ in range(3))
+    return f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{after}{STOP}"
 
 
-def collapsing(question: str, hidden: Hidden) -> Solution:
-    """Runs of spaces become one."""
-    asked = matched(r"say: ([^.:]+)\.", question)[1]
-    return long(re.sub(" +", " ", asked).lstrip(" ") + STOP, ("correct!", "false!"))
+#: Runs of spaces become one.
+collapsing = solving(
+    r"say: ([^.:]+)\.", lambda asked: long(re.sub(" +", " ", asked).lstrip(" ") + STOP, ("correct!", "false!"))
+)
 
 
 def spelling(words: Sequence[str]) -> Questions:
     """Asks for the letters of a word."""
-
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield f"spell: {draw.choice(words)}{STOP}"
-
-    return questions
+    return repeated(lambda draw: f"spell: {draw.choice(words)}{STOP}")
 
 
-def spelled(question: str, hidden: Hidden) -> Solution:
-    """A space behind each letter."""
-    word = matched(r"spell: ([^ .:]+)\.", question)[1]
-    return long(" ".join(word + STOP), ("good job!", "wrong!"))
-
-
-def _signed(words: Sequence[str]) -> Questions:
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield f"interleave: {draw.choice(words)} by {draw.choice('-#,')}{STOP}"
-
-    return questions
-
-
-def _with_sign(question: str, hidden: Hidden) -> Solution:
-    found = matched(r"interleave: ([^ .:]+) by ([^ ])\.", question)
-    return long(found[2].join(found[1]) + STOP, ("good job!", "wrong!"))
+#: A space behind each letter.
+spelled = solving(r"spell: ([^ .:]+)\.", lambda word: long(" ".join(word + STOP), ("good job!", "wrong!")))
 
 
 def several(words: Sequence[str]) -> Questions:
     """Asks for two or three words, each by a command."""
-
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield " ".join(f"say: {draw.choice(words)}" for _ in range(draw.choice((2, 3)))) + STOP
-
-    return questions
+    return repeated(lambda draw: " ".join(f"say: {draw.choice(words)}" for _ in range(draw.choice((2, 3)))) + STOP)
 
 
-def said_one_by_one(question: str, hidden: Hidden) -> Solution:
-    """All of the words."""
-    asked = matched(r"((?:say: [^ .:]+ )+say: [^ .:]+)\.", question)[1]
-    return short(asked.replace("say: ", "") + STOP)
+#: All of the words.
+said_one_by_one = solving(r"((?:say: [^ .:]+ )+say: [^ .:]+)\.", lambda asked: short(asked.replace("say: ", "") + STOP))
 
 
 def two_pairs(hidden: Hidden, draw: Random) -> Iterator[str]:

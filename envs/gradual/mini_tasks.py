@@ -122,7 +122,7 @@ Step = Callable[[Any, str], Hashable | None]
 Accepts = Callable[[Any], bool]
 
 
-class State(dict[str, "State"]):
+class AutomatonState(dict[str, "AutomatonState"]):
     """A state of a deterministic automaton: its successor for each letter, found when it is first asked for.
 
     `accepts` tells whether the letters so far fit, and `dead` that no letters after them will."""
@@ -135,7 +135,7 @@ class State(dict[str, "State"]):
         self.accepts = key is not None and automaton.accepts(key)
         self.dead = key is None
 
-    def __missing__(self, letter: str) -> "State":
+    def __missing__(self, letter: str) -> "AutomatonState":
         if letter not in ALPHABET:
             raise InputError(f"{letter!r} is no capital letter from A to Z; strings have no others")
         following = None if self.key is None else self.automaton.step(self.key, letter)
@@ -149,24 +149,24 @@ class _Automaton:
     def __init__(self, step: Step, accepts: Accepts) -> None:
         self.step = step
         self.accepts = accepts
-        self.states: dict[Hashable | None, State] = {}
+        self.states: dict[Hashable | None, AutomatonState] = {}
 
-    def state(self, key: Hashable | None) -> State:
+    def state(self, key: Hashable | None) -> AutomatonState:
         state = self.states.get(key)
         if state is None:
-            state = self.states[key] = State(key, self)
+            state = self.states[key] = AutomatonState(key, self)
         return state
 
 
 @lru_cache(_CACHED)
-def automaton(description: str | Description, strict: bool = False) -> State:
+def automaton(description: str | Description, strict: bool = False) -> AutomatonState:
     """The first state of a description's automaton."""
     if isinstance(description, str):
         return automaton(Description.parse(description), strict)
     return _concatenation(description) if strict else _covering(description)
 
 
-def _covering(description: Description) -> State:
+def _covering(description: Description) -> AutomatonState:
     """States hold the suffix that begins an n-gram, how many letters stand from the first uncovered one on, and a bit
     for each n-gram seen."""
     plain, anything = description.plain, description.anything
@@ -191,7 +191,7 @@ def _covering(description: Description) -> State:
     return _Automaton(step, lambda key: key[1] == 0 and key[2] == needed).state(("", 0, 0))
 
 
-def _concatenation(description: Description) -> State:
+def _concatenation(description: Description) -> AutomatonState:
     """States hold the suffix that begins a forbidden n-gram, and for each way to cut the string into n-grams the rest
     of the last one and the bits of those used."""
     anything, forbidden = description.anything, description.forbidden

@@ -14,7 +14,7 @@ from annotated_types import Len
 from gumption.data import InputError
 from gumption.data.settings import Count, Seconds, Seed, Whole, checked, checked_methods
 from gumption.data.wording import shown
-from gumption.envs.memory import Layout, TransitionMemory, TransitionWriter
+from gumption.envs.memory import Field, Layout, TransitionMemory, TransitionWriter
 
 from .engine import Life, Stream, TaskRecord
 from .task import Task
@@ -52,30 +52,11 @@ class Memory(TransitionMemory):
         """The names of the curriculum's tasks, in order."""
         return tuple(self.layout.settings["tasks"])
 
-    @property
-    def sent(self) -> np.ndarray:
-        """(n,) uint8: the byte of the environment."""
-        return self.records["sent"]
-
-    @property
-    def said(self) -> np.ndarray:
-        """(n,) uint8: the byte that the agent replied."""
-        return self.records["said"]
-
-    @property
-    def reward(self) -> np.ndarray:
-        """(n,) int8: the reward of that reply. The agent gets it with the next byte."""
-        return self.records["reward"]
-
-    @property
-    def task(self) -> np.ndarray:
-        """(n,) uint16 index of the running task in `tasks`."""
-        return self.records["task"]
-
-    @property
-    def instance(self) -> np.ndarray:
-        """(n,) uint32 number of the running instance in its task, from 0."""
-        return self.records["instance"]
+    sent = Field("(n,) uint8: the byte of the environment.")
+    said = Field("(n,) uint8: the byte that the agent replied.")
+    reward = Field("(n,) int8: the reward of that reply. The agent gets it with the next byte.")
+    task = Field("(n,) uint16 index of the running task in `tasks`.")
+    instance = Field("(n,) uint32 number of the running instance in its task, from 0.")
 
     def instances(self) -> list[range]:
         """The records of each instance, in order."""

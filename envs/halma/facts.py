@@ -22,7 +22,6 @@ from .knowledge_base import (
     KnowledgeBases,
     Triple,
     affordance_facts,
-    binary_facts,
     digit_label,
     goal_digit_label,
     option_labels,
@@ -53,7 +52,7 @@ def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: 
     known, max_opt_len = perceived(np.ones((10, 4), dtype=bool)), 5
     if run is not None:
         bases = KnowledgeBases.of(Memory.load(Path(run) / FOLDER), threshold)
-        known, max_opt_len = set(binary_facts(bases)), bases.max_opt_len
+        known, max_opt_len = set(bases.facts()), bases.max_opt_len
     if partition == "train":
         return iter(sorted(known))
     truth = _truth(max_opt_len)

@@ -78,6 +78,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, checked_methods
+from gumption.envs.memory import EVIDENCE, OF_RUN, Triple, integer, state_facts
 
 from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, Direction, Shown
 from .memory import Memory
@@ -94,11 +95,10 @@ HAS_DIRECTION, HAS_PRIMITIVES = "hasDirection", "hasPrimitives"
 # Roles of the nodes.
 HAS_GREATER, HAS_LESSER = "hasGreater", "hasLesser"
 HAS_GREATER_TYPE, HAS_LESSER_TYPE = "hasGreaterType", "hasLesserType"
-HAS_EVIDENCE, IN_KNOWLEDGE_BASE, OF_RUN = "hasEvidence", "inKnowledgeBase", "ofRun"
+HAS_EVIDENCE, IN_KNOWLEDGE_BASE = "hasEvidence", "inKnowledgeBase"
 HAS_VISITS, HAS_SIGHTINGS, HAS_DIFFERENCE = "hasVisits", "hasSightings", "hasDifference"
 HAS_DIGIT, HAS_OPTION = "hasDigit", "hasOption"
 
-EVIDENCE = "/evidence"  # ends the name of the graph that says where a run's facts are known from
 SEMANTICS, CAUSALITY, AFFORDANCE = "semantics", "causality", "affordance"
 BASES = {SEMANTICS: "KB_S", CAUSALITY: "KB_C", AFFORDANCE: "KB_A"}
 PARTS = ("train", "test", "all")
@@ -114,11 +114,6 @@ SELECT DISTINCT ?greater ?lesser {
     FILTER(?other != ent:KB_A) } }
 """
 THRESHOLD = 3  # visits from which on something counts as understood (paper, footnote 6; decision: 3)
-
-Triple = tuple[str, str, str]
-
-
-# ---- `bases` below are `KnowledgeBases`, whose module imports this one.
 
 
 def digit_label(value: int, direction: int) -> str:
@@ -151,70 +146,8 @@ def graph_name(run: str) -> str:
     return f"halma/{run}"
 
 
-def binary_facts(bases: Any) -> list[Triple]:
-    """What these knowledge bases have seen and understood; the module lists the relations."""
-    triples = perceived(bases.shown)
-    shown_or_changed: np.ndarray = bases.s | bases.c
-    for d1, d2, d in np.argwhere(shown_or_changed).tolist():
-        triples.add((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)))
-    for d1, type1, d2, type2 in np.argwhere(bases.a).tolist():
-        triples.add((digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)))
-    for digit, d in np.argwhere(bases.understood).tolist():
-        triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
-    for digit, d, code, _ in bases.affordance_options.tolist():
-        if bases.understood[digit, d]:
-            triples |= affordance_facts(digit, d, code)
-    return sorted(triples)
-
-
-def evidence_facts(bases: Any, run: str) -> list[Triple]:
-    """The nodes of inequalities and uses, as the module describes them."""
-    triples: list[Triple] = []
-    for d1, d2, d in np.argwhere(bases.sightings).tolist():
-        visits, in_base = bases.semantics[d1, d2, d], bases.s[d1, d2, d]
-        node = _inequality(triples, run, SEMANTICS, (d1, d), (d2, d), visits, in_base)
-        triples.append((node, HAS_SIGHTINGS, integer(bases.sightings[d1, d2, d])))
-    for d1, d2, d in np.argwhere(bases.causality).tolist():
-        visits, in_base = bases.causality[d1, d2, d], bases.c[d1, d2, d]
-        node = _inequality(triples, run, CAUSALITY, (d1, d), (d2, d), visits, in_base)
-        triples.append((node, HAS_DIFFERENCE, integer(d1 - d2)))
-    for d1, type1, d2, type2 in np.argwhere(bases.a).tolist():
-        visits = min(bases.affordance[d1, type1], bases.affordance[d2, type2])
-        _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
-    for value, d, code, visits in bases.affordance_options.tolist():
-        digit, option = digit_label(value, d), option_label(d, code)
-        node = f"use:{run}:{digit}:{option}"
-        told = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
-        triples += [(node, role, value) for role, value in told.items()]
-    return sorted(triples)
-
-
-def write_graph(bases: Any, graph: "KnowledgeGraph", run: str) -> dict[str, int]:
-    """Put a run's facts and evidence into their graphs, in place of what these held; name -> number of facts."""
-    name = graph_name(run)
-    stated = {name: binary_facts(bases), name + EVIDENCE: evidence_facts(bases, run)}
-    old = {each: list(graph.triples(graph=each)) for each in stated}
-    with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
-            graph.annotate(
-                each,
-                {
-                    "source": f"the memory of the run {run}",
-                    "run": run,
-                    "memory": bases.memory,
-                    "records": str(bases.records),
-                    "maxOptLen": str(bases.max_opt_len),
-                    "threshold": str(bases.threshold),
-                    "fingerprint": bases.fingerprint,
-                },
-            )
-    return {each: len(triples) for each, triples in stated.items()}
-
-
 def read_tables(graph: "KnowledgeGraph", name: str) -> dict[str, Any]:
-    """What KnowledgeBases is made of, from the graphs that `write_graph` wrote.
+    """What KnowledgeBases is made of, from the graphs that `add_to` wrote.
 
     :raises InputError: no such graph, or one that says something else.
     """
@@ -262,11 +195,6 @@ def read_tables(graph: "KnowledgeGraph", name: str) -> dict[str, Any]:
         ) from None
     options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
     return {**tables, "affordance": affordance, "affordance_options": options, "shown": shown, **settings}
-
-
-def integer(number: int) -> str:
-    """The label of a whole number as a literal."""
-    return f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
 def perceived(shown: np.ndarray) -> set[Triple]:
@@ -472,17 +400,48 @@ class KnowledgeBases:
             digest.update(table.astype("<i8").tobytes())
         return digest.hexdigest()
 
-    def facts(self) -> "list[Triple]":
+    def facts(self) -> list[Triple]:
         """The binary facts, sorted: what rules apply to and models train on (facts.py says which)."""
-        return binary_facts(self)
+        triples = perceived(self.shown)
+        for d1, d2, d in np.argwhere(self.s | self.c).tolist():
+            triples.add((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)))
+        for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
+            triples.add((digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)))
+        for digit, d in np.argwhere(self.understood).tolist():
+            triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
+        for digit, d, code, _ in self.affordance_options.tolist():
+            if self.understood[digit, d]:
+                triples |= affordance_facts(digit, d, code)
+        return sorted(triples)
 
-    def evidence(self, run: str) -> "list[Triple]":
+    def evidence(self, run: str) -> list[Triple]:
         """The nodes that say where the facts are known from, sorted; they are named after the run."""
-        return evidence_facts(self, run)
+        triples: list[Triple] = []
+        for d1, d2, d in np.argwhere(self.sightings).tolist():
+            visits, in_base = self.semantics[d1, d2, d], self.s[d1, d2, d]
+            node = _inequality(triples, run, SEMANTICS, (d1, d), (d2, d), visits, in_base)
+            triples.append((node, HAS_SIGHTINGS, integer(self.sightings[d1, d2, d])))
+        for d1, d2, d in np.argwhere(self.causality).tolist():
+            visits, in_base = self.causality[d1, d2, d], self.c[d1, d2, d]
+            node = _inequality(triples, run, CAUSALITY, (d1, d), (d2, d), visits, in_base)
+            triples.append((node, HAS_DIFFERENCE, integer(d1 - d2)))
+        for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
+            visits = min(self.affordance[d1, type1], self.affordance[d2, type2])
+            _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
+        for value, d, code, visits in self.affordance_options.tolist():
+            digit, option = digit_label(value, d), option_label(d, code)
+            node = f"use:{run}:{digit}:{option}"
+            told = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
+            triples += [(node, role, value) for role, value in told.items()]
+        return sorted(triples)
 
     def add_to(self, graph: "KnowledgeGraph", run: str) -> dict[str, int]:
         """Put both into a graph, as halma/RUN and halma/RUN/evidence, in place of what these held; name -> facts."""
-        return write_graph(self, graph, run)
+        about = {
+            "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
+            "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
+        }  # fmt: skip
+        return state_facts(graph, graph_name(run), self.facts(), self.evidence(run), about)
 
     @classmethod
     def from_graph(cls, graph: "KnowledgeGraph", name: str) -> "KnowledgeBases":

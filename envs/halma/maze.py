@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -26,7 +26,6 @@ Observation = Literal["symbolic", "visual"]
 Panels = Literal["redrawn", "fixed"]
 Images = Literal["train", "test", "train-full", "test-full"]
 Order = Literal["random", "sequential"]
-OBSERVATIONS, PANELS, IMAGES, ORDERS = map(get_args, (Observation, Panels, Images, Order))
 
 MOST_MAZES = 738_980  # so many optimal paths there are, and mazes without branches: `count_optimal_paths`
 NumMazes = Annotated[int, Ge(1), Le(MOST_MAZES)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gumption.data import InputError
 from gumption.data.reading import parse_json
@@ -37,11 +37,6 @@ from .maze import DIRECTIONS, STEPS, Cell, Maze, TestMazes
 from .maze import SCHEMA as MAZE_SCHEMA
 from .mazes import MAZES, Mazes
 from .memory import FOLDER, Memory
-
-if TYPE_CHECKING:
-    from .diagnostics import Record
-    from .knowledge_base import KnowledgeBases
-
 
 # ---- The mazes of a folder of splits, by test.
 

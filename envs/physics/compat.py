@@ -31,10 +31,11 @@ from .factors import (
     Velocity,
     Visible,
     WallDamping,
+    norm,
+    tangent,
 )
 from .rules import Aggregate, Differential, Rule, SetFactor, built_in, consume, move
 from .state import State
-from .values import norm, tangent
 
 #: Friction does not act on slower things.
 STILL = 1e-6

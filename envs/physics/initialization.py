@@ -9,7 +9,7 @@ An initialisation is data, so that a person's own is a file:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -24,10 +24,160 @@ from .entities import CueBall, Entity, GoalTile, GolfBall, Object, Thing, Tile
 from .factors import ID, WIDTHS, Factor, Label, Order, Position, Shape, Size, read_value
 from .locations import Point, ProductNoise, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise, Noise, NumericNoise, ScalarNoise, check_probabilities, read_noise
-from .placement import place
 from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type
-from .shapes import scaled, width
-from .values import HIGHEST
+from .shapes import HIGHEST, scaled, width
+
+# Placing the things of a new scene: inside the walls, apart from each other.
+
+#: SEGAR draws again where two centres are not farther apart.
+LEAST_DISTANCE = 0.1
+TRIES = 100
+_GAP = 1e-5  # to walls and between objects: far above rounding, far below what is seen
+
+
+def place(
+    draw: Callable[[], list[dict[str, Any]]], boundaries: tuple[float, float], rng: np.random.Generator, whole: bool
+) -> list[dict[str, Any]]:
+    """Entities whose positions do not conflict.
+
+    :param draw: draws the entities of a scene: {"id", "type", "factors", "redraw": the noise of the position or None}.
+    :param whole: draw the whole scene again while centres are too close, and look at nothing else.
+    :raises InputError: there is still a conflict after 100 tries.
+    """
+    entities, conflicts = [], []
+    for round_ in range(TRIES):
+        if whole or not round_:
+            entities = draw()
+        reach = np.array([extent(_shape(entity)) for entity in entities]).reshape(-1, 2, 2)
+        radius = np.array([_radius(entity) for entity in entities])
+        if not whole:
+            _clamp(entities, reach, boundaries)
+        conflicts = _conflicts(_positions(entities), np.full(len(entities), np.nan) if whole else radius)
+        if not conflicts:
+            return [{name: value for name, value in each.items() if name != "redraw"} for each in entities]
+        if whole:
+            continue
+        again = {later if entities[later]["redraw"] else earlier for earlier, later in conflicts}
+        for at in sorted(again):
+            if (noise := entities[at]["redraw"]) is not None:
+                entities[at]["factors"][Position] = tuple(noise.sample(rng, 1)[0].tolist())
+    first, second = (entities[at]["id"] for at in conflicts[0])
+    raise InputError(
+        f"{first} and {second} could not be placed apart in {TRIES} tries; "
+        "take fewer things, smaller ones, or wider distributions of their positions"
+    )
+
+
+def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
+    """(n, 2); not a number for entities that are nowhere."""
+    nowhere = (np.nan, np.nan)
+    return np.array(
+        [each["factors"].get(Position, each["type"].all_factors.get(Position, nowhere)) for each in entities], float
+    ).reshape(-1, 2)
+
+
+def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs that are too close, the earlier first.
+
+    :param radius: of objects; not a number for what may overlap others.
+    """
+    distance = np.linalg.norm(at[:, None] - at[None], axis=-1)
+    touching = distance < radius[:, None] + radius[None] + _GAP  # False where one of them is no number
+    close = np.triu(touching | (distance <= LEAST_DISTANCE), 1)
+    return [(int(first), int(second)) for first, second in np.argwhere(close)]
+
+
+def _clamp(entities: Sequence[dict[str, Any]], reach: np.ndarray, boundaries: tuple[float, float]) -> None:
+    """Move things inside the walls. What is wider than the arena keeps its centre inside."""
+    low = boundaries[0] + reach[:, 0] + _GAP
+    high = boundaries[1] - reach[:, 1] - _GAP
+    too_wide = low > high
+    low, high = np.where(too_wide, boundaries[0], low), np.where(too_wide, boundaries[1], high)
+    inside = np.clip(_positions(entities), low, high)
+    for entity, position in zip(entities, inside.tolist(), strict=True):
+        if Position in entity["type"].all_factors:
+            entity["factors"][Position] = tuple(position)
+
+
+def _shape(entity: dict[str, Any]) -> Any:
+    values, defaults = entity["factors"], entity["type"].all_factors
+    if Shape in values:
+        return values[Shape]
+    shape = defaults.get(Shape)
+    size = next((value for factor, value in values.items() if issubclass(factor, Size)), None)
+    # The message about a size that is not positive is the scene's.
+    return shape if shape is None or size is None or size <= 0 else scaled(shape, size / width(shape))
+
+
+def extent(shape: dict[str, Any] | None) -> np.ndarray:
+    """(2, 2): how far a shape reaches from its centre, to the left and down, and to the right and up."""
+    if shape is None:
+        return np.zeros((2, 2))
+    if shape["kind"] == "circle":
+        return np.full((2, 2), shape["size"] / 2)
+    points = np.array(shape["vertices"])
+    return np.stack([-points.min(0), points.max(0)])
+
+
+def _radius(entity: dict[str, Any]) -> float:
+    """Of an object, that of the circle around its centre that holds it; of others not a number."""
+    shape = _shape(entity)
+    if shape is None or not issubclass(entity["type"], Object):
+        return float("nan")
+    return shape["size"] / 2 if shape["kind"] == "circle" else float(np.linalg.norm(shape["vertices"], axis=1).max())
+
+
+# ---- How SEGAR's code of 2022 moves the things of a scene apart when an episode begins (preset "compat").
+
+ROUNDS = 200
+#: To walls, and between objects.
+MARGIN, GAP = 1e-5, 1e-7
+
+
+def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
+    """The scene with its things inside the walls, and its objects out of one another.
+
+    In each round the first thing that overlaps a wall or, if it is an object, another object is moved; things are
+    tried in a random order.
+
+    :raises InputError: something still overlaps after 200 rounds.
+    """
+    things = [each for each in scene.entities if Position in each.factors and each.factors.get(Shape) is not None]
+    reach = np.array([extent(each.factors[Shape]) for each in things]).reshape(-1, 2, 2)
+    place = np.array([each.factors[Position] for each in things], dtype=float).reshape(-1, 2)
+    objects = np.array([issubclass(each.type, Object) for each in things], dtype=bool)
+    radius = np.where(objects, reach.reshape(-1, 4).max(axis=1, initial=0.0), np.nan)
+    low, high = scene.sim.boundaries
+    for _ in range(ROUNDS):
+        if not any(_moved(i, place, reach, radius, low, high) for i in rng.permutation(len(things)).tolist()):
+            break
+    else:
+        raise InputError(f"things still overlap after {ROUNDS} rounds of moving them: the code of 2022 raises here")
+    places = {each.id: tuple(where) for each, where in zip(things, place.tolist(), strict=True)}
+    entities = tuple(
+        replace(each, factors={**each.factors, Position: places[each.id]}) if each.id in places else each
+        for each in scene.entities
+    )
+    return replace(scene, entities=entities)
+
+
+def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low: float, high: float) -> bool:
+    """Move thing i out of what it overlaps first; whether it did."""
+    down, up = low + reach[i, 0], high - reach[i, 1]
+    if ((place[i] < down) | (place[i] > up)).any():
+        place[i] = np.clip(place[i], down + MARGIN, up - MARGIN)
+        return True
+    apart = place[i] - place
+    distance = np.hypot(*apart.T)
+    touching = distance < radius[i] + radius
+    touching[i] = False
+    if not touching.any():
+        return False
+    j = int(touching.argmax())
+    normal = apart[j] / distance[j] if distance[j] > 0 else np.array([1.0, 0.0])
+    place[i] = place[j] + normal * (radius[i] + radius[j] + GAP)
+    return True
+
 
 # ---- Priors: what the initial values of factors are drawn from, and which of several holds (SEGAR, appendix B.5).
 #
@@ -174,7 +324,7 @@ def related(first: type[Factor], second: type[Factor]) -> bool:
 
 def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
     """Values become noises, so that every prior is drawn from; only shapes stay, as there is no distance of theirs."""
-    noise = read_noise(given, where) if isinstance(given, Noise) or _is_noise_data(given) else None
+    noise = read_noise(given, where) if _is_noise(given) else None
     if noise is None:
         value = read_value(target, given, where)
         if target.base not in WIDTHS:
@@ -208,8 +358,8 @@ def check_draws(noise: Noise, factor: type[Factor], where: str) -> None:
             )
 
 
-def _is_noise_data(given: Any) -> bool:
-    return isinstance(given, Mapping) and "noise" in given
+def _is_noise(given: Any) -> bool:
+    return isinstance(given, Noise) or (isinstance(given, Mapping) and "noise" in given)
 
 
 def _depth(kind: type) -> int:
@@ -334,7 +484,10 @@ class Initialization:
         assert self.sim is not None
         return {
             "numbers": [
-                [_kinds_data(kinds), number.to_data() if isinstance(number, Noise) else number]
+                [
+                    kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__,
+                    number.to_data() if isinstance(number, Noise) else number,
+                ]
                 for kinds, number in self.numbers
             ],
             "priors": [prior.to_data() for prior in self.priors],
@@ -455,7 +608,7 @@ def _read_sim(given: Any) -> dict[str, Any]:
     plain, noises = {}, {}
     known = {each.name: each.type for each in fields(SimSettings)}  # pyright: ignore[reportArgumentType]
     for name, value in given.items():
-        if not (isinstance(value, Noise) or (isinstance(value, Mapping) and "noise" in value)):
+        if not _is_noise(value):
             plain[name] = value
             continue
         noise = read_noise(value, f"sim: {name}")
@@ -472,10 +625,6 @@ def _read_sim(given: Any) -> dict[str, Any]:
 
 def _types(kinds: type[Entity] | ThingFactory) -> tuple[type[Entity], ...]:
     return kinds.types if isinstance(kinds, ThingFactory) else (kinds,)
-
-
-def _kinds_data(kinds: type[Entity] | ThingFactory) -> Any:
-    return kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__
 
 
 def _draw_kinds(

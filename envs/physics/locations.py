@@ -200,25 +200,25 @@ class RandomRightLocation(_Box):
 
 
 class RandomTopRightLocation(_Box):
-    """In a corner."""
+    """In the top right cell of 4 x 4."""
 
     x, y = (3, 4), (3, 4)
 
 
 class RandomTopLeftLocation(_Box):
-    """In a corner."""
+    """In the top left cell of 4 x 4."""
 
     x, y = (0, 1), (3, 4)
 
 
 class RandomBottomRightLocation(_Box):
-    """In a corner."""
+    """In the bottom right cell of 4 x 4."""
 
     x, y = (3, 4), (0, 1)
 
 
 class RandomBottomLeftLocation(_Box):
-    """In a corner."""
+    """In the bottom left cell of 4 x 4."""
 
     x, y = (0, 1), (0, 1)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from inspect import isabstract
 from itertools import pairwise
 from math import gcd, log, pi
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
@@ -184,25 +184,13 @@ _NEIGHBOURS = 3
 _MOST_CHOICES = 1_000
 
 
-class OneDimensional(Protocol):
-    """What the distances ask of a distribution of one number; see `gumption.envs.physics.noise.ScalarNoise`."""
-
-    @property
-    def edges(self) -> np.ndarray: ...
-    @property
-    def levels(self) -> np.ndarray: ...
-    def cdf(self, x: np.ndarray) -> np.ndarray: ...
-    def cdf_before(self, x: np.ndarray) -> np.ndarray: ...
-    def quantile(self, probability: np.ndarray) -> np.ndarray: ...
-
-
 def integral(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> float:
     """The integral of a function that is smooth between the edges, from the first to the last (Gauss-Legendre)."""
     half = np.diff(edges)[:, None] / 2
     return float((function(edges[:-1, None] + half * (_NODES + 1)) * (half * _WEIGHTS)).sum())
 
 
-def w2_distance(a: OneDimensional, b: OneDimensional) -> float:
+def w2_distance(a: ScalarNoise, b: ScalarNoise) -> float:
     """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
 
     Quantiles may be singular at 0, at 1 and at `levels`: the panels of the integral get smaller by halves towards them,
@@ -219,13 +207,13 @@ def w2_distance(a: OneDimensional, b: OneDimensional) -> float:
     return float(np.sqrt(max(0.0, integral(lambda u: (a.quantile(u) - b.quantile(u)) ** 2, panels))))
 
 
-def candidates(*noises: OneDimensional, fine: int = 300) -> np.ndarray:
+def candidates(*noises: ScalarNoise, fine: int = 300) -> np.ndarray:
     """Values among or between which the `cdf` of two of them differ the most: edges, and so many quantiles."""
     grid = np.concatenate([[1e-9, 1e-6], np.linspace(1e-4, 1 - 1e-4, fine), [1 - 1e-6, 1 - 1e-9]])
     return np.unique(np.concatenate([values for noise in noises for values in (noise.edges, noise.quantile(grid))]))
 
 
-def ks_distance(a: OneDimensional, b: OneDimensional) -> float:
+def ks_distance(a: ScalarNoise, b: ScalarNoise) -> float:
     """The largest difference of the two `cdf`, refined between the values around it."""
     x = candidates(a, b)
     difference = np.abs(a.cdf(x) - b.cdf(x))

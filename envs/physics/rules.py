@@ -48,7 +48,7 @@ from gumption.data import InputError
 from gumption.data.wording import shown
 
 from .conditions import Contains, IsOn, Relation
-from .entities import Entity
+from .entities import Entity, Object, Thing, Tile
 from .factors import (
     Acceleration,
     Alive,
@@ -71,8 +71,10 @@ from .factors import (
     Position,
     Velocity,
     Visible,
+    dot,
+    norm,
+    tangent,
 )
-from .values import dot, norm, tangent
 
 F = TypeVar("F", bound=Factor)
 
@@ -327,8 +329,6 @@ def _returns(name: str, hint: Any, given: bool) -> tuple[tuple[type[Output[Any]]
 
 
 def _entity_priority(entity_type: type[Entity] | None, deep: bool) -> int:
-    from .entities import Object, Thing, Tile
-
     if entity_type is None or not issubclass(entity_type, Thing):
         return 0
     if deep:

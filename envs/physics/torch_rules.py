@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from operator import and_, or_
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -416,20 +416,10 @@ class Faults:
 # ---- What becomes of the outputs of all rules on torch tensors; see resolution.py, whose preset "fixed" it follows.
 
 
-class PlacedRule(Protocol):
-    """What the resolution asks of a `TensorRule`; see there."""
-
-    rule: Rule
-    slots: list[np.ndarray]
-    counts: tuple[int, ...]
-    at: list[Any]
-    spoken: list[Tensor | None]
-
-
 class Setting(NamedTuple):
     """A rule sets slots to values (d, n or 1, B or 1) where `here` (n or 1, B or 1) says so."""
 
-    rule: PlacedRule
+    rule: "TensorRule"
     place: int
     values: Tensor
     here: Tensor
@@ -447,7 +437,7 @@ class TensorResolution:
         self._settings: dict[type[Factor], list[Setting]] = {}
 
     def put(
-        self, kind: type[Output[Any]], factor: type[Factor], rule: PlacedRule, place: int, value: Tensor,
+        self, kind: type[Output[Any]], factor: type[Factor], rule: "TensorRule", place: int, value: Tensor,
         mask: Tensor | None,
     ) -> None:  # fmt: skip
         """An output of a rule; arguments as of `Resolution.add`."""
@@ -475,7 +465,7 @@ class TensorResolution:
             self._state.tensors[factor].copy_(column)
 
     def _sum(
-        self, aggregate: bool, factor: type[Factor], rule: PlacedRule, place: int, value: Tensor, mask: Tensor | None
+        self, aggregate: bool, factor: type[Factor], rule: "TensorRule", place: int, value: Tensor, mask: Tensor | None
     ) -> None:
         column = self._state.tensors[factor]
         if mask is not None:
@@ -494,7 +484,7 @@ class TensorResolution:
             said[at] = torch.ones_like(said[at]) if spoke is None else said[at] | spoke
 
     def _setting(
-        self, factor: type[Factor], rule: PlacedRule, place: int, value: Tensor, mask: Tensor | None
+        self, factor: type[Factor], rule: "TensorRule", place: int, value: Tensor, mask: Tensor | None
     ) -> Setting:
         """Of a rule of several entities: what it says of each, which must be the same in all rows."""
         width, column = len(self._state.tensors[factor]), self._state.tensors[factor]
@@ -559,7 +549,7 @@ class TensorResolution:
         return all_values, rows
 
     def _told(
-        self, factor: type[Factor], first: PlacedRule, second: PlacedRule, place: int | None
+        self, factor: type[Factor], first: "TensorRule", second: "TensorRule", place: int | None
     ) -> Callable[[int], str]:
         """The message for a place in (B, n): slots of the pattern, or all."""
 

@@ -21,8 +21,7 @@ from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout as MemoryLayout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
 from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Mobile, Position, Velocity
-from gumption.envs.physics.initialization import Initialization
-from gumption.envs.physics.placement import fix_overlaps
+from gumption.envs.physics.initialization import Initialization, fix_overlaps
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.simulator import Preset, Simulator
 from gumption.envs.physics.state import Layout, State

@@ -17,7 +17,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.sealed import content_hash, read_sealed, sealed
 from gumption.data.settings import Count, Share, Whole, checked, checked_methods
-from gumption.envs.memory import Layout, TransitionMemory
+from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
 from gumption.envs.physics.factors import Mass, Position, Size, Velocity
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.state import State
@@ -225,16 +225,14 @@ def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
 #                                                hasMeetings 40, hasVisits 40 (in which it was shown),
 #                                                hasEpisodes 7, hasLevels 3 (in which it was shown)
 
-OF_RUN, HAS_THING, HAS_EFFECT = "ofRun", "hasThing", "hasEffect"
+HAS_THING, HAS_EFFECT = "hasThing", "hasEffect"
 HAS_MEETINGS, HAS_VISITS, HAS_EPISODES, HAS_LEVELS = "hasMeetings", "hasVisits", "hasEpisodes", "hasLevels"
-EVIDENCE = "/evidence"  # ends the name of the graph that says where facts are known from
 THRESHOLD = 3  # times that an effect is shown before it is a fact
 SHARE = 0.9  # of meetings that show it
 #: Speeds are kept in single precision: a ball loses more than on the bare floor beyond this factor and this speed.
 FACTOR, LEAST = 1.05, 1e-3
 #: The way is straight if it turns by less than this angle, in radians.
 STRAIGHT = 1e-4
-Triple = tuple[str, str, str]
 
 
 class Evidence(NamedTuple):
@@ -283,7 +281,7 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
         node = f"evidence:{run}:{one.thing} {one.effect}"
         triples += [(node, OF_RUN, run), (node, HAS_THING, one.thing), (node, HAS_EFFECT, one.effect)]
         counts = {HAS_MEETINGS: one.met, HAS_VISITS: one.shown, HAS_EPISODES: one.episodes, HAS_LEVELS: one.levels}
-        triples += [(node, role, f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>') for role, n in counts.items()]
+        triples += [(node, role, integer(n)) for role, n in counts.items()]
     return sorted(triples)
 
 
@@ -296,16 +294,12 @@ def add_memory(
     :returns: name of each graph -> number of facts.
     """
     name = f"segar/{run}"
+    about = {
+        "source": f"the memory of {run}", "run": run, "memory": memory.fingerprint, "records": str(len(memory)),
+        "threshold": str(threshold), "share": str(share),
+    }  # fmt: skip
     facts = memory_facts(memory, threshold=threshold, share=share)
-    stated = {name: facts, name + EVIDENCE: memory_evidence(memory, run)}
-    old = {each: list(graph.triples(graph=each)) for each in stated}
-    about = {"source": f"the memory of {run}", "run": run, "memory": memory.fingerprint, "records": str(len(memory))}
-    with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
-            graph.annotate(each, {**about, "threshold": str(threshold), "share": str(share)})
-    return {each: len(triples) for each, triples in stated.items()}
+    return state_facts(graph, name, facts, memory_evidence(memory, run), about)
 
 
 def _holds(one: Evidence, threshold: int, share: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -32,11 +32,6 @@ from gumption.envs.physics.scene import factor_type
 from gumption.envs.physics.state import ABSENT, Layout, State
 
 from .render import Renderer, RendererSettings, check_kind, make_renderer
-
-if TYPE_CHECKING:
-    from gumption.envs.physics.factors import Factor
-    from gumption.envs.physics.state import State
-
 
 # ---- Observations that are numbers: the factors of one entity, or a row for each of several.
 

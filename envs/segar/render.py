@@ -28,7 +28,17 @@ from gumption.envs.physics.factors import (
 from gumption.envs.physics.scene import Preset
 from gumption.envs.physics.state import State
 
-from .textures import LENGTH, RANDOM, TextureModel, coded_entries, factor_codes, patterns, random_entries, read_tensors
+from .textures import (
+    LENGTH,
+    RANDOM,
+    TextureModel,
+    coded_entries,
+    factor_codes,
+    load_models,
+    patterns,
+    random_entries,
+    read_tensors,
+)
 
 # ---- Pictures of a batch of scenes: things in their patterns on the floor.
 
@@ -416,8 +426,6 @@ def make_renderer(settings: RendererSettings) -> Renderer:
         case "affordances":
             return AffordanceMap(settings.resolution, centred)
         case "linear":
-            from .textures import load_models
-
             models = load_models(settings.models)
         case "features":
             given = settings.filters

@@ -9,7 +9,8 @@ import pytest
 import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
-from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY, integer
+from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
+from gumption.envs.memory import integer
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules.horn import Atom, Rule, transitive
 from gumption.kg.store.shapes import validate

@@ -28,10 +28,12 @@ from gumption.envs.physics.factors import (
     Parameter,
     Position,
     Velocity,
+    norm,
+    tangent,
+    unit,
 )
 from gumption.envs.physics.rules import Aggregate, Differential, Normal, SetFactor
 from gumption.envs.physics.simulator import Simulator
-from gumption.envs.physics.values import norm, tangent, unit
 from gumption.envs.probsol import magnets
 from tests.physics_scenes import scene
 

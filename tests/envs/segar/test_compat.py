@@ -7,7 +7,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.physics.factors import Position
-from gumption.envs.physics.placement import fix_overlaps
+from gumption.envs.physics.initialization import fix_overlaps
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.configurations import level
 from gumption.envs.segar.env import PuttPuttVectorEnv
