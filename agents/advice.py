@@ -16,8 +16,7 @@ import torch
 from gumption.data import InputError
 from gumption.data.settings import checked, checked_methods
 from gumption.data.wording import shown
-from gumption.envs.action_facts import ActionFacts, Fact
-from gumption.envs.action_scores import check_size
+from gumption.envs.action_facts import ActionFacts, Fact, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation
 from gumption.kg.checkpoint import pick_device
 from gumption.kg.links.nary_predictor import NaryPredictor

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
 
-from .action_scores import ActionScores, Advisor, FactsFunction, asked, source_name, stated_by_all, stated_by_one
+from .action_facts import ActionScores, Advisor, FactsFunction, asked, source_name, stated_by_all, stated_by_one
 
 KG_SCORES = "kg_scores"
 PARTS = ("ids", "features", "masks", "scores")

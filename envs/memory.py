@@ -8,11 +8,11 @@ it are loaded, and it is told how many were lost. What a record holds is a world
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, write_sealed
 from gumption.data.settings import Whole, checked_methods
 from gumption.data.wording import shown
+
+if TYPE_CHECKING:
+    from gumption.kg import KnowledgeGraph
 
 try:
     import fcntl
@@ -29,6 +32,10 @@ except ImportError:  # Windows has no such locks: there it is left to the user t
 FOLDER = "memory"  # of a run
 HEADER, RECORDS = "header.json", "records.bin"
 CHECKSUM = "checksum"
+EVIDENCE = "/evidence"  # ends the name of the graph that says where a run's facts are known from
+OF_RUN = "ofRun"  # the role that names the run in a node of evidence
+
+Triple = tuple[str, str, str]
 
 # Records that wait in memory until they are written together: each call of NumPy then serves thousands of them.
 BLOCK = 4096
@@ -172,6 +179,46 @@ class TransitionMemory:
             f"{self.source}: the end was cut short, as by a crash; records lost: {self.lost} ({self.lost_bytes} bytes "
             f"left of them), whole records kept: {len(self)}"
         )
+
+
+class Field:
+    """A field of the records as a property of a memory: `before = Field("(n, 11) int8 panel rows.")`."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, memory: Any, owner: type) -> np.ndarray:
+        return self if memory is None else memory.records[self._name]  # pyright: ignore[reportReturnType]
+
+
+def integer(number: int) -> str:
+    """The label of a whole number as a literal."""
+    return f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+def state_facts(
+    graph: "KnowledgeGraph",
+    name: str,
+    facts: Sequence[Triple],
+    evidence: Sequence[Triple],
+    about: Mapping[str, str],
+) -> dict[str, int]:
+    """Put what a run's memory shows into a graph, in place of what was there: NAME and NAME/evidence.
+
+    :param about: annotations of both.
+    :returns: name of each graph -> number of facts.
+    """
+    stated = {name: facts, name + EVIDENCE: evidence}
+    old = {each: list(graph.triples(graph=each)) for each in stated}
+    with graph.transaction():
+        for each, triples in stated.items():
+            graph.remove(old[each], graph=each)
+            graph.add(triples, graph=each)
+            graph.annotate(each, dict(about))
+    return {each: len(triples) for each, triples in stated.items()}
 
 
 @checked_methods

@@ -257,7 +257,7 @@ WORLDS: dict[str, World] = {
                 "play": "gumption.scripts.halma.play:app",
                 "tools": "gumption.scripts.halma:app",
                 "splits": "gumption.scripts.halma.splits:splits",
-                "read_splits": "gumption.envs.halma.split_files:load_splits",
+                "read_splits": "gumption.envs.halma.splits:load_splits",
                 "evaluate_policy": "gumption.scripts.halma.policy_evaluation:evaluate_policy",
                 "watch": "gumption.scripts.halma.watch:app",
                 "experiments": "gumption.scripts.halma.experiments:EXPERIMENTS",

@@ -13,7 +13,7 @@ from gumption import agents, kg
 from gumption.agents.wordcraft.networks import EntityEncoder
 from gumption.envs import gradual, halma, wordcraft
 from gumption.envs.action_facts import ActionFacts, action_facts
-from gumption.envs.halma.split_files import Experience
+from gumption.envs.halma.splits import Experience
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.rules.horn import symmetric

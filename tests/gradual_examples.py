@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from gumption.envs import gradual
-from gumption.envs.gradual.memory import layout
+from gumption.envs.gradual.session import layout
 
 
 def silent(reward: int, byte: int) -> int:
@@ -31,7 +31,7 @@ OBJECTS: dict[Any, Callable[[], Any]] = {
     gradual.Verdict: lambda: gradual.judge("micro14", "after a comes what:.", "b."),
 }
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
-    "envs.gradual.judge": {
+    "envs.gradual.curriculum": {
         "task": lambda: "micro14",
         "question": lambda: "after a comes what:.",
         "answer": lambda: "b.",

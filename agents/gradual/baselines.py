@@ -4,8 +4,8 @@ from random import Random
 
 from gumption.data.settings import Seed, checked
 from gumption.envs.gradual.curriculum import Curriculum
+from gumption.envs.gradual.engine import Stream
 from gumption.envs.gradual.session import Result, Session
-from gumption.envs.gradual.stream import Stream
 
 SPACE = ord(" ")
 

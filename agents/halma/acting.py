@@ -8,9 +8,8 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.halma import oracle_trials
-from gumption.envs.halma.env import HALMAVectorEnv, Outcome
+from gumption.envs.halma.env import HALMAVectorEnv, Measures, Outcome, Tally
 from gumption.envs.halma.maze import DIRECTIONS
-from gumption.envs.halma.measures import Measures, Tally
 
 
 class Percept(NamedTuple):

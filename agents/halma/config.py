@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from gumption.agents.settings import KnowledgeConfig, Overrides, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settings
-from gumption.envs.halma.choices import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
+from gumption.envs.halma.maze import Images, MeanBranches, MeanDepth, NumMazes, OptLen, Panels
 
 Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]

@@ -20,15 +20,14 @@ from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes
-from gumption.envs.halma.diagnostics import TESTS
-from gumption.envs.halma.segment_mazes import SPLITS, TRAINING
+from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
 
 from .acting import Actor, MakeActor, play
 from .config import HALMAConfig
 from .given import GivenAgent, GivenConfig
 
 if TYPE_CHECKING:
-    from gumption.envs.halma.split_files import Splits
+    from gumption.envs.halma.splits import Splits
 
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run

@@ -38,16 +38,16 @@ import numpy as np
 
 from gumption.agents.statistics import wilson_interval
 from gumption.data.settings import Count, checked
-from gumption.envs.halma.kb_graph import (
+from gumption.envs.halma.knowledge_base import (
     AFFORDS,
     GREATER_THAN,
     HAS_DIRECTION,
     HAS_PRIMITIVES,
     LEADS_TO,
+    KnowledgeBases,
     Triple,
     digit_label,
 )
-from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES
 from gumption.envs.halma.memory import REACHED, Memory
 

@@ -14,8 +14,7 @@ import numpy as np
 from gumption.agents.plots import save_figure
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Maze, Mazes, Move
-from gumption.envs.halma.maze import DIRECTIONS, Cell
-from gumption.envs.halma.oracle import justified_moves
+from gumption.envs.halma.maze import DIRECTIONS, Cell, justified_moves
 from gumption.kg.views.scene import COLOURS
 
 from .acting import Actor, moves_of

@@ -7,9 +7,8 @@ from gymnasium import spaces
 
 from gumption.agents.given_policy import GivenPolicy, Policy, name_of
 from gumption.data.settings import settings
-from gumption.envs.halma.choices import Images, Observation, OptLen, Panels
 from gumption.envs.halma.env import PRIMITIVES
-from gumption.envs.halma.maze import DIRECTIONS
+from gumption.envs.halma.maze import DIRECTIONS, Images, Observation, OptLen, Panels
 
 from .acting import Percept, panel_rows
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gumption.agents.advice import Advice
 from gumption.data import InputError
-from gumption.envs.halma.action_facts import HALMAFacts
+from gumption.envs.halma.facts import HALMAFacts
 
 from .acting import Percept, panel_rows
 from .episodic import EpisodicMemory

@@ -21,7 +21,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, checked
-from gumption.envs.halma.kb_graph import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
+from gumption.envs.halma.knowledge_base import GREATER_THAN, HAS_COLOUR, HAS_VALUE, THRESHOLD, Triple, graph_name
 from gumption.envs.halma.maze import DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph, explain, infer, read_rules

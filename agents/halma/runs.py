@@ -26,7 +26,7 @@ from gumption.agents.run_folder import (
 from gumption.data.sealed import damaged, read_sealed
 from gumption.data.settings import checked
 from gumption.envs.halma import HALMAVectorEnv, Mazes
-from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
+from gumption.envs.halma.facts import RELATIONS, HALMAFacts
 from gumption.kg.checkpoint import load_checkpoint, pick_device, put_weights, under
 
 from .actor_critic import Actor

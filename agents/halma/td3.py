@@ -41,8 +41,8 @@ from gumption.agents.run_folder import KNOWLEDGE
 from gumption.data.progress import Bar
 from gumption.envs import worlds
 from gumption.envs.halma import HALMAVectorEnv
-from gumption.envs.halma.action_facts import RELATIONS, HALMAFacts
 from gumption.envs.halma.env import Outcome
+from gumption.envs.halma.facts import RELATIONS, HALMAFacts
 from gumption.envs.halma.memory import REACHED, TRIAL_OVER, VALID, MemoryWriter
 from gumption.kg.checkpoint import optimiser_tensors, pick_device, put_weights, restore_optimiser, under
 

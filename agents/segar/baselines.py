@@ -6,7 +6,7 @@ import numpy as np
 
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Mass, Position, Velocity
-from gumption.envs.segar.vector_env import SegarVectorEnv
+from gumption.envs.segar.env import SegarVectorEnv
 
 #: Of the scripted player: the speed that it wants, in 1/s, times the distance to the goal.
 APPROACH = 4.0

@@ -9,9 +9,9 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.data.wording import shown
 from gumption.envs.physics.initialization import Initialization
-from gumption.envs.segar.levels import Levels, Split, draw_levels
+from gumption.envs.segar.configurations import Levels, Split, draw_levels
 from gumption.envs.segar.observations import ObservationSettings
-from gumption.envs.segar.renderers import RendererSettings
+from gumption.envs.segar.render import RendererSettings
 
 WORLD = "segar"
 TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball"]

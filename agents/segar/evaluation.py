@@ -6,9 +6,9 @@ import numpy as np
 
 from gumption.data.settings import Seed, checked
 from gumption.envs.segar import env as environments
-from gumption.envs.segar.levels import Levels
+from gumption.envs.segar.configurations import Levels
+from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.observations import ObservationSettings
-from gumption.envs.segar.vector_env import SegarVectorEnv
 
 
 class Player(Protocol):

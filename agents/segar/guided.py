@@ -18,8 +18,8 @@ from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.physics.entities import GoalTile, GolfBall
 from gumption.envs.physics.factors import Position
-from gumption.envs.segar.levels import Split
-from gumption.envs.segar.vector_env import SegarVectorEnv
+from gumption.envs.segar.configurations import Split
+from gumption.envs.segar.env import SegarVectorEnv
 
 ID = "gumption/PuttPutt-v0"
 DIRECTIONS = 16

@@ -5,7 +5,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from gumption.envs.segar.state_observations import MISSING
+from gumption.envs.segar.observations import MISSING
 
 CHANNELS = (15, 32, 32)
 PIXEL_FEATURES = 256

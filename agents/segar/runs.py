@@ -17,7 +17,7 @@ from gumption.agents.world_setup import load_policy
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
-from gumption.envs.segar.levels import Split
+from gumption.envs.segar.configurations import Split
 
 from . import guided
 

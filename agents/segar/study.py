@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from gumption.data.settings import Count, Seed, checked
-from gumption.envs.segar.configurations import DIFFICULTIES
-from gumption.envs.segar.levels import Levels, Split
+from gumption.envs.segar.configurations import DIFFICULTIES, Levels, Split
 from gumption.envs.segar.measures import w2
-from gumption.envs.segar.observations import make_observation
-from gumption.envs.segar.state_observations import MISSING
+from gumption.envs.segar.observations import MISSING, make_observation
 
 from .baselines import BASELINES, no_action, random_player, scripted
 from .config import FIRST, THINGS, SegarConfig

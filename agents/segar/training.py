@@ -24,8 +24,8 @@ from gumption.agents.run_folder import RunFolder, read_config, read_final, read_
 from gumption.data.sealed import content_hash
 from gumption.data.settings import checked
 from gumption.envs.sb3_adapter import SB3VecEnv
-from gumption.envs.segar.levels import Levels
-from gumption.envs.segar.vector_env import SegarVectorEnv
+from gumption.envs.segar.configurations import Levels
+from gumption.envs.segar.env import SegarVectorEnv
 from gumption.kg.checkpoint import pick_device
 
 from .config import SegarConfig

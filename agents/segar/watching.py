@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.agents.watching import Candidate, Choice, PolicyPlayer
-from gumption.envs.segar.vector_env import SegarVectorEnv
+from gumption.envs.segar.env import SegarVectorEnv
 
 if TYPE_CHECKING:
     from .training import SegarRun

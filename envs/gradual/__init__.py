@@ -1,14 +1,10 @@
 """Gradual: the byte stream of the General AI Challenge's first round, Gradual Learning (GoodAI, 2017)."""
 
-from .curriculum import Curriculum, all_tasks, challenge, known_tasks, of_names
-from .curriculum_files import load_curriculum
-from .descriptions import member
+from .curriculum import Curriculum, Verdict, all_tasks, challenge, judge, known_tasks, load_curriculum, of_names
 from .facts import facts
-from .judge import Verdict, judge
-from .memory import Memory, MemoryWriter
-from .rules import Rules
-from .session import Result, Session
-from .task import Solution, Task, stateless
+from .mini_tasks import member
+from .session import Memory, MemoryWriter, Result, Session
+from .task import Rules, Solution, Task, stateless
 
 __all__ = [
     "Curriculum",

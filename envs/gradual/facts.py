@@ -13,9 +13,8 @@ from gumption.data.settings import InnerShare, Seed, checked
 
 from .curriculum import all_tasks
 from .logic_tasks import SEQUENCES
-from .mapping_tasks import LETTERS
+from .mapping_tasks import LETTERS, SYNONYMS
 from .task import Task
-from .words import SYNONYMS
 
 HAS_ANSWER, FOLLOWED_BY = "hasAnswer", "followedBy"
 PREREQUISITE_OF, TEACHES, SYNONYM_OF, COMMAND_OF = "prerequisiteOf", "teaches", "synonymOf", "commandOf"

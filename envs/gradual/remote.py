@@ -1,25 +1,285 @@
-"""Agents that are programs of their own: where they connect, or how one is started."""
+"""Agents that are programs of their own: where they connect, how one is started, and a session with one."""
 
 import os
 import shlex
 import signal
 import socket
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from dataclasses import replace
+from functools import partial
+from math import inf
+from subprocess import Popen, TimeoutExpired
 from time import monotonic
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge, Le
 
 from gumption.data import InputError, Note
+from gumption.data.extras import extra
 from gumption.data.listening import is_loopback, listen, shown_address
-from gumption.data.settings import Count, Seconds, settings
+from gumption.data.settings import Count, Seconds, checked, settings
+from gumption.data.wording import shown
 
-from .session_settings import SessionSettings
-from .wire import Wire, gone
-from .zeromq import Silent, shake_hands
+from .engine import Stream
+from .session import Agent, Result, Session
+from .settings import SessionSettings
+
+# ---- An agent at the other end of a socket: two bytes to it, one byte back, and what goes wrong there.
+#
+# The environment sends the reward as a signed byte, -1, 0 or 1, and then its own byte; the agent sends its byte. This
+# framing serves plain TCP and the standard input and output of a child process; the challenge's own stands below.
+
+_MOST = 64  # bytes that are read at once; a reply is shorter
+_LOOKS = 60  # at the socket before this process sleeps: on an idle machine waking up takes longer than the agent does
+_LONGEST_WAIT = 2_000_000.0  # seconds, 23 days, that a socket can wait
+_DYING = 1.0  # seconds between the end of a child's output and its own
+
+
+class Wire:
+    """The environment's end.
+
+    :ivar messages: reward -> byte -> what travels; a reward that is a bool stands for a word, see `words`.
+    :ivar replies: what comes back -> the agent's byte.
+    """
+
+    messages: tuple[tuple[bytes, ...], ...] = tuple(
+        tuple(bytes([reward & 255, byte]) for byte in range(256)) for reward in (0, 1, -1)
+    )
+    words = messages
+    replies: dict[bytes, int] = {bytes([byte]): byte for byte in range(256)}  # noqa: RUF012
+
+    def __init__(self, connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> None:
+        """
+        :param timeout: seconds that a reply may take. :param process: the agent's, where we started it.
+        """  # fmt: skip
+        connection.settimeout(0)
+        self.connection, self.timeout, self.process = connection, min(timeout, _LONGEST_WAIT), process
+
+    def ask(self, reward: int, byte: int) -> int:
+        """Send the reward and the byte; the agent's byte.
+
+        :raises InputError: the agent has gone, takes too long, or sends something else.
+        """
+        send = (self.words if type(reward) is bool else self.messages)[reward][byte]
+        try:
+            self.connection.sendall(send)
+            received = self._received()
+        except TimeoutError:
+            raise InputError(f"the agent gave no answer within {self.timeout:g} s") from None
+        except OSError:
+            received = b""
+        if not received:
+            raise InputError(gone(self.process))
+        said = self.replies.get(received)
+        return self.unusual(received) if said is None else said
+
+    def _received(self) -> bytes:
+        """What comes, b"" at the end of the connection; TimeoutError where nothing does."""
+        receive = self.connection.recv
+        for _ in range(_LOOKS):
+            try:
+                return receive(_MOST)
+            except BlockingIOError:
+                os.sched_yield()
+        self.connection.settimeout(self.timeout)
+        try:
+            return receive(_MOST)
+        finally:
+            self.connection.settimeout(0)
+
+    def unusual(self, received: bytes) -> int:
+        """The agent's byte, where the bytes that have come are no whole reply, or not only a reply.
+
+        :raises InputError: as `ask`.
+        """
+        raise InputError(f"the agent answered a byte with {len(received)} bytes, {shown(received)}; it has to be one")
+
+    def end(self, reward: int) -> None:
+        """Tell the agent that the run is over: the last reward, and no byte."""
+        self.notify(bytes([reward & 255]))
+
+    def notify(self, message: bytes) -> None:
+        """Send what needs no answer; an agent that has gone does not get it."""
+        with suppress(OSError):
+            self.connection.sendall(message)
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.connection.close()
+
+
+def gone(process: "Popen[bytes] | None") -> str:
+    """What is said of an agent whose end of the connection is closed."""
+    with suppress(TimeoutExpired):
+        if process is not None and (code := process.wait(_DYING)) is not None:
+            return f"the agent ended {f'by signal {-code}' if code < 0 else f'with exit code {code}'}"
+    return "the agent disconnected"
+
+
+# ---- Agents that were written for the challenge: a ZeroMQ PAIR socket, the agent's first message is `hello`.
+#
+# Two messages go to the agent, the reward as decimal text and the byte as a character in UTF-8, and one comes back, a
+# character. This end speaks ZeroMQ's transport itself (ZMTP 3.0 and 2.0, https://rfc.zeromq.org/spec/23), and not
+# through libzmq, for two reasons. Both messages leave in one packet, which makes a step about 1.7 times as fast. And
+# libzmq's PAIR swallows the hello of a second agent, which then waits forever; here nobody else is answered while an
+# agent plays.
+
+HELLO = b"hello"
+HELLO_SECONDS = 5.0  # that an agent has to say so once it is connected
+_LONGEST_MESSAGE = 65_536  # bytes of a message that are read at all
+_MORE, _LONG, _COMMAND = 1, 2, 4  # flags of a frame
+
+_SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
+_GREETING_3 = b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)  # version, mechanism, as-server and filler
+_GREETING_2 = b"\x01\x00" + b"\x00\x00"  # revision, PAIR, an empty identity
+_READY = b"\x05READY" + b"\x0bSocket-Type" + (4).to_bytes(4, "big") + b"PAIR"
+
+
+class Silent(InputError):
+    """Somebody connected and left, or said nothing."""
+
+
+def frame(content: bytes, flags: int = 0) -> bytes:
+    """A short message as it travels."""
+    return bytes([flags, len(content)]) + content
+
+
+class ZeroMQWire(Wire):
+    """The environment's end of a PAIR connection."""
+
+    messages = tuple(
+        tuple(frame(text) + frame(chr(byte).encode()) for byte in range(256)) for text in (b"0", b"1", b"-1")
+    )
+    words = tuple(tuple(frame(text) + frame(chr(byte).encode()) for byte in range(256)) for text in (b"False", b"True"))
+    replies = {frame(chr(byte).encode()): byte for byte in range(256)}  # noqa: RUF012
+
+    def unusual(self, received: bytes) -> int:
+        """As `Wire.unusual`: reads on where a message came in pieces."""
+        reader = FrameReader(self.connection, self.timeout, received)
+        try:
+            message = reader.only_message()
+            self.connection.settimeout(0)
+        except TimeoutError:
+            raise InputError(f"the agent gave no whole answer within {self.timeout:g} s") from None
+        except (OSError, EOFError):
+            raise InputError(gone(self.process)) from None
+        try:
+            text = message.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"the agent answered {shown(message)}, which is not UTF-8") from None
+        if len(text) != 1 or ord(text) > 255:
+            raise InputError(f"the agent answered {shown(text)}; it has to be one character with a code below 256")
+        return ord(text)
+
+    def end(self, reward: int) -> None:
+        """As `Wire.end`: the last reward, and an empty message."""
+        self.notify(frame(str(reward).encode()) + frame(b""))
+
+
+def shake_hands(connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> ZeroMQWire:
+    """The wire to an agent that has connected, once it has said hello.
+
+    :raises Silent: it left, or said nothing. :raises InputError: it speaks something else, or says something else.
+    """
+    try:
+        reader = FrameReader(connection, HELLO_SECONDS)
+        _greet(reader)
+        message = reader.only_message()
+    except TimeoutError:
+        raise Silent(f"an agent connected and said no hello within {HELLO_SECONDS:g} s") from None
+    except (OSError, EOFError):
+        raise Silent("an agent connected and left before it said hello") from None
+    if message != HELLO:
+        told = shown(message.decode(errors="replace"))
+        raise InputError(f"the agent began with {told}; the first message that it sends is 'hello'")
+    return ZeroMQWire(connection, timeout, process)
+
+
+def _greet(reader: "FrameReader") -> None:
+    """Exchange greetings, up to the first message."""
+    reader.connection.sendall(_SIGNATURE)
+    theirs = reader.exactly(10)
+    if theirs[0] != 0xFF or not theirs[9] & 1:
+        raise InputError(f"what connected speaks no ZeroMQ of 2012 or later: its first bytes are {shown(theirs)}")
+    if reader.exactly(1)[0] < 3:
+        reader.connection.sendall(_GREETING_2)
+        pair = reader.exactly(1) == b"\0"
+        reader.frame()  # its identity
+    else:
+        reader.connection.sendall(_GREETING_3)
+        mechanism = reader.exactly(53)[1:21].rstrip(b"\0")
+        if mechanism != b"NULL":
+            raise InputError(f"the agent asks for the security {shown(mechanism.decode('latin-1'))}; it has to be NULL")
+        reader.connection.sendall(frame(_READY, _COMMAND))
+        pair = b"socket-type\0\0\0\x04pair" in reader.frame().content.lower()
+    if not pair:
+        raise InputError("the agent's ZeroMQ socket is no PAIR: it has to be one")
+
+
+class Frame(NamedTuple):
+    """A frame of ZMTP."""
+
+    flags: int
+    content: bytes
+
+
+class FrameReader:
+    """Reads frames until a deadline, which frames that are no answer do not put off.
+
+    :ivar left: bytes that have come and are not read yet.
+    """
+
+    def __init__(self, connection: socket.socket, seconds: float, left: bytes = b"") -> None:
+        self.connection, self.left = connection, left
+        self._deadline = monotonic() + seconds
+
+    def only_message(self) -> bytes:
+        """The next message, which has one part and nothing behind it.
+
+        :raises InputError: it has not. :raises EOFError: the connection ends.
+        """
+        message = None
+        while message is None or self.left:
+            flags, content = self.frame()
+            if flags & _COMMAND:
+                if content.startswith(b"\x04PING"):  # then two bytes of time, then what is to be sent back
+                    self.connection.sendall(frame(b"\x04PONG" + content[7:], _COMMAND))
+                continue
+            if flags & _MORE:
+                raise InputError("the agent sent a message of several parts; each of its messages has one")
+            if message is not None:
+                raise InputError("the agent sent more than one message before it was asked for the second")
+            message = content
+        return message
+
+    def frame(self) -> Frame:
+        """The next frame.
+
+        :raises InputError: it is longer than any that an agent has reason to send.
+        """
+        flags = self.exactly(1)[0]
+        length = int.from_bytes(self.exactly(8 if flags & _LONG else 1), "big")
+        if length > _LONGEST_MESSAGE:
+            raise InputError(f"the agent sent a message of {length:,} bytes; it has to be one character")
+        return Frame(flags, self.exactly(length))
+
+    def exactly(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        while len(self.left) < count:
+            self.connection.settimeout(max(self._deadline - monotonic(), 1e-3))
+            received = self.connection.recv(max(count - len(self.left), 64))
+            if not received:
+                raise EOFError
+            self.left += received
+        found, self.left = self.left[:count], self.left[count:]
+        return found
+
 
 ANY = "*"  # the address that stands for all of this machine's
 GRACE = 3.0  # seconds that a started agent has to end by itself after the run, and again after SIGTERM
@@ -192,3 +452,163 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
+
+
+# ---- A session with an agent that is another program, from the first byte to the record.
+
+EVERY = 0.5  # seconds between two reports
+
+
+def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None]) -> Result:
+    """Play with the agent at the other end of the wire; whatever it does ends the run, and nothing else.
+
+    :param report: is given what the run has come to: at its begin, now and then, and at its end, however it ends.
+    """
+    curriculum = settings.curriculum()
+    ends = inf if settings.max_seconds is None else monotonic() + settings.max_seconds
+    look, paid, late = 0.0, 0, False
+
+    def agent(reward: int, byte: int) -> int:
+        nonlocal look, paid, late
+        now = monotonic()
+        if now >= look:
+            report(session.so_far())
+            look = min(now + EVERY, ends)
+        if now >= ends:
+            late = True
+            raise InputError("the time is up")
+        paid += reward
+        return ask(reward, byte)
+
+    session = Session(
+        curriculum.tasks,
+        agent,
+        success_threshold=curriculum.success_threshold,
+        seed=settings.seed,
+        max_steps=settings.max_steps,
+    )
+    ask = _with_words(wire.ask, session.stream) if settings.upstream_quirks else wire.ask
+    try:
+        result = session.run()
+    except BaseException:
+        report(session.so_far("stopped"))
+        raise
+    if late:
+        result = replace(result, ended="seconds", error=None)
+    report(result)
+    if settings.final_notice and result.ended != "agent":
+        wire.end(result.reward - paid)
+    return result
+
+
+def _with_words(ask: Agent, stream: Stream) -> Agent:
+    """As the program of 2017: the reward of a mini-task, which comes with the next instance, is True or False."""
+    mini = False
+
+    def asked(reward: int, byte: int) -> int:
+        nonlocal mini
+        if stream.age == 1:  # the first byte of an instance
+            if mini:
+                reward = bool(reward)
+            mini = stream.life.task.cycle == "mini"
+        return ask(reward, byte)
+
+    return asked
+
+
+# ---- The agent's side, in an agent's own program: `connect(agent)` plays with the environment that waits there.
+#
+# def copy(reward: int, byte: int) -> int:
+#     return byte
+#
+# connect(copy, port=5556)  # the environment: gumption serve gradual
+
+_PAUSE = 200  # milliseconds between looks whether the environment is still there
+_REWARDS = {b"0": 0, b"1": 1, b"-1": -1, b"False": 0, b"True": 1}
+_BYTES = {byte: bytes([byte]) for byte in range(256)}
+_CHARACTERS = {byte: chr(byte).encode() for byte in range(256)}
+
+
+@checked
+def connect(
+    agent: Agent,
+    port: int = 5556,
+    address: str = "127.0.0.1",
+    transport: Literal["zeromq", "tcp", "pipe"] = "zeromq",
+) -> int:
+    """Play to the end of the run; the sum of the rewards.
+
+    :param agent: gets the reward, then the byte; gives a byte.
+    :param port, address: of the environment. :param transport: as the environment's; "pipe" is for a program that
+        `gumption serve gradual --transport pipe --command ...` starts.
+    :raises InputError: nobody waits there, or the extra `remote` is not installed, which "zeromq" needs.
+    """  # fmt: skip
+    if transport == "zeromq":
+        return _zeromq(agent, f"tcp://{address}:{port}")
+    if transport == "pipe":
+        with redirect_stdout(sys.stderr):  # what the agent prints is none of its bytes
+            return _framed(agent, partial(os.read, 0), partial(os.write, 1))
+    try:
+        connection = socket.create_connection((address, port))
+    except OSError as error:
+        raise InputError(f"no environment waits at {address}, port {port}: {error}") from None
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connection:
+        return _framed(agent, connection.recv, connection.sendall)
+
+
+def _framed(agent: Agent, read: Callable[[int], bytes], write: Callable[[bytes], Any]) -> int:
+    total = 0
+    with suppress(ConnectionError):  # the environment ended the run before it took the last answer
+        while received := read(2):
+            received += read(1) if len(received) == 1 else b""
+            reward = int.from_bytes(received[:1], signed=True)
+            total += reward
+            if len(received) == 1:
+                break
+            write(_said(agent(reward, received[1]), _BYTES))
+    return total
+
+
+def _zeromq(agent: Agent, endpoint: str) -> int:
+    with extra("remote", "an agent over ZeroMQ"):
+        import zmq
+    context = zmq.Context()
+    try:
+        pair = context.socket(zmq.PAIR)
+        monitor = pair.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        pair.rcvtimeo = _PAUSE
+        pair.connect(endpoint)
+        pair.send(HELLO)
+        messages, total = _messages(pair, monitor), 0
+        for text in messages:
+            reward = _REWARDS[text]
+            total += reward
+            byte = next(messages, b"").decode()
+            if not byte:
+                break
+            pair.send(_said(agent(reward, ord(byte)), _CHARACTERS))
+        return total
+    finally:
+        context.destroy(linger=0)
+
+
+def _messages(pair: Any, monitor: Any) -> Iterator[bytes]:
+    """What comes, until the environment has closed its end."""
+    import zmq
+
+    gone = False
+    while True:
+        try:
+            yield pair.recv()
+        except zmq.Again:
+            if gone:  # and all that it sent before is read
+                return
+            gone = bool(monitor.poll(0))
+
+
+def _said(said: Any, messages: dict[int, bytes]) -> bytes:
+    """What travels for a byte that the agent said."""
+    if said not in messages:
+        raise InputError(f"the agent said {shown(said)}: it has to be a byte, a whole number from 0 to 255")
+    return messages[said]

@@ -1,18 +1,16 @@
 """The keyword arguments of the Gradual environments and their reset options, checked once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.settings import Count, settings, unknown
+from gumption.data.settings import Count, Seed, settings, unknown
 from gumption.data.wording import shown
 
-from .curriculum import Curriculum, find_task, of_names
-from .curriculum_files import load_curriculum, shipped_curricula
-from .rules import Rules
-from .task import Hidden, Task
+from .curriculum import Curriculum, find_task, load_curriculum, of_names, shipped_curricula
+from .task import Hidden, Rules, Task
 
 _OPTIONS = ("task", "mapping", "context", "questions")
 
@@ -110,3 +108,29 @@ def _mapping(given: Any) -> dict[str, str]:
             if not isinstance(text, str) or not text or any(ord(character) > 255 for character in text):
                 raise InputError(f"the mapping has {shown(text)}; keys and answers are texts of one-byte characters")
     return dict(given)
+
+
+# ---- What a command plays: the tasks by name, and the rules.
+
+
+@settings
+class SessionSettings(Rules):
+    """What is played.
+
+    :ivar tasks: names of tasks with commas between them, or a curriculum: "challenge", "extended", "hexadecimal",
+        "small_world", or the path of a .toml or .json file.
+    :ivar success_threshold: successes in a row that end a task; the challenge's is 5.
+    :ivar seed: fixes all that is drawn.
+    """
+
+    tasks: tuple[str, ...] = ("challenge",)
+    success_threshold: Count | None = None
+    seed: Seed = 0
+
+    def curriculum(self) -> Curriculum:
+        """The tasks in order.
+
+        :raises InputError: an unknown name, or none.
+        """
+        tasks = self.tasks[0] if len(self.tasks) == 1 else self.tasks
+        return GradualSettings(tasks=tasks, success_threshold=self.success_threshold, **asdict(self.rules)).curriculum()

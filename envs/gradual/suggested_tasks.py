@@ -1,15 +1,30 @@
 """Tasks that the document describes and the program of 2017 lacks (A.2.8, A.2.9.2, A.2.9.4, A.2.11, A.2.13.2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
+from operator import contains
 from random import Random
+from typing import TypeAlias
 
 from gumption.data import InputError
 
 from .logic_tasks import joined_from
-from .mapping_tasks import LETTERS
-from .task import SILENCE, STOP, Hidden, Questions, Solution, Solve, Task, stateless
-from .text_tasks import collapsing, matched, pair_made, short, spelled, spelling, two_pairs
+from .mapping_tasks import (
+    LETTERS,
+    collapsing,
+    each_key_once,
+    matched,
+    pair_made,
+    repeated,
+    short,
+    solving,
+    spelled,
+    spelling,
+    stateless_task,
+    two_pairs,
+)
+from .task import SILENCE, STOP, Hidden, OptionsLeft, Questions, Solution, Solve, Task, stateless, told
 
 MARK = "!"  # said at the end of an occurrence
 
@@ -19,10 +34,7 @@ _LONGEST_PART = 3
 
 def suggested_tasks(words: Sequence[str]) -> list[Task]:
     """These tasks, in the order in which they can be learned."""
-
-    def task(name: str, about: str, questions: Questions, solve: Solve, *requires: str) -> Task:
-        return Task(name, about, stateless, questions, solve, requires=requires)
-
+    task = stateless_task
     hosts = [word for word in words if len(word) >= _SHORTEST_HOST]
     return [
         task("micro8.1", "one space too many means nothing", _spaced(1), collapsing, "micro7.1"),
@@ -36,25 +48,35 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
             "micro9.2v2", "spelling a word, and each letter is rewarded or punished", stateless, spelling(words),
             spelled, letters="each", requires=("micro9.1",),
         ),
-        task("micro9.4.1", "the shorter or the longer of two words", _two(words), _of_two, "micro7.2"),
-        task("micro9.4.2", "the shortest or the longest of several words", _several(words), _of_all, "micro9.4.1"),
+        task(
+            "micro9.4.1", "the shorter or the longer of two words", _two(words),
+            _outermost(r"(shorter|longer): ([^ .:]+ [^ .:]+)\."), "micro7.2",
+        ),
+        task(
+            "micro9.4.2", "the shortest or the longest of several words", _several(words),
+            _outermost(r"(shortest|longest): ([^.:]+)\."), "micro9.4.1",
+        ),
         task("micro9.4.3", "words without a given one", _with_exception(words), _without, "micro7.3"),
         task(
-            "micro9.4.4", "removing a part of a word", _asking_once("remove: {} from: {}.", hosts), _removed,
-            "micro7.2",
+            "micro9.4.4", "removing a part of a word", _asking_once("remove: {} from: {}.", hosts),
+            _of_part("remove", lambda part, host: host.replace(part, "", 1)), "micro7.2",
         ),
-        task("micro9.4.5", "whether a word has a part", _asking_whether("find: {} in: {}.", hosts), _found, "micro7.2"),
+        task(
+            "micro9.4.5", "whether a word has a part", _asking_whether("find: {} in: {}.", hosts),
+            _of_part("find", lambda part, host: f"{part in host}".lower()), "micro7.2",
+        ),
         task(
             "micro9.4.5s", "speaking while a part of a word is sent",
             _asking_whether("listen for: {} in: {}.", hosts), partial(_heard, "listen for", first=True), "micro9.4.5",
         ),
         task(
             "micro9.4.6", "removing all occurrences of a part", _asking_often("remove all: {} from: {}.", hosts),
-            _removed_all, "micro9.4.4",
+            _of_part("remove all", lambda part, host: host.replace(part, "")), "micro9.4.4",
         ),
         task(
             "micro9.4.7", "the places of all occurrences of a part", _asking_often("find all: {} in: {}.", hosts),
-            _all_found, "micro9.4.5",
+            _of_part("find all", lambda part, host: " ".join(str(at + 1) for at in occurrences(part, host)) or "none"),
+            "micro9.4.5",
         ),
         task(
             "micro9.4.7s", "speaking whenever a part of a word is sent",
@@ -66,22 +88,22 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
     ]  # fmt: skip
 
 
-# A.2.8: spaces
+# ---- A.2.8: spaces
 
 
 def _spaced(number: int) -> Questions:
     """Asks for two letters; there are so many spaces too many before, between or behind them."""
 
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        extra = " " * number
-        while True:
-            before, between, behind = draw.choice(((extra, " ", ""), ("", " " + extra, ""), ("", " ", " " + extra)))
-            yield f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{behind}{STOP}"
+    extra = " " * number
 
-    return questions
+    def question(draw: Random) -> str:
+        before, between, behind = draw.choice(((extra, " ", ""), ("", " " + extra, ""), ("", " ", " " + extra)))
+        return f"say: {before}{draw.choice(LETTERS)}{between}{draw.choice(LETTERS)}{behind}{STOP}"
+
+    return repeated(question)
 
 
-# A.2.9.4, 1 to 3: words and their lengths
+# ---- A.2.9.4, 1 to 3: words and their lengths
 
 
 def _two(words: Sequence[str]) -> Questions:
@@ -92,11 +114,6 @@ def _two(words: Sequence[str]) -> Questions:
                 yield f"{draw.choice(('shorter', 'longer'))}: {first} {second}{STOP}"
 
     return questions
-
-
-def _of_two(question: str, hidden: Hidden) -> Solution:
-    kind, *words = matched(r"(shorter|longer): ([^ .:]+) ([^ .:]+)\.", question).groups()
-    return _outermost(question, words, longest=kind == "longer")
 
 
 def _several(words: Sequence[str]) -> Questions:
@@ -110,34 +127,36 @@ def _several(words: Sequence[str]) -> Questions:
     return questions
 
 
-def _of_all(question: str, hidden: Hidden) -> Solution:
-    kind, words = matched(r"(shortest|longest): ([^.:]+)\.", question).groups()
-    return _outermost(question, words.split(" "), longest=kind == "longest")
+def _outermost(pattern: str) -> Solve:
+    """Solves questions for the shortest or the longest of words."""
 
+    def solve(question: str, hidden: Hidden) -> Solution:
+        kind, asked = matched(pattern, question).groups()
+        words = asked.split(" ")
+        lengths = [len(word) for word in words]
+        length = max(lengths) if kind.startswith("long") else min(lengths)
+        if lengths.count(length) > 1:
+            raise InputError(f"the question {question!r} has no single answer: two words of {length} letters")
+        return short(words[lengths.index(length)] + STOP)
 
-def _outermost(question: str, words: list[str], longest: bool) -> Solution:
-    lengths = [len(word) for word in words]
-    length = max(lengths) if longest else min(lengths)
-    if lengths.count(length) > 1:
-        raise InputError(f"the question {question!r} has no single answer: two words of {length} letters")
-    return short(words[lengths.index(length)] + STOP)
+    return solve
 
 
 def _with_exception(words: Sequence[str]) -> Questions:
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            asked = draw.sample(words, draw.randint(2, 4))
-            yield f"say: {' '.join(asked)} except: {draw.choice(asked)}{STOP}"
+    def question(draw: Random) -> str:
+        asked = draw.sample(words, draw.randint(2, 4))
+        return f"say: {' '.join(asked)} except: {draw.choice(asked)}{STOP}"
 
-    return questions
-
-
-def _without(question: str, hidden: Hidden) -> Solution:
-    words, exception = matched(r"say: ([^.:]+) except: ([^ .:]+)\.", question).groups()
-    return short(" ".join(word for word in words.split(" ") if word != exception) + STOP)
+    return repeated(question)
 
 
-# A.2.9.4, 4 to 7: parts of words
+_without = solving(
+    r"say: ([^.:]+) except: ([^ .:]+)\.",
+    lambda words, exception: short(" ".join(word for word in words.split(" ") if word != exception) + STOP),
+)
+
+
+# ---- A.2.9.4, 4 to 7: parts of words
 
 
 def occurrences(part: str, word: str) -> list[int]:
@@ -167,15 +186,14 @@ def _asking_once(form: str, hosts: Sequence[str]) -> Questions:
 def _asking_whether(form: str, hosts: Sequence[str]) -> Questions:
     """Asks for a part that a word has, or has not."""
 
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            host, has = draw.choice(hosts), draw.random() < 1 / 2
-            part = draw.choice(_parts(host))
-            while not has and part in host:
-                part = draw.choice(_parts(draw.choice(hosts)))
-            yield form.format(part, host)
+    def question(draw: Random) -> str:
+        host, has = draw.choice(hosts), draw.random() < 1 / 2
+        part = draw.choice(_parts(host))
+        while not has and part in host:
+            part = draw.choice(_parts(draw.choice(hosts)))
+        return form.format(part, host)
 
-    return questions
+    return repeated(question)
 
 
 def _asking_often(form: str, hosts: Sequence[str]) -> Questions:
@@ -190,25 +208,12 @@ def _asking_often(form: str, hosts: Sequence[str]) -> Questions:
     return questions
 
 
-def _removed(question: str, hidden: Hidden) -> Solution:
-    part, host = matched(r"remove: ([^ .:]+) from: ([^ .:]+)\.", question).groups()
-    return short(host.replace(part, "", 1) + STOP)
+def _of_part(command: str, answer: Callable[[str, str], str]) -> Solve:
+    """Solves questions for a part of a word.
 
-
-def _removed_all(question: str, hidden: Hidden) -> Solution:
-    part, host = matched(r"remove all: ([^ .:]+) from: ([^ .:]+)\.", question).groups()
-    return short(host.replace(part, "") + STOP)
-
-
-def _found(question: str, hidden: Hidden) -> Solution:
-    part, host = matched(r"find: ([^ .:]+) in: ([^ .:]+)\.", question).groups()
-    return short(f"{part in host}".lower() + STOP)
-
-
-def _all_found(question: str, hidden: Hidden) -> Solution:
-    part, host = matched(r"find all: ([^ .:]+) in: ([^ .:]+)\.", question).groups()
-    places = occurrences(part, host)
-    return short((" ".join(str(place + 1) for place in places) or "none") + STOP)
+    :param answer: of the part and the word, without the full stop.
+    """
+    return solving(command + r": ([^ .:]+) (?:from|in): ([^ .:]+)\.", lambda *words: short(answer(*words) + STOP))
 
 
 def _heard(command: str, question: str, hidden: Hidden, first: bool) -> Solution:
@@ -220,7 +225,7 @@ def _heard(command: str, question: str, hidden: Hidden, first: bool) -> Solution
     return Solution(answer, ("good job! ;",), (f"wrong! {answer};",), opens=len(question) - len(host))
 
 
-# A.2.11 and A.2.13.2: several operations
+# ---- A.2.11 and A.2.13.2: several operations
 
 
 def _chained(hidden: Hidden, draw: Random) -> Iterator[str]:
@@ -255,3 +260,199 @@ def _mixed_said(question: str, hidden: Hidden) -> Solution:
         alternatives[0] + STOP, ("good job! ;",), tuple(f"wrong! {each}.;" for each in alternatives),
         partial(joined_from, alternatives),
     )  # fmt: skip
+
+
+# ---- A ladder to a conversation about a small world, the hardest task of the document's second alternative curriculum
+# (A.1.6.2). Things have a kind, a size and a colour, and lie at places. The agent answers word by word; each right word
+# is followed by "yes", the first wrong one by "no" and the whole answer, and "!" closes an answer.
+
+#: Per place the words of the thing that lies there.
+Scene: TypeAlias = Mapping[str, Sequence[str]]
+
+ATTRIBUTES = {"object": ("CUBE", "BALL", "CONE"), "size": ("LARGE", "SMALL"), "colour": ("RED", "GREEN", "BLUE")}
+PLACES = ("table", "floor", "shelf", "chair")
+NUMBERS = ("ZERO", "ONE", "TWO", "THREE")
+
+_WORDS = [word for words in ATTRIBUTES.values() for word in words]
+
+
+def small_world_tasks() -> list[Task]:
+    """world1 to world8, in the order of the ladder: six about things in sight, two about remembered ones."""
+    shown: list[tuple[str, Callable[[Random], str], Callable[[str, Hidden], Solution]]] = [
+        (
+            "a word at a time, then a sign",
+            lambda draw: f"see: {draw.choice(ATTRIBUTES['object'])} describe: object?",
+            solving(rf"see: ({'|'.join(ATTRIBUTES['object'])}) describe: object\?", _solution),
+        ),
+        (
+            "one attribute of a thing",
+            lambda draw: f"see: {' '.join(_thing(draw))} ask: {draw.choice(list(ATTRIBUTES))}?",
+            solving(
+                rf"see: (.+) ask: ({'|'.join(ATTRIBUTES)})\?",
+                lambda thing, attribute: _solution(_of_attribute(_checked_words(thing.split(" ")), attribute)),
+            ),
+        ),
+        (
+            "whether a thing has an attribute",
+            _a_doubt,
+            solving(
+                rf"see: (.+) confirm: ({'|'.join(_WORDS)})\?",
+                lambda thing, word: _solution("YES" if word in _checked_words(thing.split(" ")) else "NO"),
+            ),
+        ),
+        ("where things are", _a_search, _place),
+        (
+            "how many things have an attribute",
+            lambda draw: f"{_told_scene(_scene(draw, draw.choice((2, 3))))} count: {draw.choice(_WORDS)}?",
+            _number,
+        ),
+        ("things move", _a_move, _place_after_move),
+    ]
+    tasks = [
+        Task(
+            f"world{number}", about, stateless, repeated(draw_question), solve, reply="yes",
+            requires=(f"world{number - 1}",) if number > 1 else (),
+        )
+        for number, (about, draw_question, solve) in enumerate(shown, 1)
+    ]  # fmt: skip
+    return [
+        *tasks,
+        Task(
+            "world7", "remembering an attribute of a thing", _scenes,
+            _about_places(lambda draw: f"ask: {draw.choice(list(ATTRIBUTES))}"), _remembered_attribute,
+            lambda hidden: OptionsLeft(dict.fromkeys(product(hidden["mapping"], ATTRIBUTES), 2)),
+            reply="yes", requires=("world2", "world4"),
+        ),
+        Task(
+            "world8", "describing a thing from memory", _scenes, _about_places(lambda draw: "describe: object"),
+            _remembered_thing, each_key_once, reply="yes", requires=("world7",),
+        ),
+    ]  # fmt: skip
+
+
+def _solution(*words: str, key: Hashable = None) -> Solution:
+    answer = " ".join((*words, "!"))
+    return Solution(answer, wrong=(f"no {answer};",), key=key)
+
+
+# ---- What is seen.
+
+
+def _thing(draw: Random) -> list[str]:
+    return [draw.choice(words) for words in ATTRIBUTES.values()]
+
+
+def _scene(draw: Random, number: int) -> Scene:
+    return {place: _thing(draw) for place in draw.sample(PLACES, number)}
+
+
+def _told_scene(scene: Scene) -> str:
+    return "see: " + ", ".join(" ".join((place, *words)) for place, words in scene.items())
+
+
+def _read_scene(text: str) -> Scene:
+    scene: dict[str, Sequence[str]] = {}
+    for part in text.split(", "):
+        place, *words = part.split(" ")
+        scene[place] = _checked_words(words)
+    return scene
+
+
+def _checked_words(words: Sequence[str]) -> Sequence[str]:
+    """:raises InputError: they are no kind, size and colour, in this order."""
+    if len(words) != len(ATTRIBUTES) or not all(map(contains, ATTRIBUTES.values(), words)):
+        raise InputError(f"{' '.join(words)!r} is no thing with a kind, a size and a colour, such as CUBE LARGE GREEN")
+    return words
+
+
+def _of_attribute(words: Sequence[str], attribute: str) -> str:
+    return words[list(ATTRIBUTES).index(attribute)]
+
+
+# ---- world1 to world6: things in sight.
+
+
+def _a_doubt(draw: Random) -> str:
+    thing = _thing(draw)
+    place = draw.randrange(len(thing))
+    others = [word for word in list(ATTRIBUTES.values())[place] if word != thing[place]]
+    return f"see: {' '.join(thing)} confirm: {draw.choice((thing[place], draw.choice(others)))}?"
+
+
+def _kinds(draw: Random, number: int) -> Scene:
+    """Things that differ in their kind."""
+    scene = _scene(draw, number)
+    kinds = draw.sample(ATTRIBUTES["object"], number)
+    return {place: (kind, *words[1:]) for kind, (place, words) in zip(kinds, scene.items(), strict=True)}
+
+
+def _a_search(draw: Random) -> str:
+    scene = _kinds(draw, 2)
+    return f"{_told_scene(scene)} where: {draw.choice(list(scene.values()))[0]}?"
+
+
+def _place(question: str, hidden: Hidden) -> Solution:
+    seen, kind = matched(r"see: ([^:]+) where: (\w+)\?", question).groups()
+    return _solution(_only_place(question, _read_scene(seen), kind))
+
+
+def _only_place(question: str, scene: Scene, kind: str) -> str:
+    places = [place for place, words in scene.items() if words[0] == kind]
+    if len(places) != 1:
+        raise InputError(f"the question {question!r} has no single answer: {len(places)} things are a {kind}")
+    return places[0]
+
+
+def _number(question: str, hidden: Hidden) -> Solution:
+    seen, word = matched(rf"see: ([^:]+) count: ({'|'.join(_WORDS)})\?", question).groups()
+    number = sum(word in words for words in _read_scene(seen).values())
+    if number >= len(NUMBERS):
+        raise InputError(f"the question {question!r} counts up to {number}; at most {len(NUMBERS) - 1} can be said")
+    return _solution(NUMBERS[number])
+
+
+def _a_move(draw: Random) -> str:
+    scene = _kinds(draw, 2)
+    moved, asked = (draw.choice(list(scene.values()))[0] for _ in range(2))
+    goal = draw.choice([place for place in PLACES if place not in scene])
+    return f"{_told_scene(scene)} move: {moved} {goal} where: {asked}?"
+
+
+def _place_after_move(question: str, hidden: Hidden) -> Solution:
+    seen, moved, goal, asked = matched(r"see: ([^:]+) move: (\w+) (\w+) where: (\w+)\?", question).groups()
+    scene = _read_scene(seen)
+    before = {kind: _only_place(question, scene, kind) for kind in (moved, asked)}
+    return _solution(goal if moved == asked else before[asked])
+
+
+# ---- world7 and world8: things that the agent remembers from answers in the same instance.
+
+
+def _scenes(draw: Random) -> Iterator[Hidden]:
+    while True:
+        yield {"mapping": {place: " ".join(_thing(draw)) for place in PLACES}}
+
+
+def _remembered(question: str, hidden: Hidden, place: str) -> Sequence[str]:
+    mapping = told(hidden, "mapping")
+    if place not in mapping:
+        raise InputError(f"the question {question!r} asks for {place!r}; the mapping has {', '.join(mapping)}")
+    return _checked_words(mapping[place].split(" "))
+
+
+def _about_places(asked: Callable[[Random], str]) -> Questions:
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        while True:
+            yield f"see: {draw.choice(list(hidden['mapping']))} {asked(draw)}?"
+
+    return questions
+
+
+def _remembered_attribute(question: str, hidden: Hidden) -> Solution:
+    place, attribute = matched(rf"see: (\w+) ask: ({'|'.join(ATTRIBUTES)})\?", question).groups()
+    return _solution(_of_attribute(_remembered(question, hidden, place), attribute), key=(place, attribute))
+
+
+def _remembered_thing(question: str, hidden: Hidden) -> Solution:
+    place = matched(r"see: (\w+) describe: object\?", question)[1]
+    return _solution(*_remembered(question, hidden, place), key=place)

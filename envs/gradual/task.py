@@ -7,10 +7,10 @@ A task is data and three functions, so that a person's own task goes the same wa
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from gumption.data import InputError
-from gumption.data.settings import checked_methods
+from gumption.data.settings import checked_methods, settings
 
 #: What an instance keeps to itself, by name: "mapping", "alphabet", "answer", "sequence", ...
 Hidden: TypeAlias = Mapping[str, Any]
@@ -174,3 +174,116 @@ def told(hidden: Hidden, name: str) -> Any:
     if name not in hidden:
         raise InputError(f"this task needs the {name} of the instance")
     return hidden[name]
+
+
+# ---- Which reading of the challenge is played, where its document and its program of 2017 differ.
+
+
+@settings
+class Rules:
+    """The defaults follow the program, but for what contradicts a clear sentence of the document.
+
+    :ivar upstream_quirks: also then do as the program of 2017 did: micro13.1 takes any end of the right answer to
+        "and", an instance of micro16 has one kind of question, mini2 and mini5 ask about an empty string, which is
+        always false, the length of a string of the mini tasks tells something of its label, and the last reward of the
+        last task is never paid.
+    :ivar adaptive_stop: in micro5.6 the feedback on wrong answers has no full stop either, once ten answers in a row
+        ended with one (A.2.5.6).
+    :ivar early_stop: in micro5.5 to 5.18 a full stop ends an answer, even a short one (A.2.5.7).
+    :ivar joined_or: micro13.2 takes for "or" nothing but some of the words, one behind the other (A.2.13.2).
+    :ivar and_or_synonyms: micro19 and micro20 also ask what micro13.1 asks, so that "and" and "or" have synonyms
+        (A.2.19).
+    :ivar strict_descriptions: strings of the mini tasks are whole n-grams one behind the other, as in CommAI-mini;
+        else n-grams may overlap.
+    """
+
+    upstream_quirks: bool = False
+    adaptive_stop: bool = False
+    early_stop: bool = False
+    joined_or: bool = False
+    and_or_synonyms: bool = False
+    strict_descriptions: bool = False
+
+    @property
+    def rules(self) -> "Rules":
+        """The rules alone, of settings that have more."""
+        return Rules(**{name: getattr(self, name) for name in Rules.__dataclass_fields__})
+
+
+# ---- Draws that the compiled loop of batch.py can go on with: their source, and a deck to deal questions from.
+
+T = TypeVar("T")
+
+# The linear congruential generator of Knuth's MMIX. Its upper half is drawn, since low bits repeat soon.
+FACTOR, INCREMENT = 6364136223846793005, 1442695040888963407
+_MASK = (1 << 64) - 1
+
+
+class Draws(Random):
+    """A generator whose whole state is one number.
+
+    :ivar state: 64 bits.
+    """
+
+    state: int
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        """:param a: the state."""
+        self.state = (a or 0) & _MASK
+
+    def getrandbits(self, k: int, /) -> int:
+        """As in `random.Random`."""
+        number = 0
+        for _ in range(0, k, 32):
+            self.state = (self.state * FACTOR + INCREMENT) & _MASK
+            number = number << 32 | self.state >> 32
+        return number >> (-k % 32)
+
+    def random(self) -> float:
+        """As in `random.Random`."""
+        return self.getrandbits(53) * 2.0**-53
+
+    def below(self, number: int) -> int:
+        """One of the numbers from 0 on, at most 2**32. All are as probable but for one part in 2**32."""
+        self.state = state = (self.state * FACTOR + INCREMENT) & _MASK
+        return (state >> 32) * number >> 32
+
+    def choice(self, seq: Sequence[T]) -> T:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """As in `random.Random`."""
+        return seq[self.below(len(seq))]
+
+
+class Deal(Iterator[str]):
+    """Questions dealt from a shuffled deck, without end. A batch judges the answers to them in a compiled loop.
+
+    :ivar questions: all there are.
+    :ivar deck: the number of the question on each card; those before `place` have been dealt.
+    :ivar dealt: so many are dealt before all cards are shuffled again.
+    :ivar draws: the source.
+    """
+
+    def __init__(self, questions: Sequence[str], draw: Random, times: int, dealt: int | None = None) -> None:
+        """:param times: how often each question is in the deck. :param dealt: all of the deck where it is None."""
+        self.questions = questions
+        self.deck = [*range(len(questions))] * times
+        self.dealt = len(self.deck) if dealt is None else dealt
+        self.place = 0
+        self.draws = draw if isinstance(draw, Draws) else Draws(draw.getrandbits(64))
+
+    @property
+    def card(self) -> int:
+        """The number of the question dealt last."""
+        return self.deck[self.place - 1]
+
+    def __next__(self) -> str:
+        deck, place, draws = self.deck, self.place, self.draws
+        if place == self.dealt:
+            place = 0
+        # As `Draws.below`, without a call: in some tasks each step deals a question.
+        draws.state = state = (draws.state * FACTOR + INCREMENT) & _MASK
+        other = place + ((state >> 32) * (len(deck) - place) >> 32)
+        card = deck[other]
+        deck[other] = deck[place]
+        deck[place] = card
+        self.place = place + 1
+        return self.questions[card]

@@ -17,17 +17,21 @@ made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gumption.data.settings import checked
+from gumption.data.settings import Seed, checked
 
-from .maze import DIRECTIONS
+from .generator import grow_branches, rank_of_path, sample_maze
+from .maze import DIRECTIONS, SIDE, STEPS, Cell, Edge, Maze, TestMazes, oracle_trials, panel_row
 
 if TYPE_CHECKING:
     from .knowledge_base import KnowledgeBases
+
 
 TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the order in which they choose
 GREATER = np.tri(10, k=-1, dtype=bool)  # (d1, d2) with d1 > d2
@@ -169,3 +173,274 @@ def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:
     if follow := int(_transitive(known).sum()):
         return f"{begin}of the other {PAIRS - n_known}, {follow} that two known ones entail were shown as often"
     return f"{begin}there is no template, three known pairs d1>d2, d2>d3 and d1>d3"
+
+
+# ---- Test mazes that are built around a pair of digits (paper, Appendix D, "Test Problem Generation").
+#
+# At a state of the optimal path where the oracle stops, a crossing lies d2 away and a wall d1 away, straight on. The
+# path turns at that crossing; the corridor that runs on to the wall is a deceptive branch. Whoever takes the greater
+# digit for the crossing misses the hint and ends in a dead end.
+
+MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
+ATTEMPTS = 100  # mazes drawn for one question, until one has a panel that is new and asks for nothing else that is
+ENOUGH = 3  # primitives with which an option reaches across the box
+TRAINING, RANDOM = "T", "RT"
+SPLITS = (TRAINING, RANDOM, *TESTS)  # in the order of Table 1
+
+
+class Asked(NamedTuple):
+    """What a test maze asks, and where.
+
+    :ivar cell: where the pair is seen; the oracle stops there.
+    :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
+    :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
+    :ivar sightings: how many records of MEM show the pair with its type. Not 0 for ST-1; in AfT and AnT less than the
+        threshold.
+    :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. Where there are
+        any, no maze without them was found, and a failure may have another cause than the pair.
+    """
+
+    pair: Pair
+    cell: Cell
+    panel: tuple[int, ...]
+    seen: int
+    sightings: int
+    others: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A maze of a test.
+
+    :ivar seed: the seed and the two stream numbers that its random numbers came from; empty for training mazes.
+    :ivar asked: None in T and RT, which ask for no pair.
+    """
+
+    test: str
+    maze: Maze
+    seed: tuple[int, ...]
+    asked: Asked | None
+
+
+class Refused(NamedTuple):
+    """A pair that no maze could be built around, and why."""
+
+    pair: Pair
+    reason: str
+
+
+@dataclass(frozen=True)
+class BuiltTest:
+    """The mazes of a test.
+
+    :ivar records: what was built; empty where there is a reason why not.
+    :ivar queries: how many pairs with their types the test could ask for; 0 for T and RT.
+    :ivar refused: those of them that could not be built.
+    :ivar reason: why there are no mazes.
+    """
+
+    records: tuple[Record, ...]
+    queries: int = 0
+    refused: tuple[Refused, ...] = ()
+    reason: str | None = None
+
+
+class PanelCounts:
+    """How often panels with the same ten digits are in a memory; hints are left out of the comparison.
+
+    A panel that differs from a seen one in nothing but its hint shows no new combination of digits.
+    """
+
+    def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
+        """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
+        self._keys, which = np.unique(_keys(panels), return_inverse=True)
+        self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
+
+    def count(self, row: np.ndarray) -> int:
+        """How often the digits of a row (11,) were met together."""
+        key = _keys(row[None])
+        at = int(np.searchsorted(self._keys, key)[0])
+        return int(self._counts[at]) if at < len(self._keys) and self._keys[at] == key[0] else 0
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    """(n,) int64: one number for the ten digits of each row, each from -9 to 9."""
+    return (rows[:, :10].astype(np.int64) + 9) @ (19 ** np.arange(10, dtype=np.int64))
+
+
+@checked
+def build_tests(
+    knowledge: KnowledgeBases,
+    training: Sequence[Maze],
+    *,
+    seed: Seed = 0,
+    mazes: TestMazes = 50,
+) -> dict[str, BuiltTest]:
+    """T, RT and the seven diagnostic tests, in the order of SPLITS.
+
+    No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
+    panel at an asked cell was never met in training; only where ST-1 finds no such panel it takes one that was met less
+    often than the threshold. Decision: of the mazes with such a panel, one is taken where the oracle meets nothing else
+    that is not in KB_S, so that what fails there fails because of the pair.
+
+    :param training: the mazes that the agent was trained on.
+    :param mazes: how many each test gets, spread evenly over its pairs.
+    :raises InputError: a negative seed, or a number of mazes out of range.
+    """
+    diagnosis = diagnose(knowledge)
+    builder = _Builder(knowledge, training, seed, mazes)
+    built = {
+        TRAINING: BuiltTest(tuple(Record(TRAINING, maze, (), None) for maze in training)),
+        RANDOM: builder.random_split(),
+    }
+    for test in TESTS:
+        if test in diagnosis.reasons:
+            built[test] = BuiltTest((), reason=diagnosis.reasons[test])
+        else:
+            built[test] = builder.test(test, diagnosis.pairs(test), knowledge.threshold if test == "ST-1" else 1)
+    return built
+
+
+class _Builder:
+    """What the tests have in common: panels that were met, optimal paths that are used up, streams of numbers."""
+
+    def __init__(self, knowledge: KnowledgeBases, training: Iterable[Maze], seed: int, mazes: int) -> None:
+        self.knowledge, self.seed, self.mazes = knowledge, seed, mazes
+        self.met = PanelCounts(knowledge.panels, knowledge.panel_counts)
+        self.paths = {rank_of_path(maze.optimal_path) for maze in training}
+
+    def random_split(self) -> BuiltTest:
+        records: list[Record] = []
+        while len(records) < self.mazes:
+            name, rng = self._stream(RANDOM, len(records))
+            maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
+            while rank_of_path(maze.optimal_path) in self.paths:
+                maze = sample_maze(rng, MEAN_DEPTH, MEAN_BRANCHES)
+            self.paths.add(rank_of_path(maze.optimal_path))
+            records.append(Record(RANDOM, maze, name, None))
+        return BuiltTest(tuple(records))
+
+    def test(self, test: str, pairs: Sequence[Pair], below: int) -> BuiltTest:
+        """Ask for the pairs in turn, in an order of their own for each seed, until there are enough mazes.
+
+        :param below: an asked panel was met less often than this.
+        """
+        records: list[Record] = []
+        refused: list[Refused] = []
+        _, rng = self._stream(test)
+        turns = [pairs[i] for i in rng.permutation(len(pairs))]
+        while turns and len(records) < self.mazes:
+            pair = turns.pop(0)
+            name, rng = self._stream(test, len(records) + len(refused))
+            asked = self._ask(rng, pair, below)
+            if isinstance(asked, str):
+                refused.append(Refused(pair, asked))
+                continue
+            turns.append(pair)
+            records.append(Record(test, asked[0], name, asked[1]))
+        reason = None if records else f"of {len(pairs)} pairs with types none could be built into a maze"
+        return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
+
+    def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
+        """A maze that asks for a pair with a panel that was met least, and for little else, or why there is none."""
+        best: tuple[Maze, Asked] | None = None
+        repeated = 0
+        for _ in range(ATTEMPTS):
+            maze, cell = draw_maze(rng, pair)
+            if rank_of_path(maze.optimal_path) in self.paths:
+                repeated += 1
+                continue
+            asked = self._asked(maze, pair, cell)
+            if best is None or (asked.seen, len(asked.others)) < (best[1].seen, len(best[1].others)):
+                best = maze, asked
+            if not (asked.seen or asked.others):
+                break
+        if best is None or best[1].seen >= below:
+            return (
+                f"of {ATTEMPTS} mazes drawn for it {repeated} have the optimal path of another maze "
+                f"and {ATTEMPTS - repeated} a panel that was met in training"
+            )
+        self.paths.add(rank_of_path(best[0].optimal_path))
+        return best
+
+    def _asked(self, maze: Maze, pair: Pair, cell: Cell) -> Asked:
+        row = panel_row(maze, cell)
+        sightings = int(self.knowledge.sightings[pair.d1, pair.d2, DIRECTIONS.index(pair.type)])
+        others = {
+            other
+            for other in _met_pairs(maze)
+            if other != pair and not self.knowledge.in_s(other.d1, other.d2, DIRECTIONS.index(other.type))
+        }
+        panel = tuple(int(value) for value in row)
+        return Asked(pair, cell, panel, self.met.count(row), sightings, tuple(sorted(others)))
+
+    def _stream(self, test: str, *index: int) -> tuple[tuple[int, ...], np.random.Generator]:
+        """A stream of its own for each maze; a spawn key, so that it is none that `sample_mazes` may have had."""
+        key = (SPLITS.index(test), *index)
+        return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+
+def _met_pairs(maze: Maze) -> Iterator[Pair]:
+    """The pairs of a crossing and a wall behind it that lie ahead where the oracle's first trial stops."""
+    x, y = maze.start
+    for direction, length in oracle_trials(maze, ENOUGH).exploring:
+        t = DIRECTIONS.index(direction)
+        row = panel_row(maze, (x, y))
+        if 0 < row[t] < row[4 + t]:
+            yield Pair(int(row[4 + t]), int(row[t]), direction)
+        x, y = x + STEPS[t][0] * length, y + STEPS[t][1] * length
+
+
+def draw_maze(rng: np.random.Generator, pair: Pair) -> tuple[Maze, Cell]:
+    """A random maze that asks for a pair, and the cell where it asks.
+
+    It is laid out in a box of 10 x 10 with the pair's direction as u and the side to which the path turns as v: the
+    asked cell, the crossing at d2, the wall at d1. The cell is the start, a corner of the path or a crossing on a
+    straight stretch of it, each as likely where there is room. The start and the goal are then drawn uniformly from the
+    cells that leave the path monotone, and the path's moves shuffled, so that every path between them is as likely.
+    """
+    direction = DIRECTIONS.index(pair.type)
+    side = (direction + 1 + 2 * int(rng.integers(2))) % 4
+    kinds = ("start", "corner", "crossing") if pair.d1 < SIDE - 1 else ("start", "corner")
+    kind = kinds[int(rng.integers(len(kinds)))]
+    u = int(rng.integers(kind == "crossing", SIDE - pair.d1))
+    v = int(rng.integers(kind == "corner", SIDE - 1))  # the path turns, so there is a row more
+    before: list[Cell] = []
+    if kind == "corner":
+        before = _monotone(rng, (int(rng.integers(u + 1)), int(rng.integers(v))), (u, v - 1))
+    elif kind == "crossing":
+        before = _monotone(rng, (int(rng.integers(u)), int(rng.integers(v + 1))), (u - 1, v))
+    corridor = [(u + i, v) for i in range(pair.d1 + 1)]
+    u2, v2 = u + pair.d2, v + 1
+    after = _monotone(rng, (u2, v2), (int(rng.integers(u2, SIDE)), int(rng.integers(v2, SIDE))))
+    path = [*before, *corridor[: pair.d2 + 1], *after]
+    edges = _edges(path) + _edges(corridor[pair.d2 :])
+    if kind == "crossing":  # a branch of one cell, which further branches may go on from
+        sides = [w for w in (v - 1, v + 1) if w >= 0]
+        edges += _edges([(u, v), (u, sides[int(rng.integers(len(sides)))])])
+    # No branch may start before the crossing, or prolong the corridor behind the wall.
+    closed = {*corridor[1 : pair.d2], corridor[-1]}
+
+    origin, ahead, aside = path[0], STEPS[direction], STEPS[side]
+
+    def place(cell: Cell) -> Cell:
+        i, j = cell[0] - origin[0], cell[1] - origin[1]
+        return i * ahead[0] + j * aside[0], i * ahead[1] + j * aside[1]
+
+    placed = [(place(a), place(b)) for a, b in edges]
+    grown = grow_branches(rng, placed, MEAN_DEPTH, MEAN_BRANCHES, {place(cell) for cell in closed})
+    return Maze((0, 0), place(path[-1]), grown), place((u, v))
+
+
+def _monotone(rng: np.random.Generator, first: Cell, last: Cell) -> list[Cell]:
+    """The cells of a path from one cell to another that goes only to greater u and v."""
+    along_u, along_v = last[0] - first[0], last[1] - first[1]
+    cells = [first]
+    for moves_v in rng.permutation([0] * along_u + [1] * along_v):
+        u, v = cells[-1]
+        cells.append((u, v + 1) if moves_v else (u + 1, v))
+    return cells
+
+
+def _edges(cells: Sequence[Cell]) -> list[Edge]:
+    return list(pairwise(cells))

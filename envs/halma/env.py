@@ -1,15 +1,498 @@
-"""HALMA's Gymnasium environments: the batch of vector_env.py, and a single one that is a batch of one."""
+"""HALMA as a native batch of environments."""
 
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from gumption.envs.native import NativeEnv
+from gumption.data import InputError
+from gumption.data.arrays import whole_numbers
+from gumption.data.settings import Count, Seed, settings, unknown
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.memory import Layout
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch
 
-from .mazes import Mazes
-from .outcome import Outcome
-from .vector_env import PRIMITIVES, HALMAVectorEnv
+from .facts import RELATIONS, HALMAFacts
+from .generator import sample_mazes
+from .maze import (
+    DIRECTIONS,
+    SHAPES,
+    Images,
+    Maze,
+    MeanBranches,
+    MeanDepth,
+    NumMazes,
+    Observation,
+    OptLen,
+    Order,
+    Panels,
+    panel_items,
+    row_digits,
+)
+from .mazes import CELLS, COLUMNS, OFFSETS, Mazes, one_hot
+from .memory import flags, layout
+
+# ---- What a move leads to.
+
+
+class Outcome(NamedTuple):
+    """What one move of B environments led to, told before any of them began a new trial or episode.
+
+    :ivar before, after: (B, 11) int8 panel rows of the cells where the moves began and ended.
+    :ivar reward: (B,) float32. `valid`, `reached`, `trial_over`, `done` (B,) bool: it was carried out; it ended on the
+        goal; ended the trial; ended the episode.
+    :ivar maze, trial: (B,) int64, the maze, and trials of the episode before this move's.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+    reward: np.ndarray
+    valid: np.ndarray
+    reached: np.ndarray
+    trial_over: np.ndarray
+    done: np.ndarray
+    maze: np.ndarray
+    trial: np.ndarray
+
+
+# ---- The keyword arguments of the HALMA environments, checked once.
+
+
+@settings
+class HALMASettings:
+    """What is played, and by which rules; the defaults are the paper's (Table S3).
+
+    :ivar mazes: a `Mazes`, a list of `Maze`, or a JSON Lines file; None for mazes that are sampled.
+    :ivar num_mazes, maze_seed, mean_depth, mean_branches: of mazes that are sampled.
+    :ivar order: each episode plays a maze drawn at "random", or the next one ("sequential").
+    :ivar observation: "symbolic" or "visual".
+    :ivar panels: visual panels are "redrawn" at each look, or "fixed": each cell of each maze has one picture, which is
+        the same whenever and wherever the maze is played.
+    :ivar images: whose handwriting the visual panels show: "train" or "test", of the digits that ship, or "train-full"
+        or "test-full", of all of MNIST.
+    :ivar max_opt_len: primitives of an option, T.
+    :ivar trials, max_steps: an episode ends after so many trials (N) or steps (L).
+    :ivar max_trial_steps: a trial ends after so many steps (H).
+    :ivar goal_reward, invalid_penalty, progress_reward: for reaching the goal; for a move that is not carried out;
+        times the Manhattan distance to the goal that a move gains.
+    """
+
+    mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
+    num_mazes: NumMazes = 100
+    maze_seed: Seed = 0
+    mean_depth: MeanDepth = 2
+    mean_branches: MeanBranches = 5
+    order: Order = "random"
+    observation: Observation = "symbolic"
+    panels: Panels = "redrawn"
+    images: Images = "train"
+    max_opt_len: OptLen = 5
+    trials: Count = 10
+    max_steps: Count = 500
+    max_trial_steps: Count = 200
+    goal_reward: float = 100.0
+    invalid_penalty: float = -5.0
+    progress_reward: float = 1.0
+
+    def __post_init__(self) -> None:
+        """:raises InputError: panels for who sees none."""
+        if self.panels != "redrawn" and self.observation != "visual":
+            raise InputError(f"panels={self.panels!r} is for observation='visual': symbols are not drawn")
+
+    def load_mazes(self) -> Mazes:
+        """The mazes that are played.
+
+        :raises InputError: no mazes, or a file that holds none.
+        """
+        if self.mazes is None:
+            return Mazes(sample_mazes(self.num_mazes, self.maze_seed, self.mean_depth, self.mean_branches))
+        if isinstance(self.mazes, Mazes):
+            return self.mazes
+        if isinstance(self.mazes, str | PathLike):
+            return Mazes.load(Path(self.mazes))
+        return Mazes(self.mazes)
+
+
+PRIMITIVES = 4  # 0 to 3 cells
+PICTURE = (128, 128, 3)
+
+if TYPE_CHECKING:
+    from .visual import FixedPanels, PanelPainter
+
+
+class HALMAVectorEnv(NativeVectorEnv):
+    """Many HALMA episodes at once, in arrays. The game, its observation and its keyword arguments are those of
+    `HALMAEnv`, with a leading batch axis.
+
+    :ivar mazes: the `Mazes` that are played; `max_opt_len` as set.
+    :ivar maze_index, cell: (B,) int64: which maze, and the index of the cell in it; `rows` (B, 11) int8 what its panel
+        shows. The state as it is now: copy what you keep.
+    :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back.
+    :ivar valid, reached, trial_over: (B,) bool, of the latest move: it was carried out; it ended on the goal; it ended
+        a trial.
+    :ivar trial, trial_steps, steps: (B,) int64: trials before this one, steps of this trial and of the episode.
+
+    Infos hold arrays: `maze`, `trial`, `trial_steps` (B,) int64, `success`, `valid_move`, `trial_over` (B,) bool,
+    `cell` (B, 2) int64, `panel` (B, 11) int8 (see `panel_row`), `action_mask`, and for visual panels `boxes`
+    (B, 11, 4) int16, x0, y0, x1, y1 of the item of each place in the row. Names are in `describe(i)`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ) -> None:
+        """:raises InputError: bad settings; see `HALMASettings`."""
+        check_batch(num_envs, render_mode)
+        self.settings = HALMASettings(**settings)
+        self.mazes = self.settings.load_mazes()
+        self._drawn_from = len(self.mazes)  # what reset options add later is played when asked for only
+        self.max_opt_len = self.settings.max_opt_len
+        self.painter = self._make_painter()
+        self._fixed = self._fix_panels()
+        space = (
+            spaces.Box(0, 1, (11, COLUMNS), np.uint8) if self.painter is None else spaces.Box(0, 255, PICTURE, np.uint8)
+        )
+        options = spaces.MultiDiscrete([len(DIRECTIONS)] + [PRIMITIVES] * self.max_opt_len)
+        super().__init__(num_envs, render_mode, autoreset_mode, space, options)
+        self.maze_index, self.cell, self.trial, self.trial_steps, self.steps = np.zeros((5, num_envs), dtype=np.int64)
+        self.landed = np.zeros((num_envs, 11), dtype=np.int8)
+        self.valid, self.reached, self.trial_over = np.zeros((3, num_envs), dtype=bool)
+        self._reward = np.zeros(num_envs, dtype=np.float32)
+        self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
+        self._each = np.arange(num_envs)
+        self._next_maze = 0
+        self._painting: np.random.Generator | None = None
+        self._pictures = np.zeros((0, *PICTURE), dtype=np.uint8)  # as observed last, where panels are drawn
+        self._boxes = np.zeros((0, 11, 4), dtype=np.int16)
+        self._trail: list[list[int]] = [[] for _ in range(num_envs)]  # of the trial, for `render`
+
+    def _make_painter(self) -> "PanelPainter | None":
+        if self.settings.observation == "symbolic":
+            return None
+        from .visual import PanelPainter
+
+        return PanelPainter(self.settings.images)
+
+    def _fix_panels(self) -> "FixedPanels | None":
+        if self.painter is None or self.settings.panels != "fixed":
+            return None
+        from .visual import FixedPanels
+
+        return FixedPanels(self.mazes, self.painter)
+
+    # ---- the state
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.mazes.rows[self.maze_index, self.cell]
+
+    @property
+    def success(self) -> np.ndarray:
+        return self.reached
+
+    def places(self) -> np.ndarray:
+        """(B,) int64: where each environment is, as a number of the maze's cell: CELLS * maze + cell."""
+        return self.maze_index * CELLS + self.cell
+
+    def pictures(self, places: np.ndarray) -> np.ndarray:
+        """The fixed panels (n, 128, 128, 3) uint8 of places (n,).
+
+        :raises InputError: panels are not fixed.
+        """
+        if self._fixed is None:
+            raise InputError("only panels='fixed' has pictures of places: others are drawn anew at each look")
+        return self._fixed.draw(*np.divmod(places, CELLS))[0]
+
+    def random_actions(self) -> np.ndarray:
+        """(B, 1 + T) int64: options drawn uniformly."""
+        return self.np_random.integers(4, size=(self.num_envs, 1 + self.max_opt_len))
+
+    def set_mazes(self, indices: Numbers, envs: Numbers | None = None) -> None:
+        """Begin episodes in the given mazes, in the first len(indices) environments or in `envs`.
+
+        :raises InputError: more mazes than environments, or an index that `mazes` does not have.
+        """
+        chosen = whole_numbers("indices", indices, None)
+        columns = self._columns(envs, len(chosen))
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.mazes):
+            raise InputError(f"maze indices lie between 0 and {len(self.mazes) - 1}")
+        self.start()
+        self._begin(columns, chosen)
+        self._over[columns] = False
+
+    def move(self, options: np.ndarray) -> Outcome:
+        """One step, without observations and infos, that tells all about it; an episode that ends is followed at once
+        by the next.
+
+        :param options: (B, 1 + T) integers.
+        :raises InputError: an option out of range.
+        """
+        self.start()
+        if self._over.any():
+            self.renew(np.flatnonzero(self._over), self.np_random)
+            self._over[:] = False
+        before, maze, trial = self.rows, self.maze_index.copy(), self.trial.copy()
+        self.make_step(as_integers(options, self._action_shape))
+        done = self._terminated | self._truncated
+        told = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
+        after, reward, valid, reached, trial_over = (part.copy() for part in told)
+        outcome = Outcome(before, after, reward, valid, reached, trial_over, done, maze, trial)
+        if done.any():
+            self.renew(np.flatnonzero(done), self.np_random)
+        return outcome
+
+    # ---- what NativeVectorEnv asks for
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        settings, mazes = self.settings, self.mazes
+        out = (actions < 0) | (actions >= PRIMITIVES)
+        if out.any():
+            i, part = np.argwhere(out)[0]
+            raise InputError(
+                f"option {actions[i].tolist()} of environment {i}: part {part} is not one of 0, 1, 2, 3; "
+                f"an option is a direction and {self.max_opt_len} primitives"
+            )
+        direction = actions[:, 0]
+        length = actions[:, 1:].sum(1)
+        before = self.rows
+        valid = (length > 0) & (length <= before[self._each, 4 + direction])
+        if idle is not None:
+            valid &= ~idle
+        self.valid = valid
+        self.cell += np.where(valid, OFFSETS[direction] * length, 0)
+        landed = self.landed = self.rows
+        self.reached = valid & (landed[:, 8] == 0) & (landed[:, 9] == 0)
+        gain = np.abs(before[:, 8:10]).sum(1) - np.abs(landed[:, 8:10]).sum(1)
+        reward = settings.progress_reward * gain + settings.goal_reward * self.reached
+        reward += np.where(valid, 0.0, settings.invalid_penalty)
+        active = 1 if idle is None else (~idle).astype(np.int64)
+        self.steps += active
+        self.trial_steps += active
+        self.trial_over = self.reached | (self.trial_steps >= settings.max_trial_steps)
+        if idle is not None:
+            reward[idle] = 0
+            self.trial_over &= ~idle
+        self._reward = reward.astype(np.float32)
+        if self.render_mode is not None:
+            self._remember()
+        over = self.trial_over
+        self.trial += over
+        self.trial_steps[over] = 0
+        self.cell[over] = mazes.start[self.maze_index[over]]
+        self._terminated = over & (self.trial >= settings.trials)
+        self._truncated = (self.steps >= settings.max_steps) & ~self._terminated
+        if idle is not None:
+            self._truncated &= ~idle
+
+    def _remember(self) -> None:
+        """The cells of each trial, for its picture; a trial's are kept until the first move of the next."""
+        for i in range(self.num_envs):
+            if self.trial_steps[i] == 1:
+                self._trail[i] = [int(self.mazes.start[self.maze_index[i]])]
+            self._trail[i].append(int(self.cell[i]))
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._reward, self._terminated, self._truncated
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        count = self._drawn_from
+        if self.settings.order == "random":
+            chosen = rng.integers(count, size=len(columns))
+        else:
+            chosen = (self._next_maze + np.arange(len(columns))) % count
+            self._next_maze = (self._next_maze + len(columns)) % count
+        self._prepare_painting(rng)
+        self._begin(columns, chosen)
+
+    def _begin(self, columns: np.ndarray, mazes: np.ndarray) -> None:
+        self.maze_index[columns] = mazes
+        self.cell[columns] = self.mazes.start[mazes]
+        for counter in (self.trial, self.trial_steps, self.steps):
+            counter[columns] = 0
+        for mark in (self.valid, self.reached, self.trial_over, self._terminated, self._truncated):
+            mark[columns] = False
+        self._reward[columns] = 0
+        self.landed[columns] = self.rows[columns]
+        for i in columns.tolist() if self.render_mode is not None else ():
+            self._trail[i] = [int(self.cell[i])]
+
+    def forget_drawn(self) -> None:
+        self._painting = None
+        self._next_maze = 0
+
+    def _prepare_painting(self, rng: np.random.Generator) -> None:
+        if self.painter is not None and self._fixed is None and self._painting is None:
+            self._painting = np.random.default_rng(rng.integers(2**63))
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        for name in options:
+            if name != "maze":
+                raise InputError(unknown("reset", name, ["maze"]))
+        maze = options["maze"]
+        if isinstance(maze, int | np.integer) and not isinstance(maze, bool):
+            if not 0 <= maze < len(self.mazes):
+                raise InputError(f"maze is {maze}; there are {len(self.mazes)} mazes")
+            index = int(maze)
+        else:
+            maze = maze if isinstance(maze, Maze) else Maze.from_json(maze)
+            if maze not in self.mazes.mazes:
+                self.mazes = Mazes([*self.mazes, maze])
+                self._fixed = self._fix_panels()
+            index = self.mazes.mazes.index(maze)
+        self._prepare_painting(rng)
+        self._begin(columns, np.full(len(columns), index))
+
+    @property
+    def memory_layout(self) -> Layout:
+        return layout(self.max_opt_len)
+
+    def episode_begins(self) -> np.ndarray:
+        return self.steps == 0
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        return self.rows, self.maze_index.copy(), self.trial.copy()
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        rows, maze, trial = before
+        return rows, actions, self.landed, maze, trial, episode, flags(self.valid, self.reached, self.trial_over)
+
+    def memory_files(self) -> Mapping[str, str]:
+        return self.mazes.files
+
+    def observe(self) -> np.ndarray:
+        if self.painter is None:
+            return one_hot(self.rows)
+        if self._fixed is not None:
+            self._pictures, self._boxes = self._fixed.draw(self.maze_index, self.cell)
+            return self._pictures.copy()
+        assert self._painting is not None
+        self._pictures, self._boxes = self.painter.draw(self.rows, self._painting, boxes=True)
+        return self._pictures.copy()
+
+    def info_arrays(self) -> Arrays:
+        index = self.cell
+        told = {
+            "maze": self.maze_index.copy(),
+            "trial": self.trial.copy(),
+            "trial_steps": self.trial_steps.copy(),
+            "success": self.reached.copy(),
+            "valid_move": self.valid.copy(),
+            "trial_over": self.trial_over.copy(),
+            "cell": self.mazes.corner[self.maze_index] + np.stack([index // 10, index % 10], 1),
+            "panel": self.rows,
+            "action_mask": np.ones((self.num_envs, 4 + PRIMITIVES * self.max_opt_len), dtype=np.int8),
+        }
+        return told if self.painter is None else told | {"boxes": self._boxes.copy()}
+
+    def describe(self, i: int) -> dict[str, Any]:
+        self._check_place(i)
+        maze, row = int(self.maze_index[i]), self.rows[i]
+        told: dict[str, Any] = {
+            "maze": maze,
+            "cell": self.mazes.cell(maze, int(self.cell[i])),
+            "digits": [digit._asdict() for digit in row_digits(row)],
+            "hint": SHAPES[row[10] - 1] if row[10] else None,
+            "panel": row.copy(),
+            "trial": int(self.trial[i]),
+            "trial_steps": int(self.trial_steps[i]),
+            "success": bool(self.reached[i]),
+            "valid_move": bool(self.valid[i]),
+            "trial_over": bool(self.trial_over[i]),
+            "action_mask": np.ones(4 + PRIMITIVES * self.max_opt_len, dtype=np.int8),
+        }
+        if self.painter is not None:
+            told["boxes"] = [
+                {"class": item, "colour": colour, "box": tuple(int(v) for v in box)}
+                for (item, colour), box in zip(panel_items(row), self._boxes[i][row != 0], strict=True)
+            ]
+        return told
+
+    @cached_property
+    def _facts(self) -> HALMAFacts:
+        return HALMAFacts(self.max_opt_len)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return self._facts.vocabulary
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return RELATIONS
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        """What would speak for each direction, and, given the part of an option that is `chosen` (B, t), for each next
+        primitive; see facts.py. Which of these facts hold, knowledge says.
+
+        :raises InputError: a part of another shape, or out of range.
+        """
+        if chosen is not None:
+            chosen = whole_numbers("chosen", chosen, self.num_envs, None)
+            if chosen.shape[1] > self.max_opt_len:
+                raise InputError(
+                    f"chosen has shape {chosen.shape}; it is the part of an option that is chosen in each of "
+                    f"{self.num_envs} environments: (B, t), t from 0 to {self.max_opt_len}"
+                )
+            if ((chosen < 0) | (chosen >= PRIMITIVES)).any():
+                raise InputError("chosen holds something else than 0, 1, 2 and 3")
+        return self._facts.facts(self.rows, chosen)
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        from .render import draw
+
+        self._check_place(i)
+        maze = int(self.maze_index[i])
+        cells = [self.mazes.cell(maze, index) for index in self._trail[i]]
+        ended = bool(self._terminated[i] | self._truncated[i])
+        # The last trial of an episode is shown where it ended, although the agent is back at the start.
+        cell = cells[-1] if ended else self.mazes.cell(maze, int(self.cell[i]))
+        picture = None if self.painter is None or ended else self._pictures[i]
+        return draw(self.mazes[maze], cell, mode, trail=cells, picture=picture)
+
+    # ---- saving
+
+    _STATE = (
+        "maze_index", "cell", "trial", "trial_steps", "steps", "landed", "valid", "reached", "trial_over", "_over"
+    )  # fmt: skip
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume: arrays, and the strings "rng", "painting" (JSON) and "mazes" (a fingerprint)."""
+        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "painting": json.dumps(self._painting and self._painting.bit_generator.state),
+            "next_maze": str(self._next_maze),
+            "mazes": self.mazes.fingerprint,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of other mazes or another number of environments."""
+        self._check_state(state, self.state_dict())
+        if state["mazes"] != self.mazes.fingerprint:
+            raise InputError(
+                f"the saved environment has other mazes ({state['mazes'][:12]}, here {self.mazes.fingerprint[:12]})"
+            )
+        if np.shape(state["cell"]) != self.cell.shape:
+            raise InputError(f"the saved environment is a batch of {len(state['cell'])}, here {self.num_envs}")
+        for name in self._STATE:
+            getattr(self, name)[:] = state[name.strip("_")]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._next_maze = int(state["next_maze"])
+        if (painting := json.loads(state["painting"])) is not None:
+            self._painting = np.random.default_rng()
+            self._painting.bit_generator.state = painting
+        self._started = True
+
 
 __all__ = ["PRIMITIVES", "HALMAEnv", "HALMAVectorEnv", "Outcome"]
 
@@ -59,3 +542,51 @@ class HALMAEnv(NativeEnv):
     def action_masks(self) -> np.ndarray:
         """(4 + 4 T,) bool, for MaskablePPO: every choice is open."""
         return np.ones(4 + PRIMITIVES * self.batch.max_opt_len, dtype=bool)
+
+
+# ---- How well an agent does in each maze, against the oracle (paper, section 3.3).
+
+
+class Measures(NamedTuple):
+    """Of M episodes, each (M,) float64 between 0 and 1.
+
+    :ivar rho_a: valid moves / all moves.
+    :ivar rho_g: successful trials / N; trials that were not begun count as failed.
+    :ivar rho_p: mean over the N trials of the oracle's length / the trial's, at most 1, and 0 for a failed or unstarted
+        trial (decision). The oracle explores in its first trial and follows its plan in the others.
+    """
+
+    rho_a: np.ndarray
+    rho_g: np.ndarray
+    rho_p: np.ndarray
+
+
+class Tally:
+    """The measures of the episode that each environment of a batch plays, counted move by move."""
+
+    def __init__(self, env: HALMAVectorEnv) -> None:
+        """To be made when the episodes begin."""
+        self.trials = env.settings.trials
+        planned, exploring = env.mazes.planned(env.max_opt_len), env.mazes.exploring(env.max_opt_len)
+        self.oracle = np.stack([exploring[env.maze_index], planned[env.maze_index]])
+        self.moves, self.valid, self.successes, self.length = np.zeros((4, env.num_envs), dtype=np.int64)
+        self.efficiency = np.zeros(env.num_envs)
+        self.over = np.zeros(env.num_envs, dtype=bool)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a move of every environment whose episode is not over."""
+        playing = ~self.over
+        self.moves += playing
+        self.length += playing
+        self.valid += playing & outcome.valid
+        won = playing & outcome.reached
+        self.successes += won
+        oracle = np.where(outcome.trial == 0, self.oracle[0], self.oracle[1])
+        self.efficiency += won * np.minimum(oracle / np.maximum(self.length, 1), 1.0)
+        self.length[outcome.trial_over] = 0
+        self.over |= outcome.done
+
+    def measures(self) -> Measures:
+        """What the episodes came to."""
+        moves = np.maximum(self.moves, 1)
+        return Measures(self.valid / moves, self.successes / self.trials, self.efficiency / self.trials)

@@ -1,6 +1,7 @@
 """What HALMA states as triples of labels: what an agent has understood, and the truth."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -8,24 +9,25 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, checked
+from gumption.envs.action_facts import ActionFacts, action_facts
 
-from .kb_graph import (
+from .knowledge_base import (
+    AFFORDS,
     GREATER_THAN,
     INDICATES,
     LEADS_TO,
     PARTS,
     POINTS_TO,
     THRESHOLD,
+    KnowledgeBases,
     Triple,
     affordance_facts,
-    binary_facts,
     digit_label,
     goal_digit_label,
     option_labels,
     option_length,
     perceived,
 )
-from .knowledge_base import KnowledgeBases
 from .maze import DIRECTIONS, SHAPES
 from .memory import FOLDER, Memory
 
@@ -50,7 +52,7 @@ def facts(run: str | PathLike[str] | None = None, *, partition: str, threshold: 
     known, max_opt_len = perceived(np.ones((10, 4), dtype=bool)), 5
     if run is not None:
         bases = KnowledgeBases.of(Memory.load(Path(run) / FOLDER), threshold)
-        known, max_opt_len = set(binary_facts(bases)), bases.max_opt_len
+        known, max_opt_len = set(bases.facts()), bases.max_opt_len
     if partition == "train":
         return iter(sorted(known))
     truth = _truth(max_opt_len)
@@ -70,3 +72,88 @@ def _truth(max_opt_len: int) -> set[Triple]:
         triples.add((SHAPES[d], LEADS_TO, direction))
         triples |= {(goal_digit_label(value, d), POINTS_TO, direction) for value in range(1, 10)}
     return triples
+
+
+# ---- What would speak for a direction, and for a primitive of an option, at a panel of HALMA.
+#
+# A direction d is spoken for by (hint, leadsTo, d), by (digit of the goal in this direction, pointsTo, d) and by (digit
+# of the wall in this direction, indicates, d): that there is a way. A primitive is spoken for by (digit, affords,
+# option) where the digit is the nearest stop in the chosen direction, as the oracle stops (paper, 3.3: the least of
+# crossing, wall, and the goal that lies straight ahead), and the option is what the primitives chosen so far and this
+# one become when the rest of that distance is filled up with the largest primitives; the bare primitives where they
+# cannot make it.
+
+RELATIONS = (LEADS_TO, POINTS_TO, INDICATES, AFFORDS)
+LONGEST = 9  # a distance is a digit: longer options use nothing up
+_DIRECTION = np.arange(4)
+
+
+class HALMAFacts:
+    """The vocabulary of options of up to T primitives, and the facts about them.
+
+    :ivar vocabulary: labels; the first is nothing.
+    """
+
+    def __init__(self, max_opt_len: int) -> None:
+        self.max_opt_len = max_opt_len
+        digits = [label(v, d) for label in (digit_label, goal_digit_label) for d in range(4) for v in range(1, 10)]
+        options = option_labels(max_opt_len)
+        # The id of a digit of value v in direction d is _digit + 9 d + v, and _goal + 9 d + v where it is the goal's.
+        self._digit = len(DIRECTIONS) + len(SHAPES)
+        self._goal = self._digit + 36
+        self._options = self._goal + 36 + 1
+        self._option_labels = options
+        self.vocabulary: tuple[str, ...] = ("", *DIRECTIONS, *SHAPES, *digits, *(label for _, _, label in options))
+
+    @cached_property
+    def _option(self) -> np.ndarray:
+        """(4, 4**n) int64: the id of an option by direction and code; 0 where it is longer than any distance."""
+        table = np.zeros((4, 4 ** min(self.max_opt_len, LONGEST)), dtype=np.int64)
+        for place, (direction, code, _) in enumerate(self._option_labels):
+            table[direction, code] = self._options + place
+        return table
+
+    def facts(self, rows: np.ndarray, chosen: np.ndarray | None) -> ActionFacts:
+        """For panels (B, 11) and the parts of an option chosen so far (B, t), direction first: A = 4 candidates."""
+        if chosen is None or chosen.shape[1] == 0:
+            return self._directions(rows.astype(np.int64))
+        return self._primitives(rows.astype(np.int64), chosen)
+
+    def _directions(self, rows: np.ndarray) -> ActionFacts:
+        hint, goal, wall = rows[:, 10:], rows[:, 8:10], rows[:, 4:8]
+        away = np.stack([-goal[:, 0], goal[:, 1], goal[:, 0], -goal[:, 1]], axis=1).clip(min=0)  # by direction
+        shape = np.where(hint > 0, len(DIRECTIONS) + hint, 0)
+        direction = 1 + _DIRECTION
+        pointing = np.where(away > 0, self._goal + 9 * _DIRECTION + away, 0)
+        way = np.where(wall > 0, self._digit + 9 * _DIRECTION + wall, 0)
+        return action_facts(
+            RELATIONS,
+            (len(rows), 4),
+            [(shape, direction, 0), (pointing, direction, 0), (way, direction, 0), (0, 0, 0)],
+        )
+
+    def _primitives(self, rows: np.ndarray, chosen: np.ndarray) -> ActionFacts:
+        each, direction = np.arange(len(rows)), chosen[:, 0]
+        crossing, wall = rows[each, direction], rows[each, 4 + direction]
+        goal = rows[:, 8:10]
+        along = np.stack([-goal[:, 0], goal[:, 1], goal[:, 0], -goal[:, 1]], axis=1)[each, direction]
+        straight = (np.count_nonzero(goal, axis=1) == 1) & (along > 0)
+        stop = np.where(crossing > 0, crossing, wall)
+        stop = np.where(straight & (along < stop), along, stop)[:, None]
+        primitives = np.concatenate(
+            [np.repeat(chosen[:, None, 1:], 4, 1), np.tile(_DIRECTION, (len(rows), 1))[..., None]], 2
+        )
+        length, left = primitives.sum(2), self.max_opt_len - primitives.shape[2]
+        rest = np.where((length <= stop) & (stop <= length + 3 * left), stop - length, 0)
+        code = np.zeros_like(length)
+        count = np.zeros_like(length)
+        parts = [*np.moveaxis(primitives, 2, 0), *(np.clip(rest - 3 * i, 0, 3) for i in range(min(left, 3)))]
+        for part in parts:
+            code = np.where((part > 0) & (count < LONGEST), 4 * code + part, code)
+            count += part > 0
+        total = length + rest
+        option = np.where(
+            (total > 0) & (total <= LONGEST), self._option[direction[:, None], code % self._option.shape[1]], 0
+        )
+        digit = np.where(stop > 0, self._digit + 9 * direction[:, None] + stop, 0)
+        return action_facts(RELATIONS, length.shape, [(0, 0, 0)] * 3 + [(digit, option, 0)])

@@ -21,10 +21,55 @@ paper's rules leave choices open; these are the decisions, in one place:
   crossing or wall digit of its colour shows that value any more. Both digits showing one value is one visit.
 - *The pairs of KB_A* are all understood digits d1 > d2; their types may differ.
 - *The threshold* (3 visits) is applied when a table is asked for what is understood; the counts are kept as they are.
+
+What is known of HALMA as triples of labels: the knowledge bases of a run, and the truth that they approach.
+
+A digit is an entity that is named by what is seen of it, "red 5"; an option by its direction and its primitives,
+zeros left out, "left 2+3". Binary facts, which rules apply to and models train on, in the graph `halma/RUN`:
+
+    red 5       hasValue       5            seen: which digit it is, whatever its colour
+    red 5       hasColour      red          seen
+    red 5       greaterThan    red 3        understood: a pair of KB_S, KB_C or KB_A (types differ in KB_A only)
+    red 5       affords        left 2+3     understood: the option used the digit up (KB_A)
+    red 5       indicates      left         understood: options in this direction use the digit up (KB_A)
+    left 2+3    hasDirection   left         the agent's own options, those that some digit affords
+    left 2+3    hasPrimitives  dice 2+3
+
+That the value 5 equals the dice 2+3 is not stated: it follows, by hasValue(x, v) & affords(x, o) & hasPrimitives(o,
+p). An understood digit affords every option that ever used it up: what an option does is no matter of chance
+(Definition 14), and the threshold asks whether the digit was understood.
+
+Where that is known from stands in the graph `halma/RUN/evidence`, with what was met too rarely to count as
+understood. Each pair of a knowledge base is a node, and so is each option that used up a digit:
+
+    inequality:RUN:semantics:red 5>red 3       hasVisits, hasSightings (both see KnowledgeBases)
+    inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (always the length of the options)
+    inequality:RUN:affordance:red 5>orange 3   hasVisits (of the digit that was used up less often)
+    use:RUN:red 5:left 2+3                     hasVisits, hasDigit red 5, hasOption left 2+3
+
+An inequality also has ofRun, hasEvidence (semantics, causality or affordance), hasGreater red 5, hasLesser red 3,
+hasGreaterType left, hasLesserType left and, where it is understood, inKnowledgeBase (KB_S, KB_C or KB_A); a use has
+ofRun. Counts are literals (xsd:integer). Nodes have the run in their names, so that the union of several runs' graphs
+keeps their counts apart.
+
+Questions to ask of it (`gumption kg query STORE QUESTION --bind run=RUN`). Which pairs were inferred through
+affordance only? `THROUGH_AFFORDANCE_ONLY` below. Which pairs were seen in panels with one colour only?
+
+    SELECT ?greater ?lesser (SAMPLE(?colour) AS ?only) {
+      ?n gum:ofRun ?run ; gum:hasSightings ?times ; gum:hasGreater ?digit .
+      ?digit gum:hasColour ?colour ; gum:hasValue ?greater . ?n gum:hasLesser/gum:hasValue ?lesser
+    } GROUP BY ?greater ?lesser HAVING (COUNT(DISTINCT ?colour) = 1)
+
+Through which options was yellow 5 understood, and how often? (Also `--bind digit="yellow 5"`.)
+
+    SELECT ?option ?visits {
+      ?use gum:ofRun ?run ; gum:hasDigit ?digit ; gum:hasOption ?option ; gum:hasVisits ?visits
+    } ORDER BY DESC(?visits) ?option
 """
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,16 +78,213 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Count, checked_methods
+from gumption.envs.memory import EVIDENCE, OF_RUN, Triple, integer, state_facts
 
-from .choices import Direction, Shown
-from .kb_graph import EVIDENCE, THRESHOLD, binary_facts, evidence_facts, read_tables, write_graph
-from .maze import DIRECTIONS
+from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, Direction, Shown
 from .memory import Memory
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-    from .kb_graph import Triple
+
+# Binary relations.
+GREATER_THAN, AFFORDS, INDICATES = "greaterThan", "affords", "indicates"
+LEADS_TO, POINTS_TO = "leadsTo", "pointsTo"  # of hints, and of the goal's digits
+HAS_VALUE, HAS_COLOUR = "hasValue", "hasColour"
+HAS_DIRECTION, HAS_PRIMITIVES = "hasDirection", "hasPrimitives"
+# Roles of the nodes.
+HAS_GREATER, HAS_LESSER = "hasGreater", "hasLesser"
+HAS_GREATER_TYPE, HAS_LESSER_TYPE = "hasGreaterType", "hasLesserType"
+HAS_EVIDENCE, IN_KNOWLEDGE_BASE = "hasEvidence", "inKnowledgeBase"
+HAS_VISITS, HAS_SIGHTINGS, HAS_DIFFERENCE = "hasVisits", "hasSightings", "hasDifference"
+HAS_DIGIT, HAS_OPTION = "hasDigit", "hasOption"
+
+SEMANTICS, CAUSALITY, AFFORDANCE = "semantics", "causality", "affordance"
+BASES = {SEMANTICS: "KB_S", CAUSALITY: "KB_C", AFFORDANCE: "KB_A"}
+PARTS = ("train", "test", "all")
+
+# The pairs of values that are understood with no types in KB_S or KB_C.
+THROUGH_AFFORDANCE_ONLY = """
+SELECT DISTINCT ?greater ?lesser {
+  ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
+  ?n gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+  FILTER NOT EXISTS {
+    ?m gum:ofRun ?run ; gum:inKnowledgeBase ?other .
+    ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
+    FILTER(?other != ent:KB_A) } }
+"""
+THRESHOLD = 3  # visits from which on something counts as understood (paper, footnote 6; decision: 3)
+
+
+def digit_label(value: int, direction: int) -> str:
+    """The name of a digit of a distance, "red 5"."""
+    return f"{COLOURS[direction]} {value}"
+
+
+def goal_digit_label(value: int, direction: int) -> str:
+    """The name of a digit of the goal, "purple 3"."""
+    return f"{GOAL_COLOURS[direction]} {value}"
+
+
+def option_labels(max_opt_len: int) -> list[tuple[int, int, str]]:
+    """(direction, code, name) of each option of up to so many primitives that is as long as a distance can be."""
+    codes: list[int] = []
+    level = [(0, 0)]  # code and length
+    for _ in range(max_opt_len):
+        level = [(4 * code + p, length + p) for code, length in level for p in (1, 2, 3) if length + p <= 9]
+        codes += [code for code, _ in level]
+    return [(d, code, option_label(d, code)) for d in range(4) for code in codes]
+
+
+def option_label(direction: int, code: int) -> str:
+    """The name of an option, "left 2+3", by the code of its primitives (see `option_codes`)."""
+    return f"{DIRECTIONS[direction]} {_sum(code)}"
+
+
+def graph_name(run: str) -> str:
+    """The graph of a run's binary facts; that of its evidence ends with EVIDENCE."""
+    return f"halma/{run}"
+
+
+def read_tables(graph: "KnowledgeGraph", name: str) -> dict[str, Any]:
+    """What KnowledgeBases is made of, from the graphs that `add_to` wrote.
+
+    :raises InputError: no such graph, or one that says something else.
+    """
+    evidence = name + EVIDENCE
+    about = graph.annotations(evidence)
+    if not about:
+        raise InputError(f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`")
+    tables: dict[str, Any] = {
+        part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
+    }
+    affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
+    uses: list[tuple[int, ...]] = []
+    place = ""
+    try:
+        for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
+            shown[_digit(place)] = True
+        for node, roles in _nodes(graph, evidence):
+            place = node
+            visits = _integer(roles[HAS_VISITS])
+            if HAS_OPTION in roles:
+                value, d = _digit(roles[HAS_DIGIT])
+                uses.append((value, d, _code(roles[HAS_OPTION]), visits))
+                affordance[value, d] += visits
+            elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
+                (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
+                tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
+                if HAS_SIGHTINGS in roles:
+                    tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])
+    except (KeyError, ValueError, IndexError):
+        raise InputError(
+            f"{name}: {place!r} is not what knowledge bases are made of; "
+            f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
+        ) from None
+    try:
+        settings = {
+            "threshold": int(about["threshold"]),
+            "records": int(about["records"]),
+            "max_opt_len": int(about["maxOptLen"]),
+            "memory": about["memory"],
+        }
+    except (KeyError, ValueError):
+        raise InputError(
+            f"{evidence}: threshold, records, maxOptLen and memory have to be said about this graph (a TSV file has "
+            "them in FILE.license); make it anew with `gumption kg build halma`"
+        ) from None
+    options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
+    return {**tables, "affordance": affordance, "affordance_options": options, "shown": shown, **settings}
+
+
+def perceived(shown: np.ndarray) -> set[Triple]:
+    """What is seen of the digits that a (10, 4) table has."""
+    digits = [(digit_label(value, d), str(value), COLOURS[d]) for value, d in np.argwhere(shown).tolist() if value]
+    return {(digit, HAS_VALUE, value) for digit, value, _ in digits} | {(d, HAS_COLOUR, c) for d, _, c in digits}
+
+
+def affordance_facts(digit: int, direction: int, code: int) -> set[Triple]:
+    """That an option uses a digit up, and what the option is."""
+    option = option_label(direction, code)
+    return {
+        (digit_label(digit, direction), AFFORDS, option),
+        (option, HAS_DIRECTION, DIRECTIONS[direction]),
+        (option, HAS_PRIMITIVES, f"dice {_sum(code)}"),
+    }
+
+
+def _inequality(
+    triples: list[Triple],
+    run: str,
+    evidence: str,
+    greater: tuple[int, int],
+    lesser: tuple[int, int],
+    visits: int,
+    understood: bool,
+) -> str:
+    """Append what all inequalities have; the node."""
+    names = digit_label(*greater), digit_label(*lesser)
+    node = f"inequality:{run}:{evidence}:{names[0]}>{names[1]}"
+    triples += [
+        (node, OF_RUN, run),
+        (node, HAS_EVIDENCE, evidence),
+        (node, HAS_GREATER, names[0]),
+        (node, HAS_LESSER, names[1]),
+        (node, HAS_GREATER_TYPE, DIRECTIONS[greater[1]]),
+        (node, HAS_LESSER_TYPE, DIRECTIONS[lesser[1]]),
+        (node, HAS_VISITS, integer(visits)),
+    ]
+    if understood:
+        triples.append((node, IN_KNOWLEDGE_BASE, BASES[evidence]))
+    return node
+
+
+def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The nodes of a graph with their roles; one with a role twice has no roles."""
+    nodes: dict[str, dict[str, str]] = {}
+    twice = set()
+    for node, role, value in graph.triples(graph=name):
+        roles = nodes.setdefault(node, {})
+        if role in roles:
+            twice.add(node)
+        roles[role] = value
+    return ((node, {} if node in twice else roles) for node, roles in nodes.items())
+
+
+def option_length(code: int) -> int:
+    """The sum of the primitives of a code."""
+    length = 0
+    while code:
+        code, primitive = divmod(code, 4)
+        length += primitive
+    return length
+
+
+def _sum(code: int) -> str:
+    """The primitives of a code in their order, "2+3"."""
+    primitives = []
+    while code:
+        code, primitive = divmod(code, 4)
+        primitives.append(str(primitive))
+    return "+".join(reversed(primitives))
+
+
+def _digit(label: str) -> tuple[int, int]:
+    """Value and direction of a digit's name."""
+    colour, _, value = label.partition(" ")
+    return int(value), COLOURS.index(colour)
+
+
+def _code(label: str) -> int:
+    code = 0
+    for primitive in label.partition(" ")[2].split("+"):
+        code = code * 4 + int(primitive)
+    return code
+
+
+def _integer(literal: str) -> int:
+    return int(literal.split('"')[1])
+
 
 SCHEMA = "gumption/halma-knowledge/1"
 
@@ -158,17 +400,48 @@ class KnowledgeBases:
             digest.update(table.astype("<i8").tobytes())
         return digest.hexdigest()
 
-    def facts(self) -> "list[Triple]":
+    def facts(self) -> list[Triple]:
         """The binary facts, sorted: what rules apply to and models train on (facts.py says which)."""
-        return binary_facts(self)
+        triples = perceived(self.shown)
+        for d1, d2, d in np.argwhere(self.s | self.c).tolist():
+            triples.add((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)))
+        for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
+            triples.add((digit_label(d1, type1), GREATER_THAN, digit_label(d2, type2)))
+        for digit, d in np.argwhere(self.understood).tolist():
+            triples.add((digit_label(digit, d), INDICATES, DIRECTIONS[d]))
+        for digit, d, code, _ in self.affordance_options.tolist():
+            if self.understood[digit, d]:
+                triples |= affordance_facts(digit, d, code)
+        return sorted(triples)
 
-    def evidence(self, run: str) -> "list[Triple]":
+    def evidence(self, run: str) -> list[Triple]:
         """The nodes that say where the facts are known from, sorted; they are named after the run."""
-        return evidence_facts(self, run)
+        triples: list[Triple] = []
+        for d1, d2, d in np.argwhere(self.sightings).tolist():
+            visits, in_base = self.semantics[d1, d2, d], self.s[d1, d2, d]
+            node = _inequality(triples, run, SEMANTICS, (d1, d), (d2, d), visits, in_base)
+            triples.append((node, HAS_SIGHTINGS, integer(self.sightings[d1, d2, d])))
+        for d1, d2, d in np.argwhere(self.causality).tolist():
+            visits, in_base = self.causality[d1, d2, d], self.c[d1, d2, d]
+            node = _inequality(triples, run, CAUSALITY, (d1, d), (d2, d), visits, in_base)
+            triples.append((node, HAS_DIFFERENCE, integer(d1 - d2)))
+        for d1, type1, d2, type2 in np.argwhere(self.a).tolist():
+            visits = min(self.affordance[d1, type1], self.affordance[d2, type2])
+            _inequality(triples, run, AFFORDANCE, (d1, type1), (d2, type2), visits, True)
+        for value, d, code, visits in self.affordance_options.tolist():
+            digit, option = digit_label(value, d), option_label(d, code)
+            node = f"use:{run}:{digit}:{option}"
+            told = {OF_RUN: run, HAS_DIGIT: digit, HAS_OPTION: option, HAS_VISITS: integer(visits)}
+            triples += [(node, role, value) for role, value in told.items()]
+        return sorted(triples)
 
     def add_to(self, graph: "KnowledgeGraph", run: str) -> dict[str, int]:
         """Put both into a graph, as halma/RUN and halma/RUN/evidence, in place of what these held; name -> facts."""
-        return write_graph(self, graph, run)
+        about = {
+            "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
+            "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
+        }  # fmt: skip
+        return state_facts(graph, graph_name(run), self.facts(), self.evidence(run), about)
 
     @classmethod
     def from_graph(cls, graph: "KnowledgeGraph", name: str) -> "KnowledgeBases":

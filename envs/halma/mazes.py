@@ -12,9 +12,7 @@ from gumption.data.sealed import sealed_lines, unsealed_lines
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import write_text
 
-from .choices import OptLen
-from .maze import SIDE, STEPS, Cell, Maze
-from .oracle import option_capacity, straight_runs
+from .maze import SIDE, STEPS, Cell, Maze, OptLen, option_capacity, straight_runs
 
 MAZES = "mazes.jsonl"  # of a run or a memory
 

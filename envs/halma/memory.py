@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gumption.data.settings import Whole, checked, checked_methods
-from gumption.envs.memory import FOLDER, HEADER, RECORDS, Layout, TransitionMemory, TransitionWriter
+from gumption.envs.memory import FOLDER, HEADER, RECORDS, Field, Layout, TransitionMemory, TransitionWriter
 
 __all__ = ["FOLDER", "HEADER", "REACHED", "RECORDS", "TRIAL_OVER", "VALID", "Memory", "MemoryWriter", "layout"]
 
-from .choices import OptLen
+from .maze import OptLen
 
 SCHEMA = "gumption/halma-memory/1"
 VALID, REACHED, TRIAL_OVER = 1, 2, 4  # bits of `flags`
@@ -80,40 +80,13 @@ class Memory(TransitionMemory):
         """Primitives of an option."""
         return self.layout.settings["max_opt_len"]
 
-    @property
-    def before(self) -> np.ndarray:
-        """(n, 11) int8 panel rows of s."""
-        return self.records["before"]
-
-    @property
-    def option(self) -> np.ndarray:
-        """(n, 1 + max_opt_len) int8: direction and primitives."""
-        return self.records["option"]
-
-    @property
-    def after(self) -> np.ndarray:
-        """(n, 11) int8 panel rows of s', the state where the move ended (of a trial's last move, where it landed)."""
-        return self.records["after"]
-
-    @property
-    def maze(self) -> np.ndarray:
-        """(n,) int32 index of the maze in the set of mazes."""
-        return self.records["maze"]
-
-    @property
-    def trial(self) -> np.ndarray:
-        """(n,) int16 index of the trial in its episode."""
-        return self.records["trial"]
-
-    @property
-    def episode(self) -> np.ndarray:
-        """(n,) int32 number of the episode in the run."""
-        return self.records["episode"]
-
-    @property
-    def flags(self) -> np.ndarray:
-        """(n,) uint8 bits: VALID, REACHED (the goal), TRIAL_OVER (by the end of its episode, too)."""
-        return self.records["flags"]
+    before = Field("(n, 11) int8 panel rows of s.")
+    option = Field("(n, 1 + max_opt_len) int8: direction and primitives.")
+    after = Field("(n, 11) int8 panel rows of s', where the move ended (of a trial's last move, where it landed).")
+    maze = Field("(n,) int32 index of the maze in the set of mazes.")
+    trial = Field("(n,) int16 index of the trial in its episode.")
+    episode = Field("(n,) int32 number of the episode in the run.")
+    flags = Field("(n,) uint8 bits: VALID, REACHED (the goal), TRIAL_OVER (by the end of its episode, too).")
 
     @property
     def seen_after(self) -> np.ndarray:

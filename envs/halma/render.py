@@ -23,8 +23,7 @@ from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.gif import save_gif
 
-from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, panel_row, row_digits
-from .oracle import Move
+from .maze import COLOURS, DIRECTIONS, GOAL_COLOURS, SHAPES, SIDE, STEPS, Cell, Edge, Maze, Move, panel_row, row_digits
 from .visual import RGB, PanelPainter
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ import numpy as np
 
 from gumption.data import InputError
 
+from .conditions import Relation
 from .entities import Object
-from .factors import WIDTHS, Factor
-from .relations import Relation
+from .factors import WIDTHS, Factor, FactorArray
 from .resolution import UNFIT, Resolution, unfit
 from .rules import Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State
-from .values import FactorArray
 
 
 class Entities:
@@ -58,14 +57,18 @@ class CompiledRule:
         self.rule, self._exact = rule, exact
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
         #: As indices: slices where they can be; and how many there are.
-        self.places = [_place(slots) for slots in self.slots]
+        self.places: list[Any] = [_range(slots) or slots for slots in self.slots]
         self.counts = tuple(len(slots) for slots in self.slots)
         self._state = state
         self._mask: np.ndarray | None = None
         self._version = -1
         self._distinct = _distinct(self.slots)
         self.reaches = all(len(each) for each in self.slots) and (self._distinct is None or bool(self._distinct.any()))
-        self._roots = [list(_numeric(state, slots)) for slots in self.slots]
+        #: For each pattern, the root factors of numbers that all its slots have.
+        self._roots = [
+            [root for root in state.columns if np.isin(slots, state.layout.owners([root])).all()]
+            for slots in self.slots
+        ]
         self._scalar = False
         self._arguments, self._sources = self._gather() if self._is_static() else (None, None)
         declared = {factor.root: kind for kind, factor in rule.returns}
@@ -104,7 +107,9 @@ class CompiledRule:
         try:
             outputs = self.rule.function(*arguments)
         except (ValueError, AttributeError) as error:
-            if not _asks_for_rows(error):
+            # The rule was written for one entity: it asks `if` of an array, or calls a method of a single value.
+            by_rows = ("truth value of an array", "'numpy.ndarray' object has no attribute")
+            if not any(each in str(error) for each in by_rows):
                 raise
             warnings.warn(
                 f"the rule {self.rule.name} is no rule of arrays ({error}); it is called for each row, which is "
@@ -293,11 +298,6 @@ def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:
     return state.layout.owners(wanted.all_factors) if wanted.all_factors else np.arange(state.slots)
 
 
-def _numeric(state: State, slots: np.ndarray) -> Iterable[type[Factor]]:
-    """Root factors of numbers that all the slots have."""
-    return [root for root in state.columns if np.isin(slots, state.layout.owners([root])).all()]
-
-
 def _distinct(slots: Sequence[np.ndarray]) -> np.ndarray | None:
     """(1, n1, n2, ..., 1) bool, the rows whose entities differ; None where all do."""
     mask: np.ndarray | None = None
@@ -328,11 +328,6 @@ def _range(slots: np.ndarray) -> slice | None:
     return None
 
 
-def _place(slots: np.ndarray) -> Any:
-    found = _range(slots)
-    return slots if found is None else found
-
-
 def listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
     """What a rule returned, as a list.
 
@@ -348,11 +343,6 @@ def listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
                 f"the rule {rule.name} returns {type(each).__name__}; it returns Aggregate, Differential or SetFactor"
             )
     return listed
-
-
-def _asks_for_rows(error: Exception) -> bool:
-    """A rule was written for one entity: it asks `if` of an array, or calls a method of a single value."""
-    return "truth value of an array" in str(error) or "'numpy.ndarray' object has no attribute" in str(error)
 
 
 def _row(argument: Any, row: np.ndarray, sources: dict[int, Any], names: dict[int, Any]) -> Any:

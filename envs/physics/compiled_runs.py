@@ -4,20 +4,27 @@ A scene leaves the loop when it rests, so that scenes at rest cost nothing more.
 accelerations and drags `Law` can compile, beside `accelerate` and `move`; others run step by step.
 """
 
+import hashlib
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numba import boolean, float64, int64, njit, types, void
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .builtin_rules import FIXED_RULES
-from .compiled_rules import CompiledRule
+from gumption.data import InputError
+from gumption.data.writing import write_text
+
+from .compiled_rules import CompiledRule, listed
 from .contacts import MAX_IMPACTS, clip_all, travel, traveling_room
-from .discs import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, X, Y
 from .factors import (
+    WIDTHS,
     Acceleration,
     Alive,
     Done,
@@ -29,6 +36,7 @@ from .factors import (
     MaxVelocity,
     MinVelocity,
     Mobile,
+    Parameter,
     Position,
     Restitution,
     Size,
@@ -36,11 +44,410 @@ from .factors import (
     Velocity,
     WallDamping,
 )
-from .obstacles import lay_out
-from .rest import RestWatch
+from .geometry import ENERGY, EXTRA_X, EXTRA_Y, INVERSE, VX, VY, R, X, Y, lay_out
+from .motion import RestWatch
 from .resting import is_clear, press, touching
+from .rules import FIXED_RULES, Aggregate, Rule
 from .state import State
-from .traced_rules import LAW, Law, NotTraced
+
+# ---- Rules as compiled loops over the entities of one scene, made from the same functions that run on arrays.
+#
+# A rule is called once with symbols in place of arrays. NumPy asks its arguments first (`__array_ufunc__`,
+# `__array_function__`), and a symbol answers with an expression; what the rule returns is then written out as source of
+# scalar operations in the same order, and numba compiles it. IEEE arithmetic makes both ways agree bit for bit; powers
+# and transcendental functions may differ in the last bit.
+
+#: Of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), and the room of `Law.room`.
+_MATRIX, _VECTOR = types.Array(float64, 2, "C"), types.Array(float64, 1, "C")
+LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR)
+#: Targets that are computed side by side: up to so many, and a multiple of so many.
+_LANES, _EIGHT = 64, 8
+_OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+_LOGIC = {"bitwise_and": "&", "logical_and": "&", "bitwise_or": "|", "logical_or": "|"}
+_TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
+_CALLS = {"sqrt", "absolute", "sign", "floor", "ceil", "exp", "log", "sin", "cos", "arctan2", "tanh", "hypot", "power"}
+#: As NumPy's: a NaN wins. Without a call, so that loops become vector instructions.
+_EXTREMES = {
+    "maximum": "{0} if ({0} >= {1}) | ({0} != {0}) else {1}",
+    "minimum": "{0} if ({0} <= {1}) | ({0} != {0}) else {1}",
+}
+_LEAVES = ("load", "parameter", "constant")
+
+
+class NotTraced(Exception):
+    """The rule does something that has no scalar form here; it runs on arrays."""
+
+
+class Law:
+    """What the rules of a scene say of accelerations and drags, as one compiled function.
+
+    :ivar factors, parameters: what the rows of the matrix and the parameters of the compiled function are; a vector has
+        two rows.
+    :ivar function: of the type `LAW`. It writes the rows of acceleration and drag of the entities that a rule concerns.
+    """
+
+    def __init__(self, rules: Sequence[CompiledRule], first: Iterable[type[Factor]]) -> None:
+        """:param first: factors that have the first rows.
+        :raises NotTraced: a rule that has no such form.
+        """
+        self.factors: list[type[Factor]] = []
+        self.parameters: list[type[Parameter]] = []
+        self._rows: dict[type[Factor], int] = {}
+        for factor in first:
+            self.row(factor)
+        self._targets = self._sources = 0
+        body = [line for rule in rules for line in self._rule(rule.rule)]
+        head = [*_HEAD, f"    stride = {_LANES * self._targets}"]
+        tail: list[str] = []
+        for factor, total, said, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
+            if factor.root in self._rows:
+                tail += ["    for i in range(n):", f"        if room[{said}, i] != 0.0:"]
+                tail += [f"            f[{self.row(factor) + k}, i] = room[{total + k}, i]" for k in range(width)]
+        self.source = "\n".join([*head, *body, *tail]) + "\n"
+        self.function = compiled(self.source)
+
+    def room(self, entities: int) -> tuple[int, int]:
+        """How many rows the room for sums and sources needs, and how many numbers that for targets."""
+        return _SOURCES + self._sources, -(-entities // _LANES) * _LANES * self._targets
+
+    def row(self, factor: type[Factor]) -> int:
+        """The first row of a factor, which gets one if it has none."""
+        root = factor.root
+        if root not in self._rows:
+            self._rows[root] = sum(WIDTHS[each.base] for each in self.factors)
+            self.factors.append(root)
+        return self._rows[root]
+
+    def _rule(self, rule: Rule) -> list[str]:
+        """The loops of one rule."""
+        if not all(kind is Aggregate and factor.root in (Acceleration, Drag) for kind, factor in rule.returns):
+            raise NotTraced(f"{rule.name} changes more than accelerations and drags")
+        if rule.relation or rule.entity_type or rule.factor_type or len(rule.patterns) > 2:
+            raise NotTraced(f"{rule.name} has conditions, or concerns more than two entities")
+        code = _Code()
+        arguments, targets = self._arguments(rule, code)
+        try:
+            outputs = listed(rule.function(*arguments), rule)
+        except (TypeError, ValueError, AttributeError, InputError) as error:
+            raise NotTraced(f"{rule.name}: {error}") from None
+        lines: list[str] = []
+        for output in outputs:
+            if id(output.target) not in targets or not isinstance(output, Aggregate):
+                raise NotTraced(f"{rule.name} returns what its hint does not say")
+            place, factor = targets[id(output.target)]
+            lines += _loops(code, len(rule.patterns), place, factor, output)
+        self._targets, self._sources = max(self._targets, code.targets), max(self._sources, code.sources)
+        return lines
+
+    def _arguments(self, rule: Rule, code: "_Code") -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
+        targets: dict[int, tuple[int, type[Factor]]] = {}
+
+        def symbol(place: int, factor: type[Factor]) -> Any:
+            if factor.root.base not in WIDTHS:
+                return True
+            row = self.row(factor)
+            parts = [code.node("load", (row + k, place)) for k in range(WIDTHS[factor.root.base])]
+            if factor.root.base == "bool":
+                parts = [code.node("!=", (parts[0], code.node("constant", (0.0,))))]
+            made = Symbol(code, tuple(parts))
+            targets[id(made)] = place, factor.root
+            return made
+
+        arguments: list[Any] = []
+        bare = iter(rule.patterns[0].factors)
+        for argument in rule.arguments:
+            if not isinstance(argument, int):
+                if argument not in self.parameters:
+                    self.parameters.append(argument)
+                arguments.append(Symbol(code, (code.node("parameter", (self.parameters.index(argument),)),)))
+            elif rule.bare:
+                arguments.append(symbol(0, next(bare)))
+            elif rule.patterns[argument].entity_type is not None:
+                raise NotTraced(f"{rule.name} names an entity type")
+            else:
+                arguments.append(tuple(symbol(argument, each) for each in rule.patterns[argument].factors))
+        return arguments, targets
+
+
+class _Code:
+    """Expressions of scalars, each of which is kept once, and written out when it is needed.
+
+    :ivar targets, sources: rows that the loops over pairs need for each.
+    """
+
+    def __init__(self) -> None:
+        self.targets = self.sources = 0
+        self.nodes: list[tuple[str, tuple[Any, ...]]] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._places: dict[int, set[int]] = {}  # an expression has many paths to its parts
+
+    def node(self, kind: str, parts: tuple[Any, ...]) -> int:
+        """The number of an expression."""
+        key = kind, repr(parts)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.nodes)
+            self.nodes.append((kind, parts))
+        return self._numbers[key]
+
+    def places(self, wanted: int) -> set[int]:
+        """The patterns of the rule whose entities an expression depends on."""
+        if wanted not in self._places:
+            kind, parts = self.nodes[wanted]
+            inner = () if kind in _LEAVES else parts
+            own = {parts[1]} if kind == "load" else set()
+            self._places[wanted] = own.union(*(self.places(part) for part in inner))
+        return self._places[wanted]
+
+    def within(self, places: set[int], wanted: Sequence[int]) -> list[int]:
+        """The largest parts of expressions that depend on no other patterns."""
+        found: dict[int, None] = {}
+        seen: set[int] = set()
+
+        def look(each: int) -> None:
+            kind, parts = self.nodes[each]
+            if self.places(each) <= places:
+                found[each] = None
+            elif each not in seen and kind not in _LEAVES:
+                for part in parts:
+                    look(part)
+            seen.add(each)
+
+        for each in wanted:
+            look(each)
+        return list(found)
+
+    def conditions(self, wanted: int) -> list[int]:
+        """The expressions that are true together where this one is."""
+        kind, parts = self.nodes[wanted]
+        return [each for part in parts for each in self.conditions(part)] if kind == "&" else [wanted]
+
+    def is_truth(self, wanted: int) -> bool:
+        """Whether the value of an expression is a truth, not a number."""
+        kind, parts = self.nodes[wanted]
+        if kind == "where":
+            return self.is_truth(parts[1]) and self.is_truth(parts[2])
+        return isinstance(parts[0], bool) if kind == "constant" else kind in _TRUTHS
+
+    @staticmethod
+    def conditional(first: list[str], wanted: Sequence[int]) -> str:
+        """What is true where the first ones and these expressions are."""
+        return " & ".join([*first, *(f"t{each}" for each in wanted)])
+
+    def write(self, wanted: int, done: set[int], indent: str) -> list[str]:
+        """Lines that compute an expression, those left out that are done already."""
+        if wanted in done:
+            return []
+        done.add(wanted)
+        kind, parts = self.nodes[wanted]
+        inner = [] if kind in _LEAVES else list(parts)
+        lines = [line for part in inner for line in self.write(part, done, indent)]
+        t = [f"t{part}" for part in inner]
+        match kind:
+            case "load":
+                text = f"f[{parts[0]}, i{parts[1]}]"
+            case "parameter":
+                text = f"p[{parts[0]}]"
+            case "constant":
+                text = repr(parts[0])
+            case "where":
+                text = f"{t[1]} if {t[0]} else {t[2]}"
+            case "not" | "neg":
+                text = f"not {t[0]}" if kind == "not" else f"-{t[0]}"
+            case "maximum" | "minimum":
+                text = _EXTREMES[kind].format(*t)
+            case _:
+                text = f"np.{kind}({', '.join(t)})" if kind in _CALLS else f"{t[0]} {kind} {t[1]}"
+        return [*lines, f"{indent}t{wanted} = {text}"]
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """An expression in the place of an array (..., 1) or (..., 2).
+
+    :ivar parts: the numbers of its expressions.
+    """
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, code: _Code, parts: tuple[int, ...]) -> None:
+        self._code, self.parts = code, parts
+
+    def __bool__(self) -> bool:
+        raise NotTraced("a value is asked for, which only arrays have")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotTraced("an array is asked for")
+
+    def __getitem__(self, key: Any) -> "Symbol":
+        if isinstance(key, tuple) and len(key) == 2 and key[0] is Ellipsis and isinstance(key[1], slice):
+            return Symbol(self._code, self.parts[key[1]])
+        raise NotTraced(f"the index {key!r}")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> "Symbol":
+        if method != "__call__" or options:
+            raise NotTraced(f"{ufunc.__name__} with options")
+        name = ufunc.__name__
+        operands = [_symbol(self._code, each) for each in inputs]
+        width = max(len(each.parts) for each in operands)
+        parts = []
+        for k in range(width):
+            each = tuple(one.parts[k if len(one.parts) > 1 else 0] for one in operands)
+            parts.append(self._ufunc(name, each))
+        return Symbol(self._code, tuple(parts))
+
+    def _ufunc(self, name: str, operands: tuple[int, ...]) -> int:
+        if name in _OPERATORS:
+            return self._code.node(_OPERATORS[name], operands)
+        if name in _LOGIC:
+            return self._code.node(_LOGIC[name], operands)
+        if name == "square" or (name == "power" and self._code.nodes[operands[1]] == ("constant", (2.0,))):
+            return self._code.node("*", (operands[0], operands[0]))
+        if name in ("negative", "invert", "logical_not"):
+            return self._code.node("neg" if name == "negative" else "not", operands)
+        if name in _CALLS or name in _EXTREMES:
+            return self._code.node(name, operands)
+        raise NotTraced(f"the function {name}")
+
+    def __array_function__(self, function: Any, _types: Any, given: tuple[Any, ...], options: Any) -> "Symbol":
+        if function is np.where and len(given) == 3 and not options:
+            where, one, other = (_symbol(self._code, each) for each in given)
+            width = max(len(where.parts), len(one.parts), len(other.parts))
+            chosen = [
+                [each.parts[k if len(each.parts) > 1 else 0] for each in (where, one, other)] for k in range(width)
+            ]
+            return Symbol(self._code, tuple(self._code.node("where", tuple(each)) for each in chosen))
+        if function is np.concatenate and options == {"axis": -1}:
+            joined = [part for each in given[0] for part in _symbol(self._code, each).parts]
+            return Symbol(self._code, tuple(joined))
+        raise NotTraced(f"the function {function.__name__}")
+
+
+def _symbol(code: _Code, value: Any) -> Symbol:
+    if isinstance(value, Symbol):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "bif" or array.ndim > 1 or array.size not in (1, 2):
+        raise NotTraced(f"the constant {value!r}")
+    plain = [bool(each) if array.dtype.kind == "b" else float(each) for each in array.ravel()]
+    return Symbol(code, tuple(code.node("constant", (each,)) for each in plain))
+
+
+def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
+    """The loops that add up an output of a rule: for each entity whose factor it is, over the others in their order."""
+    first, said = (2, 4) if factor is Drag else (0, 3)
+    value = _symbol(code, output.value).parts
+    width = 1 if factor is Drag else 2
+    if len(value) == 1:
+        value = value * width
+    conditions = [] if output.where is None else code.conditions(*_symbol(code, output.where).parts)
+    alone = [each for each in conditions if code.places(each) <= {place}]
+    i = f"i{place}"
+    if patterns == 2:
+        sums = [first + k for k in range(width)]
+        return [f"    room[{said}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
+    done: set[int] = set()
+    lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
+    lines += [f"        room[{said}, {i}] = 1.0"]
+    lines += [line for each in alone for line in code.write(each, done, "        ")]
+    lines += [f"        if {code.conditional([], alone)}:"] if alone else []
+    indent = "            " if alone else "        "
+    lines += [line for part in value for line in code.write(part, done, indent)]
+    return [*lines, *(f"{indent}room[{first + k}, {i}] += t{part}" for k, part in enumerate(value))]
+
+
+def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[int], sums: Sequence[int]) -> list[str]:
+    """Loops over the sources in their order, and within over the targets, eight at a time without branches, which makes
+    them vector instructions. Sources and targets that a rule leaves out by their own conditions are none; what depends
+    on one of the two alone is computed once for each.
+
+    :param value, sums: the expressions, and the rows of the room that they are added to.
+    """
+    constant = code.within(set(), (*conditions, *value))
+    paired = [each for each in conditions if len(code.places(each)) > 1]
+    done: set[int] = set()
+    lines = [line for each in constant for line in code.write(each, done, "    ")]
+    kept: dict[int, list[int]] = {}
+    for which, count in ((place, "targets"), (1 - place, "sources")):
+        own = [each for each in conditions if code.places(each) <= {which}]
+        kept[which] = [each for each in code.within({which}, (*paired, *value)) if each not in constant]
+        here, indent = set(done), "        "
+        lines += [f"    {count} = 0", f"    for i{which} in range(n):"]
+        lines += [line for each in own for line in code.write(each, here, indent)]
+        lines += [f"{indent}if not ({code.conditional([f'present[i{which}]'], own)}):", f"{indent}    continue"]
+        lines += [line for each in kept[which] for line in code.write(each, here, indent)]
+        if which == place:
+            lines += [f"{indent}at = targets // {_LANES} * stride + targets % {_LANES}"]
+            lines += [f"{indent}lanes[at] = i{which}"]
+            lines += [f"{indent}lanes[at + {_LANES * (1 + k)}] = 0.0" for k in range(len(sums))]
+            rows = [f"lanes[at + {_LANES * (1 + len(sums) + k)}]" for k in range(len(kept[which]))]
+        else:
+            lines += [f"{indent}room[{_SOURCES}, sources] = i{which}"]
+            rows = [f"room[{_SOURCES + 1 + k}, sources]" for k in range(len(kept[which]))]
+        lines += [f"{indent}{row} = t{each}" for row, each in zip(rows, kept[which], strict=True)]
+        lines += [f"{indent}{count} += 1"]
+
+    def again(each: int, row: str) -> str:
+        return f"t{each} = {row}{' != 0.0' if code.is_truth(each) else ''}"
+
+    lines += [f"    padded = (targets + {_EIGHT - 1}) // {_EIGHT} * {_EIGHT}"]
+    lines += ["    for source in range(sources if targets else 0):", f"        other = room[{_SOURCES}, source]"]
+    for k, each in enumerate(kept[1 - place]):
+        lines += [f"        {again(each, f'room[{_SOURCES + 1 + k}, source]')}"]
+    # Indices without a sign need no check for negative ones, which would keep the loop from vector instructions.
+    lines += [f"        for some in range(0, padded, {_LANES}):"]
+    lines += [f"            at = np.uint64(some // {_LANES} * stride)"]
+    lines += [f"            for lane in range(np.uint64(min(padded - some, {_LANES}))):"]
+    indent = " " * 16
+
+    def lane_row(k: int) -> str:
+        return f"lanes[at + np.uint64({_LANES * k}) + lane]"
+
+    for k, each in enumerate(kept[place]):
+        lines += [f"{indent}{again(each, lane_row(1 + len(sums) + k))}"]
+    done |= {*kept[place], *kept[1 - place]}
+    lines += [line for part in (*paired, *value) for line in code.write(part, done, indent)]
+    lines += [f"{indent}acts = {code.conditional([f'({lane_row(0)} != other)'], paired)}"]
+    lines += [f"{indent}{lane_row(1 + k)} += t{part} if acts else 0.0" for k, part in enumerate(value)]
+    lines += ["    for target in range(targets):", f"        at = target // {_LANES} * stride + target % {_LANES}"]
+    for k, row in enumerate(sums):
+        lines += [f"        room[{row}, int(lanes[at])] += lanes[at + {_LANES * (1 + k)}]"]
+    code.sources = max(code.sources, 1 + len(kept[1 - place]))
+    code.targets = max(code.targets, 1 + len(sums) + len(kept[place]))
+    return lines
+
+
+#: Rows of the room: sums of accelerations and drags, who was spoken of, and what is known of sources.
+_SOURCES = 5
+_HEAD = [
+    "import numpy as np",
+    "",
+    "",
+    "def law(n, present, f, p, room, lanes):",
+    f"    room[:{_SOURCES}] = 0.0",
+    "    among = 0",
+    "    for i in range(n):",
+    "        among += present[i]",
+]
+
+
+@lru_cache(maxsize=64)
+def compiled(source: str) -> Callable[..., None]:
+    """The compiled function of a source; numba keeps it for later processes where the folder can be written."""
+    name = f"law_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = Path(__file__).parent / "__pycache__" / f"{name}.law"
+    kept = True
+    try:
+        if not path.is_file():
+            write_text(path, source)
+    except (InputError, OSError):
+        kept = False
+    # numba's kept code names its module, which therefore has to be one.
+    module = sys.modules[f"{__package__}.{name}"] = ModuleType(f"{__package__}.{name}")
+    exec(compile(source, str(path) if kept else f"<{name}>", "exec"), module.__dict__)
+    return njit(LAW, cache=kept, nogil=True, error_model="numpy")(module.law)
+
 
 #: Rows of the matrix of a scene that the loop itself reads and changes, with the value where there is no such factor.
 _ROWS: dict[type[Factor], float] = {

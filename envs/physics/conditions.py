@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,13 +13,76 @@ from gumption.data import InputError
 from gumption.data.wording import shown
 
 from .factors import ID, Factor, Label, read_value
-from .relations import Relation
 from .scene import factor_type
 
 if TYPE_CHECKING:
     from .state import State
 
-#: How specific a condition is: its parts, the strongest first; see `gumption.envs.physics.priors`.
+
+# ---- Relations between entities, as conditions of rules: boolean arrays, calculated once and shared by the rules.
+
+
+class Relation:
+    """What must hold between the first entity of a rule and the second, or of one entity; see conditions.py for these.
+
+    :cvar spatial: it says what lies on what.
+    """
+
+    spatial: ClassVar[bool] = False
+
+    @property
+    def priority(self) -> int:
+        """How specific it is; see `Rule.priority`."""
+        return 1
+
+    @property
+    def unary(self) -> bool:
+        """It concerns one entity."""
+        return False
+
+    def holds(self, state: "State") -> np.ndarray:
+        """(N, N, B) bool: [i, j] of the first entity in slot i and the second in j; of one entity (N, 1, B)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class IsOn(Relation):
+    """The second is the topmost floor below the first, or has no position, as the floor of the whole arena."""
+
+    spatial: ClassVar[bool] = True
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        from .geometry import is_on
+
+        return is_on(state, whole=False)
+
+
+@dataclass(frozen=True)
+class Contains(Relation):
+    """The second is the topmost floor below the first, and the first lies on it as a whole."""
+
+    spatial: ClassVar[bool] = True
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        from .geometry import is_on
+
+        return is_on(state, whole=True)
+
+
+@dataclass(frozen=True)
+class Overlaps(Relation):
+    """They lie on one another."""
+
+    def holds(self, state: "State") -> np.ndarray:
+        """See `Relation.holds`."""
+        from .geometry import overlaps
+
+        return overlaps(state)
+
+
+#: How specific a condition is: its parts, the strongest first; see `gumption.envs.physics.initialization`.
 Specificity = tuple[tuple[int, int], ...]
 
 #: Kinds of parts, from the weakest on: a value of a factor, that there is a factor, a type, a label, one entity.

@@ -1,11 +1,184 @@
 """Who lies on whom: overlaps of circles and convex polygons, for whole batches."""
 
+import sys
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numba.core import event
 
-from . import compiling as compiling  # tells that it compiles
 from .factors import Floor, Position, Size
 from .state import CIRCLE, POLYGON, State
+
+# ---- One line on stderr when the physics is compiled, which takes a while at the first use and is kept for later ones.
+
+MESSAGE = "compiling the physics for the first use (about 15 s)"
+
+
+class _Teller(event.Listener):
+    """Is told when a function is compiled from its source, and not when it is read from numba's cache."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def on_start(self, event: Any) -> None:
+        """Tell the first compilation of the physics; a person's own functions are theirs."""
+        module = event.data["dispatcher"].py_func.__module__ or ""
+        if not self._told and module.startswith(f"{__package__}."):
+            self._told = True
+            print(MESSAGE, file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is told."""
+
+
+event.register("numba:compile", _Teller())
+
+
+# ---- The discs of one scene in one small array, which the loops over contacts work on.
+
+#: Rows of the numbers of discs: place, velocity, change of place a second, radius, 1 / mass, stored energy, and what
+#: rules add to the change of place.
+X, Y, VX, VY, U, W, R, INVERSE, ENERGY, EXTRA_X, EXTRA_Y = range(11)
+
+
+@njit(cache=True)
+def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts):
+    """The discs of scene b that are there, alive and not done, in d (11, n), and their slots; returns how many."""
+    count = 0
+    for k in slots:
+        if not present[k, b] or not alive[0, k, b] or done[0, k, b]:
+            continue
+        mine[count], lasts[count] = k, infinite[0, k, b]
+        d[X, count], d[Y, count] = place[0, k, b], place[1, k, b]
+        d[VX, count], d[VY, count] = velocity[0, k, b], velocity[1, k, b]
+        d[EXTRA_X, count], d[EXTRA_Y, count] = extra[0, k, b], extra[1, k, b]
+        d[R, count], d[ENERGY, count] = size[0, k, b] / 2.0, energy[0, k, b]
+        moves = mobile[0, k, b] and mass[0, k, b] > 0.0
+        d[INVERSE, count] = 1.0 / mass[0, k, b] if moves else 0.0
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
+    """Of scene b's discs the contacts that rules answer: (n, n + 1 + m) with other discs, the walls, inner walls."""
+    total, walls = special.shape[0], answered.shape[0]
+    for i in range(count):
+        for j in range(count):
+            answered[i, j] = special[mine[i], mine[j], b]
+        answered[i, walls] = special[mine[i], total, b]
+        for m in range(obstacles):
+            answered[i, walls + 1 + m] = special[mine[i], block_slots[m], b]
+
+
+@njit(cache=True)
+def first_outside(values, present, least, most):
+    """Of values (d, n, B) the place d, k, b of the first that is not within the bounds and belongs to something that is
+    there (n, B); -1 thrice if there is none.
+    """
+    for d in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            for b in range(values.shape[2]):
+                if present[k, b] and not (values[d, k, b] >= least and values[d, k, b] <= most):
+                    return d, k, b
+    return -1, -1, -1
+
+
+# ---- Inner walls: the distance of a point from a convex polygon or circle, and when a disc meets it.
+
+#: Approaching more slowly than this is none.
+STILL = 1e-12
+_NEWTON = 60
+
+
+@njit(cache=True)
+def closest(px, py, m, points, counts, radii):
+    """The distance of a point from obstacle m (negative inside), and the unit vector from the obstacle to the point."""
+    count = counts[m]
+    if count == 1:
+        dx, dy = px - points[m, 0, 0], py - points[m, 0, 1]
+        away = np.sqrt(dx * dx + dy * dy)
+        if away == 0.0:
+            return -radii[m], 1.0, 0.0
+        return away - radii[m], dx / away, dy / away
+    inside, deepest, nearest = True, -np.inf, np.inf
+    inner_x, inner_y, outer_x, outer_y = 1.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        ax, ay = points[m, k, 0], points[m, k, 1]
+        following = k + 1 if k + 1 < count else 0
+        ex, ey = points[m, following, 0] - ax, points[m, following, 1] - ay
+        length = np.sqrt(ex * ex + ey * ey)
+        if length == 0.0:
+            continue
+        dx, dy = px - ax, py - ay
+        outside = (dx * ey - dy * ex) / length
+        if outside > deepest:
+            deepest, inner_x, inner_y = outside, ey / length, -ex / length
+        if outside > 0.0:
+            inside = False
+        along = min(max((dx * ex + dy * ey) / (length * length), 0.0), 1.0)
+        gx, gy = dx - along * ex, dy - along * ey
+        square = gx * gx + gy * gy
+        if square < nearest:
+            nearest, outer_x, outer_y = square, gx, gy
+    if inside or nearest == 0.0:
+        return deepest, inner_x, inner_y
+    away = np.sqrt(nearest)
+    return away, outer_x / away, outer_y / away
+
+
+@njit(cache=True)
+def time_to(px, py, u, w, r, m, points, counts, radii, horizon):
+    """When a disc of radius r meets obstacle m; inf for never, or not before the horizon.
+
+    The distance is a convex function of time, so that Newton's method never goes past its first root.
+    """
+    t = 0.0
+    for _ in range(_NEWTON):
+        distance, nx, ny = closest(px + u * t, py + w * t, m, points, counts, radii)
+        approach = -(u * nx + w * ny)
+        if approach <= STILL:
+            return np.inf
+        gap = distance - r
+        if gap <= 1e-14:
+            return t
+        t += gap / approach
+        if t >= horizon:
+            return np.inf
+    return t
+
+
+@njit(cache=True)
+def lay_out(
+    b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles, slots
+):
+    """Corners of scene b's obstacles in the arena: points (M, V, 2), how many, radii of circles, middles and reaches
+    (M, 3), and their slots. A circle is one point with a radius.
+
+    :returns: how many obstacles there are.
+    """
+    found = 0
+    for slot in blocks:
+        if not present[slot, b]:
+            continue
+        slots[found] = slot
+        cx, cy = place[0, slot, b], place[1, slot, b]
+        middles[found, 0], middles[found, 1] = cx, cy
+        if kinds[slot, b] == 1:
+            numbers[found], radii[found] = 1, size[0, slot, b] / 2.0
+            points[found, 0, 0], points[found, 0, 1] = cx, cy
+            middles[found, 2] = radii[found]
+        else:
+            scale = size[0, slot, b] / drawn[slot, b]
+            numbers[found], radii[found] = counts[slot, b], 0.0
+            for k in range(counts[slot, b]):
+                points[found, k, 0] = cx + corners[k, 0, slot, b] * scale
+                points[found, k, 1] = cy + corners[k, 1, slot, b] * scale
+            middles[found, 2] = reaches[slot, b] * scale
+        found += 1
+    return found
+
 
 #: Circles that are closer than the sum of their radii and this overlap.
 EPS = 1e-7

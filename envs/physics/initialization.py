@@ -9,25 +9,362 @@ An initialisation is data, so that a person's own is a file:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, get_args
 
 import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import check, unknown
-from gumption.data.wording import shown
+from gumption.data.settings import check, checked, unknown
+from gumption.data.wording import describe, shown
 
-from .distribution import Noise, NumericNoise, read_noise
-from .entities import CueBall, Entity, GoalTile, GolfBall
-from .factors import ID, Factor, Label, Order, Position, Shape, Size, read_value
-from .locations import Point
-from .noise import DiscreteNoise, check_probabilities
-from .placement import place
-from .priors import Preset, Prior, check_draws, read_prior, resolve
-from .scene import SETTINGS, Scene, SimSettings, entity_type
-from .shapes import scaled, width
+from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
+from .entities import CueBall, Entity, GoalTile, GolfBall, Object, Thing, Tile
+from .factors import ID, WIDTHS, Factor, Label, Order, Position, Shape, Size, read_value
+from .locations import Point, ProductNoise, RandomConvexHull
+from .noise import Deterministic, DiscreteNoise, Noise, NumericNoise, ScalarNoise, check_probabilities, read_noise
+from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type
+from .shapes import HIGHEST, scaled, width
+
+# Placing the things of a new scene: inside the walls, apart from each other.
+
+#: SEGAR draws again where two centres are not farther apart.
+LEAST_DISTANCE = 0.1
+TRIES = 100
+_GAP = 1e-5  # to walls and between objects: far above rounding, far below what is seen
+
+
+def place(
+    draw: Callable[[], list[dict[str, Any]]], boundaries: tuple[float, float], rng: np.random.Generator, whole: bool
+) -> list[dict[str, Any]]:
+    """Entities whose positions do not conflict.
+
+    :param draw: draws the entities of a scene: {"id", "type", "factors", "redraw": the noise of the position or None}.
+    :param whole: draw the whole scene again while centres are too close, and look at nothing else.
+    :raises InputError: there is still a conflict after 100 tries.
+    """
+    entities, conflicts = [], []
+    for round_ in range(TRIES):
+        if whole or not round_:
+            entities = draw()
+        reach = np.array([extent(_shape(entity)) for entity in entities]).reshape(-1, 2, 2)
+        radius = np.array([_radius(entity) for entity in entities])
+        if not whole:
+            _clamp(entities, reach, boundaries)
+        conflicts = _conflicts(_positions(entities), np.full(len(entities), np.nan) if whole else radius)
+        if not conflicts:
+            return [{name: value for name, value in each.items() if name != "redraw"} for each in entities]
+        if whole:
+            continue
+        again = {later if entities[later]["redraw"] else earlier for earlier, later in conflicts}
+        for at in sorted(again):
+            if (noise := entities[at]["redraw"]) is not None:
+                entities[at]["factors"][Position] = tuple(noise.sample(rng, 1)[0].tolist())
+    first, second = (entities[at]["id"] for at in conflicts[0])
+    raise InputError(
+        f"{first} and {second} could not be placed apart in {TRIES} tries; "
+        "take fewer things, smaller ones, or wider distributions of their positions"
+    )
+
+
+def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
+    """(n, 2); not a number for entities that are nowhere."""
+    nowhere = (np.nan, np.nan)
+    return np.array(
+        [each["factors"].get(Position, each["type"].all_factors.get(Position, nowhere)) for each in entities], float
+    ).reshape(-1, 2)
+
+
+def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs that are too close, the earlier first.
+
+    :param radius: of objects; not a number for what may overlap others.
+    """
+    distance = np.linalg.norm(at[:, None] - at[None], axis=-1)
+    touching = distance < radius[:, None] + radius[None] + _GAP  # False where one of them is no number
+    close = np.triu(touching | (distance <= LEAST_DISTANCE), 1)
+    return [(int(first), int(second)) for first, second in np.argwhere(close)]
+
+
+def _clamp(entities: Sequence[dict[str, Any]], reach: np.ndarray, boundaries: tuple[float, float]) -> None:
+    """Move things inside the walls. What is wider than the arena keeps its centre inside."""
+    low = boundaries[0] + reach[:, 0] + _GAP
+    high = boundaries[1] - reach[:, 1] - _GAP
+    too_wide = low > high
+    low, high = np.where(too_wide, boundaries[0], low), np.where(too_wide, boundaries[1], high)
+    inside = np.clip(_positions(entities), low, high)
+    for entity, position in zip(entities, inside.tolist(), strict=True):
+        if Position in entity["type"].all_factors:
+            entity["factors"][Position] = tuple(position)
+
+
+def _shape(entity: dict[str, Any]) -> Any:
+    values, defaults = entity["factors"], entity["type"].all_factors
+    if Shape in values:
+        return values[Shape]
+    shape = defaults.get(Shape)
+    size = next((value for factor, value in values.items() if issubclass(factor, Size)), None)
+    # The message about a size that is not positive is the scene's.
+    return shape if shape is None or size is None or size <= 0 else scaled(shape, size / width(shape))
+
+
+def extent(shape: dict[str, Any] | None) -> np.ndarray:
+    """(2, 2): how far a shape reaches from its centre, to the left and down, and to the right and up."""
+    if shape is None:
+        return np.zeros((2, 2))
+    if shape["kind"] == "circle":
+        return np.full((2, 2), shape["size"] / 2)
+    points = np.array(shape["vertices"])
+    return np.stack([-points.min(0), points.max(0)])
+
+
+def _radius(entity: dict[str, Any]) -> float:
+    """Of an object, that of the circle around its centre that holds it; of others not a number."""
+    shape = _shape(entity)
+    if shape is None or not issubclass(entity["type"], Object):
+        return float("nan")
+    return shape["size"] / 2 if shape["kind"] == "circle" else float(np.linalg.norm(shape["vertices"], axis=1).max())
+
+
+# ---- How SEGAR's code of 2022 moves the things of a scene apart when an episode begins (preset "compat").
+
+ROUNDS = 200
+#: To walls, and between objects.
+MARGIN, GAP = 1e-5, 1e-7
+
+
+def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
+    """The scene with its things inside the walls, and its objects out of one another.
+
+    In each round the first thing that overlaps a wall or, if it is an object, another object is moved; things are
+    tried in a random order.
+
+    :raises InputError: something still overlaps after 200 rounds.
+    """
+    things = [each for each in scene.entities if Position in each.factors and each.factors.get(Shape) is not None]
+    reach = np.array([extent(each.factors[Shape]) for each in things]).reshape(-1, 2, 2)
+    place = np.array([each.factors[Position] for each in things], dtype=float).reshape(-1, 2)
+    objects = np.array([issubclass(each.type, Object) for each in things], dtype=bool)
+    radius = np.where(objects, reach.reshape(-1, 4).max(axis=1, initial=0.0), np.nan)
+    low, high = scene.sim.boundaries
+    for _ in range(ROUNDS):
+        if not any(_moved(i, place, reach, radius, low, high) for i in rng.permutation(len(things)).tolist()):
+            break
+    else:
+        raise InputError(f"things still overlap after {ROUNDS} rounds of moving them: the code of 2022 raises here")
+    places = {each.id: tuple(where) for each, where in zip(things, place.tolist(), strict=True)}
+    entities = tuple(
+        replace(each, factors={**each.factors, Position: places[each.id]}) if each.id in places else each
+        for each in scene.entities
+    )
+    return replace(scene, entities=entities)
+
+
+def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low: float, high: float) -> bool:
+    """Move thing i out of what it overlaps first; whether it did."""
+    down, up = low + reach[i, 0], high - reach[i, 1]
+    if ((place[i] < down) | (place[i] > up)).any():
+        place[i] = np.clip(place[i], down + MARGIN, up - MARGIN)
+        return True
+    apart = place[i] - place
+    distance = np.hypot(*apart.T)
+    touching = distance < radius[i] + radius
+    touching[i] = False
+    if not touching.any():
+        return False
+    j = int(touching.argmax())
+    normal = apart[j] / distance[j] if distance[j] > 0 else np.array([1.0, 0.0])
+    place[i] = place[j] + normal * (radius[i] + radius[j] + GAP)
+    return True
+
+
+# ---- Priors: what the initial values of factors are drawn from, and which of several holds (SEGAR, appendix B.5).
+#
+# The most specific prior of a factor wins. Its conditions are compared one by one, the strongest first: an id, a label,
+# an entity type (the deeper subclass is the more specific), that the entity has a factor, a value of another factor;
+# if all are equal, the prior with more of them wins. The preset "compat" ranks as the first release of SEGAR did.
+
+#: The highest probability of numbers outside the bounds of its factor that a noise may have.
+RARE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A factor of the entities that meet the conditions is this value, or is drawn from this noise, anew for each.
+
+    :param target: the factor.
+    :param value: a value of it, or a noise.
+    :param factor_type: only entities that have this factor.
+    :param entity_type: only entities of this type or of a subclass.
+    :param relation: only entities for which it holds, before any prior is applied.
+    :raises InputError: a name that there is not, or a value or a noise that does not fit the factor.
+    """
+
+    target: type[Factor]
+    value: Any
+    factor_type: type[Factor] | None = None
+    entity_type: type[Entity] | None = None
+    relation: Condition | None = None
+
+    def __post_init__(self) -> None:
+        target = factor_type(self.target, "a prior")
+        where = f"the prior of {target.__name__}"
+        if target in (ID, Label):
+            raise InputError(f"{where}: ids and labels are given by the scene, not drawn")
+        kind = None if self.entity_type is None else entity_type(self.entity_type, where)
+        having = None if self.factor_type is None else factor_type(self.factor_type, where)
+        relation = None if self.relation is None else read_condition(self.relation, where)
+        value = _read_noise(target, self.value, where)
+        fields = {"target": target, "value": value, "factor_type": having, "entity_type": kind, "relation": relation}
+        for name, each in fields.items():
+            object.__setattr__(self, name, each)
+
+    def __str__(self) -> str:
+        given = [f"{name}={shown(each)}" for name, each in list(self.to_data().items())[2:]]
+        value = self.value.value if isinstance(self.value, Deterministic | Point) else self.value
+        return f"Prior({', '.join([self.target.__name__, shown(value), *given])})"
+
+    @checked
+    def factor_of(self, kind: type[Entity], preset: Preset = "fixed") -> type[Factor] | None:
+        """The factor that it sets of entities of a type; None for types that it does not match."""
+        kind = entity_type(kind, "factor_of")
+        having, mine = self.factor_type, kind.all_factors
+        if self.entity_type is not None and not issubclass(kind, self.entity_type):
+            return None
+        if preset == "compat":
+            return self.target if self.target in mine and having in (None, self.target) else None
+        if having is not None and not any(issubclass(each, having) for each in mine):
+            return None
+        owned = next((each for each in mine if related(self.target, each)), None)
+        return self.target if owned is not None and issubclass(self.target, owned) else owned
+
+    @checked
+    def specificity(self, preset: Preset = "fixed") -> Specificity:
+        """How specific it is; larger is more."""
+        if preset == "compat":
+            return ((max(self._type_rank_2022(), 3 * bool(self.factor_type), self._relation_rank_2022()), 0),)
+        parts = list(self.relation.specificity()) if self.relation else []
+        if self.entity_type is not None:
+            parts.append((TYPE, _depth(self.entity_type)))
+        if self.factor_type is not None:
+            parts.append((FACTOR, _depth(self.factor_type)))
+        return tuple(sorted(parts, reverse=True))
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file."""
+        conditions = {
+            "factor_type": self.factor_type and self.factor_type.__name__,
+            "entity_type": self.entity_type and self.entity_type.__name__,
+            "relation": self.relation and self.relation.to_data(),
+        }
+        value = self.value
+        if isinstance(value, Deterministic | Point):
+            value = list(value.value) if isinstance(value, Point) else value.value
+        data = {"target": self.target.__name__, "value": value.to_data() if isinstance(value, Noise) else value}
+        return data | {name: each for name, each in conditions.items() if each is not None}
+
+    def _type_rank_2022(self) -> int:
+        if self.entity_type is None or not issubclass(self.entity_type, Thing):
+            return 0
+        return 4 if self.entity_type is Thing else 5 if self.entity_type in (Object, Tile) else 6
+
+    def _relation_rank_2022(self) -> int:
+        return 1 if self.relation is None else self.relation.priority
+
+
+def read_prior(given: Any, where: str) -> Prior:
+    """A prior, or one of data: {"target", "value", "factor_type", "entity_type", "relation"}.
+
+    :raises InputError: anything else.
+    """
+    if isinstance(given, Prior):
+        return given
+    known = {"target", "value", "factor_type", "entity_type", "relation"}
+    if not isinstance(given, Mapping) or not {"target", "value"} <= set(given) <= known:
+        raise InputError(
+            f"{where}: a prior is {shown(given)}; it is {{'target': factor, 'value': value or noise}}, and can have "
+            "'factor_type', 'entity_type' and 'relation'"
+        )
+    return Prior(**given)
+
+
+def resolve(
+    priors: Sequence[Prior], kind: type[Entity], values: Mapping[type[Factor], Any], preset: Preset = "fixed"
+) -> dict[type[Factor], Prior]:
+    """The prior of each factor of an entity that has one.
+
+    :param values: of the entity, before any prior is applied.
+    :raises InputError: two equally specific priors with different values.
+    """
+    best: dict[type[Factor], tuple[Prior, type[Factor]]] = {}
+    ties: dict[type[Factor], Prior] = {}
+    for prior in priors:
+        factor = prior.factor_of(kind, preset)
+        if factor is None or (prior.relation is not None and not prior.relation.fits(values)):
+            continue
+        there, _ = best.get(factor.root, (None, None))
+        if there is None or prior.specificity(preset) > there.specificity(preset):
+            best[factor.root] = prior, factor
+            ties.pop(factor.root, None)
+        elif prior.specificity(preset) == there.specificity(preset) and prior.value != there.value:
+            ties[factor.root] = prior
+    for root, prior in ties.items():
+        raise InputError(
+            f"two priors are equally specific for {root.__name__} of a {kind.__name__}: {best[root][0]} and {prior}; "
+            "remove one, or give one of them a further condition"
+        )
+    return {factor: prior for prior, factor in best.values()}
+
+
+def related(first: type[Factor], second: type[Factor]) -> bool:
+    """Whether one factor is the other or a subclass of it."""
+    return issubclass(first, second) or issubclass(second, first)
+
+
+def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
+    """Values become noises, so that every prior is drawn from; only shapes stay, as there is no distance of theirs."""
+    noise = read_noise(given, where) if _is_noise(given) else None
+    if noise is None:
+        value = read_value(target, given, where)
+        if target.base not in WIDTHS:
+            return value
+        return Point(value) if target.base == "vector" else Deterministic(value)
+    dimension = 0 if target.base == "shape" else WIDTHS.get(target.base)
+    if noise.dimension != dimension or (dimension == 0 and not isinstance(noise, RandomConvexHull)):
+        raise InputError(f"{where}: {shown(noise)} draws no value of a {target.base}")
+    kinds, drawn = {"int": ("i", "whole numbers"), "bool": ("b", "True or False")}.get(target.base, ("if", "numbers"))
+    discrete = isinstance(noise, DiscreteNoise)
+    if noise.support[0].dtype.kind not in kinds if discrete else target.base in ("int", "bool"):
+        raise InputError(f"{where}: {shown(noise)} draws something else than {drawn}")
+    if target.base != "bool":
+        check_draws(noise, target, where)
+    return noise
+
+
+def check_draws(noise: Noise, factor: type[Factor], where: str) -> None:
+    """Look at what a noise can draw. What it draws very rarely is told when the scene is read.
+
+    :raises InputError: it draws numbers outside the bounds of the factor.
+    """
+    parts = noise.marginals if isinstance(noise, ProductNoise) else [noise] if isinstance(noise, ScalarNoise) else []
+    for part in parts:
+        outside = 1.0 - float(part.cdf(factor.most)) + float(part.cdf_before(factor.least))
+        if outside > RARE:
+            name = factor.__name__
+            raise InputError(
+                f"{where}: {shown(noise)} draws what is no {name} with the probability {outside:.2g}; a {name} "
+                f"{describe(factor.number)}, and not beyond {HIGHEST:g}: clip the noise, or take another"
+            )
+
+
+def _is_noise(given: Any) -> bool:
+    return isinstance(given, Noise) or (isinstance(given, Mapping) and "noise" in given)
+
+
+def _depth(kind: type) -> int:
+    return len(kind.__mro__)
+
 
 #: The most entities of one row of numbers.
 MOST = 1_000
@@ -147,7 +484,10 @@ class Initialization:
         assert self.sim is not None
         return {
             "numbers": [
-                [_kinds_data(kinds), number.to_data() if isinstance(number, Noise) else number]
+                [
+                    kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__,
+                    number.to_data() if isinstance(number, Noise) else number,
+                ]
                 for kinds, number in self.numbers
             ],
             "priors": [prior.to_data() for prior in self.priors],
@@ -268,7 +608,7 @@ def _read_sim(given: Any) -> dict[str, Any]:
     plain, noises = {}, {}
     known = {each.name: each.type for each in fields(SimSettings)}  # pyright: ignore[reportArgumentType]
     for name, value in given.items():
-        if not (isinstance(value, Noise) or (isinstance(value, Mapping) and "noise" in value)):
+        if not _is_noise(value):
             plain[name] = value
             continue
         noise = read_noise(value, f"sim: {name}")
@@ -285,10 +625,6 @@ def _read_sim(given: Any) -> dict[str, Any]:
 
 def _types(kinds: type[Entity] | ThingFactory) -> tuple[type[Entity], ...]:
     return kinds.types if isinstance(kinds, ThingFactory) else (kinds,)
-
-
-def _kinds_data(kinds: type[Entity] | ThingFactory) -> Any:
-    return kinds.to_data() if isinstance(kinds, ThingFactory) else kinds.__name__
 
 
 def _draw_kinds(

@@ -14,13 +14,11 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import checked
 
-from .distribution import Noise, NumericNoise, ScalarNoise
 from .entities import Entity
 from .factors import WIDTHS, Factor, Order, Position, Shape, Size
 from .initialization import Initialization, ThingFactory, entity_id
 from .locations import PlanarNoise, Point
-from .noise import Deterministic
-from .noise_distances import candidates, largest_difference
+from .noise import Deterministic, Noise, NumericNoise, ScalarNoise, candidates, largest_difference
 from .scene import Scene, SimSettings
 from .shapes import width
 

@@ -9,9 +9,16 @@ import numpy as np
 from gumption.data import InputError
 from gumption.data.settings import NonNegative, Positive, settings
 
-from .distribution import Noise, NumericNoise, ScalarNoise
-from .noise import Deterministic, GaussianNoise, UniformNoise
-from .noise_distances import candidates, empirical_entropy
+from .noise import (
+    Deterministic,
+    GaussianNoise,
+    Noise,
+    NumericNoise,
+    ScalarNoise,
+    UniformNoise,
+    candidates,
+    empirical_entropy,
+)
 from .shapes import Shape, random_convex_hull
 
 
@@ -193,25 +200,25 @@ class RandomRightLocation(_Box):
 
 
 class RandomTopRightLocation(_Box):
-    """In a corner."""
+    """In the top right cell of 4 x 4."""
 
     x, y = (3, 4), (3, 4)
 
 
 class RandomTopLeftLocation(_Box):
-    """In a corner."""
+    """In the top left cell of 4 x 4."""
 
     x, y = (0, 1), (3, 4)
 
 
 class RandomBottomRightLocation(_Box):
-    """In a corner."""
+    """In the bottom right cell of 4 x 4."""
 
     x, y = (3, 4), (0, 1)
 
 
 class RandomBottomLeftLocation(_Box):
-    """In a corner."""
+    """In the bottom left cell of 4 x 4."""
 
     x, y = (0, 1), (0, 1)
 

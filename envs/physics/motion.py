@@ -1,16 +1,24 @@
 """The motion of a step (preset "fixed"): discs, walls, inner walls, and contacts that a person's rules answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from gumption.data import InputError
+
+from .compat import COMPAT_RULES
 from .compiled_rules import CompiledRule, Contact, evaluated, quiet
+from .conditions import Relation
 from .factors import (
+    BOUNDED,
     Acceleration,
     Alive,
     Collides,
     Done,
+    Factor,
     Framerate,
     InfiniteEnergy,
     Mass,
@@ -25,11 +33,101 @@ from .factors import (
     Velocity,
     WallDamping,
 )
-from .own_values import OwnValues
-from .relations import Relation
 from .resolution import Resolution
-from .rules import Rule
+from .rules import FIXED_RULES, Rule
 from .state import State
+
+# ---- What a person's rules give: numbers within the bounds of their factors; the step that gives others is an error.
+
+
+class OwnValues:
+    """The factors of a state that rules of a person's own change; those of the built-in rules need no look."""
+
+    def __init__(self, state: State, rules: Iterable[Rule]) -> None:
+        self._state = state
+        built_in = [*FIXED_RULES.values(), *COMPAT_RULES.values()]
+        self._changed: dict[type[Factor], list[str]] = {}
+        for rule in rules:
+            for root in rule.changes if rule not in built_in else ():
+                self._changed.setdefault(root, []).append(rule.name)
+        parts = [
+            (factor, slice(group.start, group.stop))
+            for group in state.layout.groups
+            for factor in group.factors
+            if factor.root in self._changed and factor.base in BOUNDED
+        ]
+        # A velocity can be wrong because another factor is, which is told then.
+        self._parts = sorted(parts, key=lambda each: (each[0].root is Velocity, each[0].__name__))
+
+    def check(self) -> None:
+        """:raises InputError: a number outside the bounds of its factor; the message names scene, entity and factor."""
+        if not self._parts:
+            return
+        from .geometry import first_outside
+
+        state = self._state
+        for factor, slots in self._parts:
+            values = state.columns[factor.root][:, slots]
+            d, k, i = first_outside(values, state.present[slots], factor.least, factor.most)
+            if d < 0:
+                continue
+            value: Any = values[d, k, i].item()
+            told = f" of {value}; it {factor.told(value)}" if np.isfinite(value) else " that is not finite"
+            raise InputError(
+                f"scene {i}: a rule gives {state.name(slots.start + k, i)} a {factor.__name__}{told}; "
+                f"{factor.__name__} is changed by {', '.join(self._changed[factor.root])}"
+            )
+
+
+# ---- When a scene rests: nothing was elsewhere within the last steps, or a step changes nothing.
+#
+# A speed below a threshold is no rest: what sets off has none, and what creeps has little for long. Nor is it rest to
+# be where one was some steps earlier: what turns around comes back there at full speed.
+
+#: Steps over which places are compared.
+WINDOW = 30
+
+
+@dataclass
+class RestWatch:
+    """What is known of the way to rest of B scenes with N discs.
+
+    :ivar places: (B, W, N, 2) float64, places of the last W steps, at [step % W].
+    :ivar age: (B,) int64, steps since the watch began.
+    :ivar near: (B,) float64: a disc rests that is less than this away from each place where it was in the last W steps.
+    """
+
+    places: np.ndarray
+    age: np.ndarray
+    near: np.ndarray
+
+    @classmethod
+    def begin(cls, places: np.ndarray, near: np.ndarray, window: int = WINDOW) -> "RestWatch":
+        """A watch that begins now.
+
+        :param places: (2, N, B), as the column of Position.
+        """
+        _, discs, batch = places.shape
+        watch = cls(np.zeros((batch, window, discs, 2)), np.zeros(batch, dtype=np.int64), near)
+        watch.restart(np.arange(batch), places)
+        return watch
+
+    def restart(self, columns: np.ndarray, places: np.ndarray) -> None:
+        """Begin anew in some scenes; places (2, N, B) of all."""
+        self.age[columns] = 0
+        self.places[columns, 0] = places[:, :, columns].transpose(2, 1, 0)
+
+    def look(self, b: int, now: np.ndarray, moving: np.ndarray) -> bool:
+        """After a step of scene b: whether it rests.
+
+        :param now: (N, 2) places; `moving` (N,) bool, the discs that count.
+        """
+        self.age[b] += 1
+        way: Any = now - self.places[b]
+        near = ((way * way).sum(axis=2) < self.near[b] * self.near[b]) | ~moving
+        full = self.age[b] >= self.places.shape[1]
+        self.places[b, self.age[b] % self.places.shape[1]] = now
+        return bool(full and near.all())
 
 
 class Motion:

@@ -1,20 +1,324 @@
-"""Distributions of one number; see `gumption.envs.physics.distribution` for what they can do."""
+"""Distributions that factors are drawn from: what all of them can do, and those of one number (SEGAR, appendix B.5).
 
-from abc import abstractmethod
+A noise is drawn from with a NumPy generator, and knows its own statistics exactly. Some have atoms: single values of
+positive probability, such as the ends of a Gaussian that is clipped. For all of them `pdf` is the density with respect
+to length plus counting at the atoms: at an atom it is the probability of that value, elsewhere the usual density.
+Entropies are with respect to the same measure, in nats.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
+from inspect import isabstract
 from itertools import pairwise
-from math import log, pi
-from typing import Any
+from math import gcd, log, pi
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse import eye_array, kron, vstack
+from scipy.spatial import KDTree
+from scipy.special import digamma, gamma, log_ndtr, logsumexp, ndtr, ndtri
 
 from gumption.data import InputError
-from gumption.data.settings import Positive, settings
+from gumption.data.settings import Positive, settings, unknown
 from gumption.data.wording import shown
 
-from .distribution import NumericNoise, ScalarNoise
-from .noise_distances import integral
+#: Noises by name, those that a person defines too.
+NOISES: dict[str, "type[Noise]"] = {}
+
+
+class Noise(ABC):
+    """A distribution that values of factors are drawn from.
+
+    :cvar dimension: numbers of one value: 1 or 2, or 0 for shapes.
+    """
+
+    dimension: ClassVar[int] = 1
+
+    def __init_subclass__(cls) -> None:
+        if not cls.__name__.startswith("_"):
+            NOISES[cls.__name__] = cls
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, n: int) -> Any:
+        """n values: (n,), or (n, 2) in the plane."""
+
+    def to_data(self) -> dict[str, Any]:
+        """As it stands in a file: {"noise": name, field: value}."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {"noise": type(self).__name__, **plain}
+
+
+class NumericNoise(Noise):
+    """A distribution of numbers, with its statistics."""
+
+    @abstractmethod
+    def log_pdf(self, x: Any) -> np.ndarray:
+        """The logarithm of `pdf`."""
+
+    @abstractmethod
+    def cdf(self, x: Any) -> np.ndarray:
+        """The probability of values up to x, in both coordinates in the plane."""
+
+    @abstractmethod
+    def entropy(self) -> float:
+        """The exact entropy, in nats."""
+
+    @abstractmethod
+    def w2(self, other: "NumericNoise") -> float:
+        """The exact Wasserstein-2 distance to a noise of the same dimension."""
+
+    @abstractmethod
+    def ks(self, other: "NumericNoise") -> float:
+        """The Kolmogorov-Smirnov distance: the largest difference of the two `cdf`."""
+
+    @abstractmethod
+    def empirical_entropy(self, samples: Any) -> float:
+        """An estimate of the entropy from samples (n,) or (n, 2) of a noise with these atoms."""
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """The density; at an atom its probability."""
+        return np.exp(self.log_pdf(x))
+
+    def log_cdf(self, x: Any) -> np.ndarray:
+        """The logarithm of `cdf`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.cdf(x))
+
+    def log_likelihood(self, samples: Any) -> float:
+        """The sum of `log_pdf` over samples."""
+        return float(np.sum(self.log_pdf(samples)))
+
+    def _compared(self, other: Any) -> None:
+        if not isinstance(other, NumericNoise) or other.dimension != self.dimension:
+            raise InputError(f"{shown(self)} cannot be compared with {shown(other)}: take noises of one dimension")
+
+
+class ScalarNoise(NumericNoise):
+    """A distribution of one number."""
+
+    @property
+    def atoms(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values of positive probability, in ascending order, and their probabilities."""
+        return np.zeros(0), np.zeros(0)
+
+    @property
+    @abstractmethod
+    def edges(self) -> np.ndarray:
+        """Values between which density and `cdf` are smooth."""
+
+    @property
+    def levels(self) -> np.ndarray:
+        """Probabilities between which `quantile` is smooth."""
+        points, masses = self.atoms
+        above = self.cdf(points)
+        return np.concatenate([above - masses, above])
+
+    @abstractmethod
+    def quantile(self, probability: Any) -> np.ndarray:
+        """The smallest x whose `cdf` is at least the probability."""
+
+    @abstractmethod
+    def log_density(self, x: Any) -> np.ndarray:
+        """The logarithm of the density, without the atoms."""
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return self.quantile(rng.random(n))
+
+    def log_pdf(self, x: Any) -> np.ndarray:
+        x = np.asarray(x, float)
+        points, masses = self.atoms
+        found = np.asarray(self.log_density(x))
+        for point, mass in zip(points, masses, strict=True):
+            with np.errstate(divide="ignore"):
+                found = np.where(x == point, np.log(mass), found)
+        return found
+
+    def cdf_before(self, x: Any) -> np.ndarray:
+        """The probability of values below x."""
+        x = np.asarray(x, float)
+        points, masses = self.atoms
+        return self.cdf(x) - ((x[..., None] == points) * masses).sum(-1)
+
+    def w2(self, other: NumericNoise) -> float:
+        self._compared(other)
+        return 0.0 if self == other else w2_distance(self, other)  # pyright: ignore[reportArgumentType]
+
+    def ks(self, other: NumericNoise) -> float:
+        self._compared(other)
+        return 0.0 if self == other else ks_distance(self, other)  # pyright: ignore[reportArgumentType]
+
+    def empirical_entropy(self, samples: Any) -> float:
+        return empirical_entropy(np.asarray(samples, float)[:, None], self.atoms[0][:, None])
+
+
+def read_noise(given: Any, where: str) -> Noise:
+    """A noise, or one of data: {"noise": name, field: value}.
+
+    :param where: what it belongs to, for messages.
+    :raises InputError: a name that there is not, or a field that does not fit.
+    """
+    if isinstance(given, Noise):
+        return given
+    if not isinstance(given, Mapping) or "noise" not in given:
+        raise InputError(f"{where} is {shown(given)}; it is {{'noise': name, ...}}")
+    known = {name: kind for name, kind in NOISES.items() if not isabstract(kind)}
+    name = given["noise"]
+    if name not in known:
+        raise InputError(f"{where}: {unknown('noise', name, known)}")
+    try:
+        return known[name](**{str(field): value for field, value in given.items() if field != "noise"})
+    except InputError as error:
+        raise InputError(f"{where}: {name}: {error}") from None
+
+
+# ---- Distances between distributions, and estimates from samples: one number each, or points in the plane.
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_HALVINGS = 2.0 ** np.arange(-46, 0)
+_LARGEST_ASSIGNMENT = 1_500
+_NEIGHBOURS = 3
+_MOST_CHOICES = 1_000
+
+
+def integral(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> float:
+    """The integral of a function that is smooth between the edges, from the first to the last (Gauss-Legendre)."""
+    half = np.diff(edges)[:, None] / 2
+    return float((function(edges[:-1, None] + half * (_NODES + 1)) * (half * _WEIGHTS)).sum())
+
+
+def w2_distance(a: ScalarNoise, b: ScalarNoise) -> float:
+    """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
+
+    Quantiles may be singular at 0, at 1 and at `levels`: the panels of the integral get smaller by halves towards them,
+    so that the result is accurate to about 1e-10 of the larger spread.
+    """
+    levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], a.levels, b.levels]), 0.0, 1.0))
+    levels = levels[np.concatenate([[True], np.diff(levels) > 1e-14])]
+    width = np.diff(levels)[:, None]
+    edges = np.concatenate(
+        [levels[:-1, None], levels[:-1, None] + width * _HALVINGS, levels[1:, None] - width * _HALVINGS[-2::-1]], axis=1
+    )
+    panels = np.unique(np.append(edges, levels[-1]))
+    panels = np.clip(panels, 2.0**-50, 1 - 2.0**-50)
+    return float(np.sqrt(max(0.0, integral(lambda u: (a.quantile(u) - b.quantile(u)) ** 2, panels))))
+
+
+def candidates(*noises: ScalarNoise, fine: int = 300) -> np.ndarray:
+    """Values among or between which the `cdf` of two of them differ the most: edges, and so many quantiles."""
+    grid = np.concatenate([[1e-9, 1e-6], np.linspace(1e-4, 1 - 1e-4, fine), [1 - 1e-6, 1 - 1e-9]])
+    return np.unique(np.concatenate([values for noise in noises for values in (noise.edges, noise.quantile(grid))]))
+
+
+def ks_distance(a: ScalarNoise, b: ScalarNoise) -> float:
+    """The largest difference of the two `cdf`, refined between the values around it."""
+    x = candidates(a, b)
+    difference = np.abs(a.cdf(x) - b.cdf(x))
+    best = max(difference.max(), np.abs(a.cdf_before(x) - b.cdf_before(x)).max())
+    if len(x) == 1:
+        return float(best)
+    steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
+    low, high = x[steepest], x[steepest + 1]
+    for _ in range(12):
+        inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
+        difference = np.abs(a.cdf(inner) - b.cdf(inner))
+        best = max(best, difference.max())
+        step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
+        low, high = place - step, place + step
+    return float(best)
+
+
+#: Of a group of numbers: the shares of scenes that have it in two distributions, and of each of its numbers the two
+#: shares up to each value.
+Curves = tuple[tuple[float, float], Sequence[tuple[np.ndarray, np.ndarray]]]
+
+
+def largest_difference(curves: Sequence[Curves]) -> float:
+    """The largest difference of two products of the shares up to a value, one factor for each number of each group.
+
+    What lacks a group counts as below every value of it. Among very many combinations of values an even choice is
+    looked at, which costs far less than 0.001.
+    """
+    swapped: list[Curves] = [((q, p), [(its, mine) for mine, its in columns]) for (p, q), columns in curves]
+    return max(_largest(curves), _largest(swapped))
+
+
+def _largest(curves: Sequence[Curves]) -> float:
+    """The largest product of one choice for each number in the first distribution less that in the second.
+
+    Both products grow with their factors, so that a choice that is no better in both than another can be left out.
+    """
+    a = b = np.ones(1)
+    for (share, its_share), columns in curves:
+        mine = its = np.ones(1)
+        for up_to, its_up_to in columns:
+            up_to, its_up_to = _frontier(np.ravel(up_to), np.ravel(its_up_to))
+            mine, its = _frontier(np.outer(mine, up_to).ravel(), np.outer(its, its_up_to).ravel())
+        # The value below all others has the share 0 in both.
+        mine, its = 1 - share + share * np.append(mine, 0.0), 1 - its_share + its_share * np.append(its, 0.0)
+        a, b = np.outer(a, mine).ravel(), np.outer(b, its).ravel()
+        possible = a >= (a - b).max()  # the factors to come are at most 1
+        a, b = _frontier(a[possible], b[possible])
+    return float((a - b).max())
+
+
+def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The choices with a large and b small that no other beats; an even choice of them where they are very many."""
+    by_a = np.lexsort((b, -a))
+    a, b = a[by_a], b[by_a]
+    better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
+    a, b = a[better], b[better]
+    if len(a) > _MOST_CHOICES:
+        even = np.linspace(0, len(a) - 1, _MOST_CHOICES).round().astype(int)
+        kept = np.union1d(even, np.argmax(a - b))
+        a, b = a[kept], b[kept]
+    return a, b
+
+
+def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
+    """An estimate of the entropy, in nats: of the atoms from their shares, of the rest by Kozachenko and Leonenko's
+    estimator of nearest neighbours.
+
+    :param samples: (n, d) values.
+    :param atoms: (m, d) values that may have a positive probability.
+    """
+    dimension = samples.shape[1]
+    at = (samples[:, None] == atoms[None]).all(-1)
+    shares = np.append(at.mean(0), 1 - at.any(1).mean())
+    entropy = -sum(share * log(share) for share in shares if share > 0)
+    rest = samples[~at.any(1)]
+    if len(rest) > 1:
+        neighbours = min(_NEIGHBOURS, len(rest) - 1)
+        distance, _ = KDTree(rest).query(rest, k=neighbours + 1)
+        ball = pi ** (dimension / 2) / gamma(dimension / 2 + 1)
+        nearest = np.log(np.maximum(distance[:, -1], 1e-300)).mean()
+        entropy += shares[-1] * float(digamma(len(rest)) - digamma(neighbours) + log(ball) + dimension * nearest)
+    return float(entropy)
+
+
+def transport(cost: np.ndarray) -> float:
+    """The exact optimal transport cost between n and m points of equal weights: the earth mover's distance.
+
+    Sets of one size are an assignment; so are others, with each point taken as often as makes the sizes equal, while
+    that is not too large; else a linear program is solved.
+
+    :param cost: (n, m).
+    """
+    n, m = cost.shape
+    if n == 1 or m == 1:
+        return float(cost.mean())
+    common = n * m // gcd(n, m)
+    if common <= max(_LARGEST_ASSIGNMENT, n, m):
+        whole = cost if n == m else np.repeat(np.repeat(cost, common // n, 0), common // m, 1)
+        return float(whole[linear_sum_assignment(whole)].sum() / common)
+    # The last sum follows from the others; without it rounding cannot make the program infeasible.
+    sums = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m - 1, m))])
+    weights = np.concatenate([np.full(n, 1 / n), np.full(m - 1, 1 / m)])
+    found = linprog(cost.ravel(), A_eq=sums, b_eq=weights, bounds=(0, None), method="highs")
+    return float(found.fun)
 
 
 class DiscreteNoise(ScalarNoise):

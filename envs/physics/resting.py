@@ -3,8 +3,7 @@
 import numpy as np
 from numba import njit
 
-from .discs import INVERSE, VX, VY, R, X, Y, pack, tell_answered
-from .obstacles import closest, lay_out
+from .geometry import INVERSE, VX, VY, R, X, Y, closest, lay_out, pack, tell_answered
 
 #: Gaps up to which discs touch; overlaps up to this share of the distance of centres are none.
 TOUCH = 1e-9

@@ -33,8 +33,7 @@ from .factors import (
     read_number,
     read_value,
 )
-from .shapes import NARROWEST, scaled, width
-from .values import HIGHEST
+from .shapes import HIGHEST, NARROWEST, scaled, width
 
 #: "fixed" is mended; "compat" does what SEGAR's code of 2022 does, faults included.
 Preset = Literal["fixed", "compat"]

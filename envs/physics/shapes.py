@@ -16,9 +16,9 @@ from gumption.data import InputError
 from gumption.data.settings import check
 from gumption.data.wording import shown
 
-from .values import HIGHEST
-
 Shape = dict[str, Any]
+#: No number of a scene is beyond it, so that products of six of them are finite.
+HIGHEST = 1e50
 #: The least width of a thing, and the least distance of two corners of a polygon.
 NARROWEST = 1e-12
 

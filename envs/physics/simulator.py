@@ -16,9 +16,7 @@ from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, ch
 from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
-from .builtin_rules import FIXED_RULES
-from .compat_motion import CompatMotion
-from .compat_rules import COMPAT_RULES
+from .compat import COMPAT_RULES, CompatMotion
 from .compiled_rules import CompiledRule, evaluated
 from .factors import (
     Acceleration,
@@ -31,13 +29,21 @@ from .factors import (
     Position,
     Velocity,
 )
-from .motion import Motion
-from .own_values import OwnValues
+from .motion import WINDOW, Motion, OwnValues, RestWatch
 from .resolution import Resolution, conflict
-from .rest import WINDOW, RestWatch
-from .rules import INCOMPARABLE, RULES, Aggregate, Differential, Output, Rule, SetFactor, read_rule
+from .rules import (
+    FIXED_RULES,
+    INCOMPARABLE,
+    RULES,
+    Aggregate,
+    Differential,
+    Output,
+    Rule,
+    SetFactor,
+    read_rule,
+    schedule,
+)
 from .scene import Preset, Scene
-from .schedule import schedule
 from .state import POLYGON, State
 
 if TYPE_CHECKING:
@@ -345,8 +351,7 @@ class Simulator:
         """The compiled loop of `run`, where the rules have one; made when it is first asked for."""
         if not isinstance(self._motion, Motion) or self._answering:
             return None
-        from .compiled_runs import CompiledRun
-        from .traced_rules import NotTraced
+        from .compiled_runs import CompiledRun, NotTraced
 
         with suppress(NotTraced):
             return CompiledRun(self._arrays, self._live, self._motion.blocks)

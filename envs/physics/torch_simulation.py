@@ -10,7 +10,6 @@ from torch import Tensor
 from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
-from .builtin_rules import FIXED_RULES
 from .factors import (
     Alive,
     Collides,
@@ -30,15 +29,11 @@ from .factors import (
     Velocity,
     WallDamping,
 )
-from .own_values import OwnValues
-from .rest import RestWatch
-from .rules import Rule
+from .motion import OwnValues, RestWatch
+from .rules import FIXED_RULES, Rule, schedule
 from .scene import Preset
-from .schedule import schedule
 from .state import State
-from .torch_array import Numbers
-from .torch_rules import TensorRule, evaluated_on_device
-from .torch_state import TensorState
+from .torch_rules import Numbers, TensorRule, TensorState, evaluated_on_device
 
 _INSTEAD = "make the simulator without device="
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gumption.data.settings import checked
+from gumption.envs.memory import OF_RUN, integer, state_facts
 
 from .experience import Shown, Triple, meetings, shown
 from .memory import Memory
@@ -26,9 +27,7 @@ from .memory import Memory
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
 
-OF_RUN, HAS_SUBJECT, HAS_RELATION, HAS_OBJECT = "ofRun", "hasSubject", "hasRelation", "hasObject"
-EVIDENCE = "/evidence"  # ends the name of the graph that says where facts are known from
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+HAS_SUBJECT, HAS_RELATION, HAS_OBJECT = "hasSubject", "hasRelation", "hasObject"
 
 
 class Evidence(NamedTuple):
@@ -84,10 +83,10 @@ def _nodes(found: Sequence[Evidence], run: str) -> list[Triple]:
         triples += [(node, OF_RUN, run), (node, HAS_SUBJECT, one.fact[0]), (node, HAS_RELATION, one.fact[1])]
         triples += [(node, HAS_OBJECT, one.fact[2])]
         counts = {"hasVisits": one.visits, "hasEpisodes": one.episodes}
-        triples += [(node, role, f'"{n}"^^<{_XSD}integer>') for role, n in counts.items()]
+        triples += [(node, role, integer(n)) for role, n in counts.items()]
         ends = zip(("Distance", "Amount"), (one.distances, one.amounts), strict=True)
         triples += [
-            (node, f"has{which}{what}", f'"{px:.2f}"^^<{_XSD}decimal>')
+            (node, f"has{which}{what}", f'"{px:.2f}"^^<http://www.w3.org/2001/XMLSchema#decimal>')
             for what, pair in ends
             for which, px in zip(("Least", "Greatest"), pair, strict=True)
         ]
@@ -100,13 +99,6 @@ def add_memory(graph: "KnowledgeGraph", memory: Memory, run: str) -> dict[str, i
 
     :returns: name of each graph -> number of facts.
     """
-    name, found = f"probsol/{run}", evidence(memory)
-    stated = {name: [one.fact for one in found], name + EVIDENCE: _nodes(found, run)}
-    old = {each: list(graph.triples(graph=each)) for each in stated}
+    found = evidence(memory)
     about = {"source": f"the memory of {run}", "run": run, "memory": memory.fingerprint, "records": str(len(memory))}
-    with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
-            graph.annotate(each, about)
-    return {each: len(triples) for each, triples in stated.items()}
+    return state_facts(graph, f"probsol/{run}", [one.fact for one in found], _nodes(found, run), about)

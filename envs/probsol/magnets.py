@@ -31,10 +31,11 @@ from gumption.envs.physics.factors import (
     Position,
     Shape,
     Velocity,
+    norm,
+    tangent,
 )
 from gumption.envs.physics.rules import Aggregate, Differential, Rule, SetFactor, read_rule
 from gumption.envs.physics.shapes import circle
-from gumption.envs.physics.values import norm, tangent
 
 #: Side of the table and radius of a disc, in px; physics steps a second.
 TABLE, RADIUS, FRAMERATE = 480.0, 12.0, 60

@@ -9,13 +9,12 @@ A simulation of one's own:
     sim.state()["a"]["Position"]
 """
 
-from gumption.envs.physics.priors import Prior
+from gumption.envs.physics.initialization import Prior
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, rule
 
 from .facts import facts
-from .knowledge_base import add_memory, memory_evidence, memory_facts
-from .memory import Memory
-from .simulator import Simulator
+from .memory import Memory, add_memory, memory_evidence, memory_facts
+from .tasks import Simulator
 
 __all__ = [
     "Aggregate",

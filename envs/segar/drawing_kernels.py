@@ -1,4 +1,4 @@
-"""Loops over environments, things and pixels, compiled by numba; `gumption.envs.segar.drawing` calls them.
+"""Loops over environments, things and pixels, compiled by numba; `gumption.envs.segar.render` calls them.
 
 Boundaries between rows and columns of pixels are whole numbers: pixel (r, c) has its centre at (r + 0.5, c + 0.5). The
 pictures of a scene and of its mirror image are mirror images.

@@ -1,14 +1,459 @@
-"""SEGAR's Gymnasium environments: the batches of vector_env.py, and single ones that are batches of one."""
+"""A batch of SEGAR's tasks: levels are played by one simulator, as one batch of scenes."""
 
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import pi
+from os import PathLike
+from typing import Annotated, Any
+from zlib import crc32
 
 import numpy as np
+from annotated_types import Ge, Le
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from gumption.envs.native import NativeEnv
-from gumption.envs.physics.simulator import Simulator
+from gumption.data import InputError
+from gumption.data.settings import Count, NonNegative, Positive, Seed, Size, settings, unknown
+from gumption.data.wording import shown
+from gumption.envs.action_facts import ActionFacts
+from gumption.envs.memory import Layout as MemoryLayout
+from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Observation, check_batch
+from gumption.envs.physics.factors import Acceleration, Alive, Done, Mass, Mobile, Position, Velocity
+from gumption.envs.physics.initialization import Initialization, fix_overlaps
+from gumption.envs.physics.scene import Scene
+from gumption.envs.physics.simulator import Preset, Simulator
+from gumption.envs.physics.state import Layout, State
 
-from .vector_env import SegarVectorEnv
+from .configurations import Levels, Split, draw_levels, level, load_levels
+from .facts import Affordances
+from .memory import (
+    CONSUMED,
+    DESTROYED,
+    INSIDE,
+    OVER,
+    OWN_SCENE,
+    SUCCESS,
+    Seen,
+    check_room,
+    count_things,
+    layout,
+    level_file,
+    scenes_hash,
+    seen,
+    top_tile,
+)
+from .observations import ObservationSettings, make_observation, read_settings
+from .render import RendererSettings, draw_frame
+from .tasks import TASKS, Standing, hide
+
+# ---- The keyword arguments of SEGAR's environments, checked once.
+
+
+@settings
+class SegarSettings:
+    """What is played, and what is seen of it.
+
+    :ivar levels: the name of a configuration such as "objectsx2-hard", a distribution of a person's own, a file of
+        levels, or `Levels`; None for the usual one of the task.
+    :ivar partition: "train" or "test" levels, where they are drawn.
+    :ivar num_levels, level_seed: how many levels are drawn. Each episode plays one of them, which makes them an
+        epistemic POMDP (section 5).
+    :ivar observation: "rgb", "state" or another kind, or settings such as {"kind": "state", "hidden": ["Mass"]}; see
+        `ObservationSettings`.
+    :ivar resolution: pixels of a side, of the observation "rgb".
+    :ivar directions: 0: an action is a force in a box; n: 0 is no force, and 1 to n are forces of `action_max` in n
+        directions, counter-clockwise from the right.
+    :ivar action_max: the largest force along an axis.
+    :ivar sub_steps: steps of the simulation in a step of the environment; the force acts before the first.
+    :ivar max_steps: an episode is cut off after so many steps; with "compat" after one more, in which nothing moves.
+    :ivar friction, wall_damping: of the scenes, where they are to differ from those of the levels.
+    :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and what
+        overlaps in a level is moved as in the code of 2022.
+    """
+
+    levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None
+    partition: Split = "train"
+    num_levels: Size = 100
+    level_seed: Seed = 0
+    observation: str | Mapping[str, Any] | ObservationSettings = "rgb"
+    resolution: Size = 64
+    directions: Annotated[int, Ge(0), Le(360)] = 0
+    action_max: Positive = 2.0
+    sub_steps: Count = 5
+    max_steps: Count = 50
+    friction: NonNegative | None = None
+    wall_damping: NonNegative | None = None
+    preset: Preset = "fixed"
+
+    def __post_init__(self) -> None:
+        if self.directions in (1, 2):
+            raise InputError(f"directions is {self.directions}; it is 0, or at least 3")
+
+    def seen(self) -> ObservationSettings:
+        """The settings of the observation."""
+        if self.observation == "rgb":
+            renderer = RendererSettings(resolution=self.resolution, preset=self.preset)
+            return ObservationSettings(renderer=renderer)
+        return read_settings(self.observation)
+
+    def load_levels(self, usual: str) -> Levels:
+        """The levels that are played.
+
+        :param usual: the configuration where none is given.
+        :raises InputError: no such configuration or file, or scenes that cannot be placed.
+        """
+        given = usual if self.levels is None else self.levels
+        if isinstance(given, Levels):
+            return given
+        if isinstance(given, PathLike) or (isinstance(given, str) and given.endswith(".json")):
+            return load_levels(given)  # pyright: ignore[reportArgumentType]
+        if isinstance(given, Mapping):
+            given = Initialization.read(given)
+        return draw_levels(given, self.partition, n=self.num_levels, seed=self.level_seed, preset=self.preset)
+
+
+#: Directions whose facts are told where actions are forces of a box.
+DIRECTIONS = 8
+_OPTIONS = ("scene", "level")
+
+
+class SegarVectorEnv(NativeVectorEnv):
+    """A batch of environments; see the single ones in `gumption.envs.segar.env` for rewards and ends.
+
+    :cvar task_name: of the task.
+    """
+
+    task_name = "PuttPutt"
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ) -> None:
+        """:raises InputError: bad settings; see `SegarSettings`."""
+        check_batch(num_envs, render_mode)
+        self.settings = SegarSettings(**settings)
+        self._compat = self.settings.preset == "compat"
+        self.task = TASKS[self.task_name]
+        self.levels = self.settings.load_levels(self.task.configuration)
+        self._observation = make_observation(self.settings.seen())
+        self._fresh = False
+        self._affordances = Affordances()
+        count = self.settings.directions or DIRECTIONS
+        turns = 2 * pi * np.arange(count) / count
+        #: (A, 2): unit vectors, the first one zero where no force is an action.
+        self._directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+        bound = self.settings.action_max
+        action_space: spaces.Space[Any] = spaces.Box(-bound, bound, (2,), np.float32)
+        if self.settings.directions:
+            self._directions = np.concatenate([np.zeros((1, 2)), self._directions])
+            action_space = spaces.Discrete(len(self._directions))
+        super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
+        seeds = [crc32(name.encode()) for name in self.levels.names]
+        scenes = [self._adapted(scene, seed) for scene, seed in zip(self.levels.scenes, seeds, strict=True)]
+        self._seeds = seeds
+        self._things = max(count_things(scene) for scene in scenes)
+        self.level = np.zeros(num_envs, dtype=np.int64)
+        self.steps = np.zeros(num_envs, dtype=np.int64)
+        self._idle = np.zeros(num_envs, dtype=bool)
+        self._look = np.zeros(num_envs, dtype=np.int64)
+        self._all = State(scenes)
+        self._play(self._all.select(np.zeros(num_envs, dtype=np.int64)))
+
+    # ---- episodes
+
+    def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
+        self._idle = np.zeros(self.num_envs, dtype=bool) if idle is None else idle.copy()
+        force = self._force(actions)
+        state = self.state
+        mine = np.arange(self.num_envs)
+        frozen = self._idle | (self._compat & (self.steps >= self.settings.max_steps))
+        state.columns[Velocity][:, self._actors, mine] += force.T * np.where(frozen, 0.0, self._push())
+        if self.task.hides_actor:
+            hide(state, self._actors)
+        kept: list[tuple[np.ndarray, list[np.ndarray]]] = []
+        standing = self._standing
+        for _ in range(self.settings.sub_steps):
+            if frozen.any() and not kept:
+                kept.append(_copied(state, frozen))
+            self.simulator.step()
+            now = self.task.standing(state)
+            standing = _merged(standing, now, frozen)
+            ended = standing.over & ~frozen
+            if ended.any():
+                kept.append(_copied(state, ended))
+                frozen = frozen | ended
+            if frozen.all():
+                break
+        for columns, copies in kept:
+            state.put_back(columns, copies)
+        self._standing = standing
+        self.steps[~self._idle] += 1
+        self._fresh = True
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        told = ~self._idle
+        reward = np.where(told, self._standing.reward, 0.0).astype(np.float32)
+        over = self._standing.over & told
+        # In the code of 2022 an episode has one step more, in which nothing moves.
+        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & told & ~over
+
+    def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
+        rows = rng.integers(len(self.levels), size=len(columns))
+        self._put(columns, self._all, rows, rows, self._looks([self._seeds[row] for row in rows.tolist()], rng))
+
+    def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+        """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
+        for name in options:
+            if name not in _OPTIONS:
+                raise InputError(unknown("reset", name, _OPTIONS))
+        if len(options) > 1:
+            raise InputError(f"reset options are {shown(dict(options))}; one of {' and '.join(_OPTIONS)} is given")
+        number, scene = len(self.levels), options.get("scene")
+        chosen = options.get("level")
+        if isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool):
+            if not 0 <= chosen < len(self.levels):
+                raise InputError(f"level is {chosen}; there are levels 0 to {len(self.levels) - 1}")
+            rows = np.full(len(columns), int(chosen))
+            looks = self._looks([self._seeds[int(chosen)]] * len(columns), rng)
+            self._put(columns, self._all, rows, rows, looks)
+            return
+        seed = 0 if scene is not None else crc32(str(chosen).encode())
+        read = self._adapted(level(chosen) if scene is None else Scene.read(scene, "scene"), seed)  # pyright: ignore[reportArgumentType]
+        self.task.check(State([read]))
+        if self.recorder is not None:
+            check_room(read, self._things, self.vocabulary)
+        if not _fits(read, self.state.layout):
+            self._make_room(read, columns)
+        one, looks = State([read], self.state.layout), self._looks([seed] * len(columns), rng)
+        self._put(columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), looks)
+
+    @property
+    def success(self) -> np.ndarray:
+        return self._standing.success & ~self._idle
+
+    # ---- what is seen
+
+    def observe(self) -> Observation:
+        fresh, self._fresh = self._fresh, False
+        return self._observation.observe(self.state, fresh)
+
+    def info_arrays(self) -> Arrays:
+        mine = np.arange(self.num_envs)
+        return {
+            "success": self.success,
+            "distance": self._standing.distance.astype(np.float32),
+            "mass": self.state.columns[Mass][0, self._actors, mine].astype(np.float32),
+            "velocity": self.state.columns[Velocity][:, self._actors, mine].T.astype(np.float32),
+            "acceleration": self.state.columns[Acceleration][:, self._actors, mine].T.astype(np.float32),
+            "alive": self.state.columns[Alive][0, self._actors, mine].copy(),
+            "level": self.level.copy(),
+            "action_mask": np.ones((self.num_envs, len(self._directions)), dtype=np.int8),
+        }
+
+    def describe(self, i: int) -> dict[str, Any]:
+        told = {name: values[i] for name, values in self.info_arrays().items()}
+        own = int(self.level[i]) == len(self.levels)
+        return {
+            **told,
+            "success": bool(told["success"]),
+            "distance": float(told["distance"]),
+            "mass": float(told["mass"]),
+            "alive": bool(told["alive"]),
+            "level": "" if own else self.levels.names[int(self.level[i])],
+            "scene": self.state.scene(i).to_data(),
+        }
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        return self._affordances.vocabulary
+
+    @property
+    def relations(self) -> Sequence[str]:
+        return self._affordances.relations
+
+    def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
+        return self._affordances(self.state, self._actors, self.pushed())
+
+    def pushed(self) -> np.ndarray:
+        """(B, A, 2) the velocity that each direction's force would give to what is pushed."""
+        forces = self._directions * self.settings.action_max
+        before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
+        return before[:, None] + forces * self._push()[:, None, None]
+
+    def draw_frame(self, i: int, mode: str) -> Any:
+        return draw_frame(self.state, i, mode)
+
+    # ---- what a memory keeps
+
+    @property
+    def memory_layout(self) -> MemoryLayout:
+        return layout(self._things, self._scenes_hash)
+
+    def episode_begins(self) -> np.ndarray:
+        return self.steps == 0
+
+    def memory_before(self) -> tuple[np.ndarray, ...]:
+        names = [kind.__name__ for kind in self.state.type_list]
+        numbers = np.array([self.vocabulary.index(name) if name in self.vocabulary else 0 for name in names])
+        return seen(self.state, self._actors, self._things, numbers)
+
+    def memory_fields(
+        self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        slots, *things, inside = Seen(*before)
+        columns, at = self.state.columns, (self._actors, np.arange(self.num_envs))
+        destroyed, consumed = ~columns[Alive][0][at], columns[Done][0][at]
+        reward, terminated, truncated = self.results()
+        flags = DESTROYED * destroyed + CONSUMED * consumed + SUCCESS * self.success + INSIDE * inside
+        flags += OVER * (terminated | truncated)
+        level = np.where(self.level == len(self.levels), OWN_SCENE, self.level)
+        after = (columns[Position][:, *at].T, columns[Velocity][:, *at].T, columns[Mass][0][at])
+        top, _ = top_tile(self.state, self._actors, slots)
+        return (level, episode, self._force(actions), reward, flags, *things, *after, top)
+
+    def memory_files(self) -> Mapping[str, str]:
+        return self._level_file
+
+    @cached_property
+    def _level_file(self) -> dict[str, str]:
+        return level_file(self.levels.names, self._scenes_hash, self.vocabulary)
+
+    @cached_property
+    def _scenes_hash(self) -> str:
+        return scenes_hash(self._all.scenes)
+
+    # ---- saving
+
+    _STATE = ("level", "steps", "_look", "_idle", "_over")
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for an exact resume, but for earlier frames of an observation: arrays, and the strings "rng" (JSON) and
+        "levels" (a hash).
+
+        :raises InputError: a scene of reset options is played, which is in no level.
+        """
+        if (self.level == len(self.levels)).any():
+            raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
+        moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
+        standing = {name: part.copy() for name, part in self._standing._asdict().items()}
+        return {name.strip("_"): getattr(self, name).copy() for name in self._STATE} | {
+            **{f"factor.{name}": column for name, column in moving.items()},
+            **{f"standing.{name}": part for name, part in standing.items()},
+            "time": self.simulator.time.copy(),
+            "rng": json.dumps(self.np_random.bit_generator.state),
+            "levels": self._scenes_hash,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises InputError: a state of other levels or another number of environments."""
+        mine = self.state_dict()
+        self._check_state(state, mine)
+        if state["levels"] != mine["levels"]:
+            raise InputError(
+                f"the saved environment has other levels ({state['levels'][:12]}, here {mine['levels'][:12]})"
+            )
+        if len(state["level"]) != self.num_envs:
+            raise InputError(f"the saved environment is a batch of {len(state['level'])}, here {self.num_envs}")
+        rows = np.asarray(state["level"])
+        self._put(np.arange(self.num_envs), self._all, rows, rows, np.asarray(state["look"]).tolist())
+        for factor, column in self.state.columns.items():
+            column[:] = state[f"factor.{factor.__name__}"]
+        self.state.order()
+        for name in self._STATE:
+            getattr(self, name)[:] = state[name.strip("_")]
+        self._standing = Standing(*(np.array(state[f"standing.{name}"]) for name in Standing._fields))
+        self.simulator.time[:] = state["time"]
+        self.np_random.bit_generator.state = json.loads(state["rng"])
+        self._started = True
+
+    # ---- inside
+
+    def _force(self, actions: np.ndarray) -> np.ndarray:
+        """(B, 2)."""
+        if not self.settings.directions:
+            return actions
+        if ((actions < 0) | (actions >= len(self._directions))).any():
+            raise InputError(f"actions are {shown(actions)}; they are 0 to {len(self._directions) - 1}")
+        return self._directions[actions] * self.settings.action_max
+
+    def _push(self) -> np.ndarray:
+        """(B,) what a force of 1 adds to the velocity of what is pushed."""
+        mine = np.arange(self.num_envs)
+        alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
+        return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
+
+    def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
+        """What textures are drawn with: the seeds of the levels; in the code of 2022 they are new in each episode."""
+        return rng.integers(2**32, size=len(seeds)).tolist() if self._compat else seeds
+
+    def _adapted(self, scene: Scene, seed: int) -> Scene:
+        if self._compat:
+            scene = fix_overlaps(scene, np.random.default_rng(seed))
+        changes = {
+            name: value for name in ("friction", "wall_damping") if (value := getattr(self.settings, name)) is not None
+        }
+        return replace(scene, sim=replace(scene.sim, **changes)) if changes else scene
+
+    def _play(self, state: State) -> None:
+        """Go on with these scenes, one for each environment."""
+        self.task.check(state)
+        self.state = state
+        self.simulator = Simulator(state, preset=self.settings.preset)
+        self._actors = state.first(self.task.actor)
+        self._standing = self.task.standing(state)
+        self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
+
+    def _make_room(self, scene: Scene, columns: np.ndarray) -> None:
+        """Give the batch slots for a scene, to be played in these columns, that has other entities than the levels."""
+        others = set(range(self.num_envs)).difference(columns.tolist())
+        playing = [self.state.scene(i) if i in others else self._all.scenes[0] for i in range(self.num_envs)]
+        layout, time = Layout.of([*self._all.scenes, *playing, scene]), self.simulator.time
+        self._all = State(self._all.scenes, layout)
+        self._observation = make_observation(self.settings.seen())
+        self._play(State(playing, layout))
+        self.simulator.time[:] = time
+
+    def _put(
+        self, columns: np.ndarray, scenes: State, rows: np.ndarray, levels: np.ndarray, seeds: Sequence[int]
+    ) -> None:
+        self.state.take(columns, scenes, rows)
+        self.simulator.time[columns] = 0.0
+        self.level[columns], self.steps[columns], self._look[columns] = levels, 0, seeds
+        self._actors = self.state.first(self.task.actor)
+        fresh = np.isin(np.arange(self.num_envs), columns)
+        now = self.task.standing(self.state)
+        self._standing = _merged(self._standing, now, ~fresh)
+        self._standing.over[columns] = False
+        self._standing.success[columns] = False
+        self._observation.begin(self.state, columns, seeds)
+
+
+def _copied(state: State, which: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Scenes, and what steps can change of them."""
+    columns = np.flatnonzero(which)
+    return columns, state.moving(columns)
+
+
+def _merged(before: Standing, now: Standing, frozen: np.ndarray) -> Standing:
+    if not frozen.any():
+        return now
+    return Standing(*(np.where(frozen, old, new) for old, new in zip(before, now, strict=True)))
+
+
+def _fits(scene: Scene, layout: Layout) -> bool:
+    try:
+        State([scene], layout)
+    except InputError:
+        return False
+    return True
+
+
+# ---- The tasks by name, and single environments that are batches of one.
 
 
 class PuttPuttVectorEnv(SegarVectorEnv):

@@ -3,16 +3,159 @@
 The causal facts are read off the rules' hints, so that a person's own rule is in them as soon as it is defined.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from gumption.data.settings import Seed, checked
-from gumption.envs.physics.builtin_rules import FIXED_RULES
-from gumption.envs.physics.entities import TYPES, Entity
-from gumption.envs.physics.factors import FACTORS, PARAMETERS, Factor
-from gumption.envs.physics.rules import RULES, Rule
+import numpy as np
 
-from .affordances import BALL, afforded, is_ours, kinds
+from gumption.data.settings import Seed, checked
+from gumption.envs.action_facts import ActionFacts, action_facts
+from gumption.envs.physics.entities import TYPES, Entity, GoalTile, Object, Thing, Tile
+from gumption.envs.physics.factors import (
+    FACTORS,
+    PARAMETERS,
+    Alive,
+    Charge,
+    Consumes,
+    Done,
+    Factor,
+    Friction,
+    Heat,
+    Magnetism,
+    Position,
+    Size,
+    StoredEnergy,
+)
+from gumption.envs.physics.rules import FIXED_RULES, RULES, Rule
+from gumption.envs.physics.state import State
+
+from .tasks import REACHED, diagonal
+
+# ---- What an entity does to a ball that meets it: facts that follow from rules and factors, and what a ball meets that
+# is pushed.
+
+#: What an entity affords a ball, each a relation, so that a policy weighs it by itself; see `afforded`.
+BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "affordsSlowing", "affordsBouncing"
+PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
+EFFECTS = (BURNING, FALLING, SLOWING, BOUNCING, PULLING, TURNING, SPEEDING, REACHING)
+BALL = "ball"
+#: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
+_WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
+
+
+def is_ours(kind: type[Entity] | type[Factor]) -> bool:
+    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: what
+    is known must not depend on which worlds were imported.
+    """
+    return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
+
+
+def afforded(kind: type[Thing]) -> list[str]:
+    """What an entity type affords a ball that meets it, by its default factors and the built-in rules."""
+    mine = kind.all_factors
+
+    def has(factor: type[Factor]) -> bool:
+        return bool(mine.get(factor))
+
+    found = {
+        BURNING: has(Heat),
+        FALLING: Consumes in mine,
+        SLOWING: has(Friction) or mine.get(StoredEnergy, 0.0) < 0,
+        BOUNCING: issubclass(kind, Object),
+        PULLING: has(Charge) and issubclass(kind, Object),
+        TURNING: has(Magnetism),
+        SPEEDING: mine.get(StoredEnergy, 0.0) > 0,
+        REACHING: issubclass(kind, GoalTile),
+    }
+    return [effect for effect, there in found.items() if there]
+
+
+def kinds() -> list[type[Thing]]:
+    """The entity types that can be met, by name."""
+    met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
+    found = [kind for kind in met if is_ours(kind)]
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def askable() -> list[tuple[str, str, str]]:
+    """Every fact that can be asked about a push, whether it holds or not."""
+    return [(kind.__name__, effect, BALL) for kind in kinds() for effect in EFFECTS]
+
+
+class Affordances:
+    """The facts that speak for pushes: (the type of what the ball meets then, affords..., ball).
+
+    The ball is taken to roll straight on. It meets the first thing on its way. The goal is a case of its own, because
+    rolling over its edge does not reach it: `affordsReaching` has the goal as its subject wherever the way leads over
+    the goal's middle, also behind other things, and nothing elsewhere.
+
+    :ivar vocabulary: "" for nothing, entity types and the ball.
+    """
+
+    relations = EFFECTS
+
+    def __init__(self) -> None:
+        self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
+
+    def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
+        """
+        :param actors: (B,) slots of what the agent pushes.
+        :param velocities: (B, A, 2) that it has after each push.
+        """
+        ids = {name: place for place, name in enumerate(self.vocabulary)}
+        by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
+        batch = np.arange(state.num_envs)[:, None]
+
+        def labels(slots: np.ndarray) -> np.ndarray:
+            return np.where(slots >= state.slots, 0, by_type[state.types[np.minimum(slots, state.slots - 1), batch]])
+
+        way = Way(state, actors, velocities)
+        first, goal = labels(way.first_met()), labels(way.goal_reached())
+        parties = [(goal if effect == REACHING else first, ids[BALL], 0) for effect in EFFECTS]
+        return action_facts(self.relations, velocities.shape[:2], parties)
+
+
+class Way:
+    """What lies straight ahead of actors at each of A velocities. What is dead or done is not there."""
+
+    def __init__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> None:
+        """
+        :param actors: (B,) slots.
+        :param velocities: (B, A, 2); at rest nothing is met.
+        """
+        self._state = state
+        x, size = state.columns[Position], state.columns[Size][0]
+        batch = np.arange(state.num_envs)
+        away = x - x[:, actors, batch][:, None]
+        vx, vy = velocities.transpose(2, 1, 0)[:, :, None]
+        speed = np.sqrt(vx * vx + vy * vy)
+        speed[speed == 0] = 1.0
+        #: (A, N, B) of the middle of each thing.
+        self._along = (vx * away[0] + vy * away[1]) / speed
+        self._across = np.abs(vx * away[1] - vy * away[0]) / speed
+        there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
+        for factor, gone in ((Alive, False), (Done, True)):
+            if factor in state.columns:
+                owners = state.layout.owners([factor])
+                there[owners] &= state.columns[factor][0, owners] != gone
+        self._ahead = there & (self._along > 0)
+        # Things touch by their edges; on tiles the middle of the ball counts.
+        self._wide = size / 2 + np.where(state.is_a(Object), size[actors, batch] / 2, 0.0)
+
+    def first_met(self) -> np.ndarray:
+        """(B, A) the slot of the first thing, as wide as its Size; N where there is none."""
+        hit = self._ahead & (self._across <= self._wide)
+        return self._nearest(hit, self._along - self._wide)
+
+    def goal_reached(self) -> np.ndarray:
+        """(B, A) the slot of the goal where the way leads over its middle, else N."""
+        hit = self._ahead & self._state.is_a(GoalTile) & (self._across <= REACHED * diagonal(self._state))
+        return self._nearest(hit, self._along)
+
+    def _nearest(self, hit: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        nearest = np.where(hit, distance, np.inf).argmin(axis=1)
+        return np.where(hit.any(axis=1), nearest, self._state.slots).T
+
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
 READS, WRITES, CAN_CHANGE, DEPENDS_ON = "reads", "writes", "canChange", "dependsOn"

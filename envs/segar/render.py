@@ -1,14 +1,299 @@
-"""Pictures of a scene for people: text, and solid colours."""
+"""Renderers: how a scene looks. Each has the same protocol, and settings make one."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from gumption.envs.physics.factors import Floor, Velocity
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked, settings
+from gumption.data.settings import Size as PictureSize
+from gumption.envs.physics import entities as kinds
+from gumption.envs.physics.factors import (
+    Consumes,
+    Factor,
+    Floor,
+    Friction,
+    Heat,
+    Mobile,
+    Position,
+    Size,
+    Velocity,
+    Visible,
+)
+from gumption.envs.physics.scene import Preset
 from gumption.envs.physics.state import State
 
-from .colours import SolidColours
-from .drawing import Drawing
+from .textures import (
+    LENGTH,
+    RANDOM,
+    TextureModel,
+    coded_entries,
+    factor_codes,
+    load_models,
+    patterns,
+    random_entries,
+    read_tensors,
+)
+
+# ---- Pictures of a batch of scenes: things in their patterns on the floor.
+
+
+class Drawing:
+    """Draws a batch of scenes into (B, R, R, 3) arrays of uint8, row 0 at the top.
+
+    A position becomes a boundary between pixels: column round((x - low) * R / side), and row R minus the same of y. The
+    floor with its tiles, the first of the order of iteration on top, is kept until a tile changes. Objects are drawn
+    onto it in the order of iteration.
+
+    :ivar resolution: R.
+    """
+
+    def __init__(
+        self, state: State, resolution: int, outlines: bool = True, centred: bool = False, only_tiles: bool = False
+    ) -> None:
+        """
+        :param state: whose layout and batch all later ones have.
+        :param outlines: what is Mobile has a black line of a pixel around it.
+        :param centred: polygons have the centre of their bounding box at the position, wherever their vertices are.
+        :param only_tiles: objects are not drawn.
+        """
+        self.resolution, self._outlines, self._centred = resolution, outlines, centred
+        num_envs, slots, layout = state.num_envs, state.slots, state.layout
+        self._layout = layout
+        self._pictures = np.empty((num_envs, resolution, resolution, 3), dtype=np.uint8)
+        self._stale = np.ones(num_envs, dtype=bool)
+        self._seen = np.zeros((4, slots, num_envs))
+        self._sequence = np.zeros((slots, num_envs), dtype=np.int64)
+        self._is_tile = _mask(state, Floor)
+        self._always_shown = ~_mask(state, Visible)[:, None]
+        self._drawn = self._is_tile[:, None] if only_tiles else np.ones((slots, 1), dtype=bool)
+        self._nothing = np.zeros((slots, num_envs), dtype=bool)
+        self._no_place = np.zeros((2, slots, num_envs))
+
+    def fits(self, state: State) -> bool:
+        """Whether the state has this drawing's layout and batch."""
+        return state.layout == self._layout and state.num_envs == len(self._stale)
+
+    def renew(self, changed: np.ndarray) -> None:
+        """Textures (B, N + 1) bool, have changed: paint the floors again where they are of tiles or the background."""
+        self._stale |= (changed[:, :-1] & self._is_tile).any(axis=1) | changed[:, -1]
+
+    def draw(self, state: State, textures: np.ndarray) -> np.ndarray:
+        """(B, R, R, 3) uint8, a new array.
+
+        :param textures: (B, N + 1, P, P, 3) uint8: a pattern of each slot and, last, of the background; it is repeated
+            from the thing's top left corner.
+        """
+        from .drawing_kernels import Floors, Things, paint
+
+        columns = state.columns
+        visible, mobile = columns.get(Visible), columns.get(Mobile)
+        shown = state.present & self._drawn
+        if visible is not None:
+            shown &= visible[0] | self._always_shown
+        out = np.empty_like(self._pictures)
+        things = Things(
+            columns.get(Position, self._no_place),
+            columns[Size][0] if Size in columns else self._no_place[0],
+            state.kinds,
+            state.corners,
+            state.corner_counts,
+            state.drawn_size,
+            shown,
+            mobile[0] if mobile is not None and self._outlines else self._nothing,
+            state.sequence,
+            self._is_tile,
+            state.walls,
+        )
+        floors = Floors(self._pictures, self._stale, self._seen, self._sequence)
+        paint(out, floors, textures, things, self._centred)
+        return out
+
+
+def _mask(state: State, factor: type[Factor]) -> np.ndarray:
+    """(N,) bool, the slots whose entities have the factor."""
+    mask = np.zeros(state.slots, dtype=bool)
+    mask[state.layout.owners([factor])] = True
+    return mask
+
+
+# ---- Renderers in plain colours: pictures for people, optical flow and affordance maps; and a map of letters.
+
+Colour = tuple[int, int, int]
+Annotations = Literal["none", "ids", "labels"]
+
+FLOOR: Colour = (236, 236, 230)
+#: The colour of each entity type; a type without one has that of its parent. A person's own can be added.
+COLOURS: dict[type[kinds.Entity], Colour] = {
+    kinds.Entity: (150, 150, 150),
+    kinds.Object: (140, 140, 160),
+    kinds.Ball: (110, 190, 230),
+    kinds.Magnet: (150, 60, 190),
+    kinds.Charger: (250, 205, 50),
+    kinds.Bumper: (60, 90, 220),
+    kinds.Damper: (40, 130, 130),
+    kinds.GolfBall: (255, 255, 255),
+    kinds.CueBall: (255, 255, 255),
+    kinds.Tile: (205, 200, 190),
+    kinds.SandTile: (222, 190, 120),
+    kinds.MagmaTile: (215, 60, 30),
+    kinds.FireTile: (250, 140, 40),
+    kinds.Hole: (45, 40, 40),
+    kinds.GoalTile: (80, 175, 90),
+}
+
+#: What a place does to the ball, and its colour; the first that holds for the tile on top is shown.
+AFFORDANCES: dict[str, Colour] = {
+    "goal": (0, 160, 60),
+    "consumes": (20, 20, 20),
+    "burns": (220, 40, 20),
+    "slows": (230, 190, 90),
+    "nothing": (255, 255, 255),
+}
+#: The speed at which the colours of optical flow are full.
+FULL_SPEED = 2.0
+STILL: Colour = (255, 255, 255)
+
+
+class Coloured:
+    """What the renderers in plain colours share: each frame they colour the slots, and draw these.
+
+    :cvar outlines, only_tiles: see `Drawing`.
+    :ivar resolution: pixels of a side.
+    """
+
+    outlines = True
+    only_tiles = False
+
+    def __init__(self, resolution: int = 256, centred: bool = False) -> None:
+        """:param centred: see `Drawing`."""
+        self.resolution, self._centred = resolution, centred
+        self._drawing: Drawing | None = None
+        self._colours = np.zeros(0, dtype=np.uint8)
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """Episodes begin in these columns; colours need nothing of their seeds."""
+        if self._drawing is None or not self._drawing.fits(state):
+            self._drawing = Drawing(state, self.resolution, self.outlines, self._centred, self.only_tiles)
+            self._colours = np.zeros((state.num_envs, state.slots + 1, 3), dtype=np.uint8)
+
+    def draw(self, state: State) -> np.ndarray:
+        """(B, R, R, 3) uint8.
+
+        :raises InputError: no episode has begun.
+        """
+        if self._drawing is None:
+            raise InputError("no episode has begun: call begin first")
+        colours = self.colours(state)
+        self._drawing.renew((colours != self._colours).any(axis=2))
+        self._colours = colours
+        return self._drawing.draw(state, colours[:, :, None, None])
+
+    def colours(self, state: State) -> np.ndarray:
+        """(B, N + 1, 3) uint8, of the slots and, last, of the background."""
+        raise NotImplementedError
+
+
+class SolidColours(Coloured):
+    """For people: a colour for each entity type, and their names if wanted."""
+
+    def __init__(self, resolution: int = 256, annotations: Annotations = "none", centred: bool = False) -> None:
+        """:param annotations: "ids" or "labels" (names of types) are written on what is visible."""
+        super().__init__(resolution, centred)
+        self._annotations = annotations
+
+    def colours(self, state: State) -> np.ndarray:
+        """By entity type."""
+        return _with_background(np.array([_colour(kind) for kind in state.type_list])[state.types.T], FLOOR)
+
+    def draw(self, state: State) -> np.ndarray:
+        """(B, R, R, 3) uint8, with the annotations."""
+        pictures = super().draw(state)
+        if self._annotations != "none":
+            for i, picture in enumerate(pictures):
+                self._annotate(picture, state, i)
+        return pictures
+
+    def _annotate(self, picture: np.ndarray, state: State, i: int) -> None:
+        from PIL import Image, ImageDraw
+
+        image = Image.fromarray(picture)
+        brush = ImageDraw.Draw(image)
+        low, high = state.walls[:, i]
+        for entity in state.scene(i).entities:
+            if not entity.factors.get(Visible, True) or Position not in entity.factors:
+                continue
+            x, y = entity.factors[Position]
+            place = (x - low) / (high - low) * self.resolution, (high - y) / (high - low) * self.resolution
+            text = entity.id if self._annotations == "ids" else entity.type.__name__
+            size = max(8, self.resolution // 24)
+            brush.text(place, text, fill=(0, 0, 0), anchor="mm", font_size=size, stroke_width=1, stroke_fill=FLOOR)
+        picture[:] = np.asarray(image)
+
+
+class OpticalFlow(Coloured):
+    """The motion of objects in HSV: the hue is the direction, the saturation the speed; what rests is white."""
+
+    outlines = False
+
+    def colours(self, state: State) -> np.ndarray:
+        """By velocity."""
+        shape = 2, state.slots, state.num_envs
+        across, up = state.columns.get(Velocity, np.zeros(shape)).transpose(0, 2, 1)
+        hue = np.arctan2(up, across) / (2 * np.pi) % 1.0
+        saturation = np.minimum(np.hypot(across, up) / FULL_SPEED, 1.0)
+        return _with_background(_of_hue(hue, saturation), STILL)
+
+
+class AffordanceMap(Coloured):
+    """What each place does to a ball: it is the goal, consumes, burns or slows it; see `AFFORDANCES`."""
+
+    only_tiles = True
+
+    def colours(self, state: State) -> np.ndarray:
+        """By the factors of the tiles."""
+        found = np.empty((state.num_envs, state.slots, 3), dtype=np.uint8)
+        found[:] = AFFORDANCES["nothing"]
+        is_goal = np.array([issubclass(kind, kinds.GoalTile) for kind in state.type_list])
+        effects = {
+            "slows": _positive(state, Friction),
+            "burns": _positive(state, Heat),
+            "consumes": np.isin(np.arange(state.slots), state.layout.owners([Consumes]))[:, None],
+            "goal": is_goal[state.types],
+        }
+        for name, holds in effects.items():
+            found[np.broadcast_to(holds, state.present.shape).T] = AFFORDANCES[name]
+        return _with_background(found, AFFORDANCES["nothing"])
+
+
+def _colour(kind: type[kinds.Entity]) -> Colour:
+    return next(COLOURS[each] for each in kind.__mro__ if each in COLOURS)
+
+
+def _with_background(found: np.ndarray, background: Colour) -> np.ndarray:
+    """(B, N + 1, 3) uint8 of (B, N, 3)."""
+    last = np.broadcast_to(np.array(background), (len(found), 1, 3))
+    return np.concatenate([found, last], axis=1).astype(np.uint8)
+
+
+def _positive(state: State, factor: type[Factor]) -> np.ndarray:
+    """(N, B) bool."""
+    column = state.columns.get(factor)
+    return np.zeros(state.present.shape, dtype=bool) if column is None else column[0] > 0
+
+
+def _of_hue(hue: np.ndarray, saturation: np.ndarray) -> np.ndarray:
+    """(..., 3) RGB from 0 to 255 of the full value in HSV; hue and saturation are from 0 to 1."""
+    k = (np.array([5.0, 3.0, 1.0]) + 6.0 * hue[..., None]) % 6.0
+    return np.rint(255.0 * (1.0 - saturation[..., None] * np.clip(np.minimum(k, 4.0 - k), 0.0, 1.0)))
+
+
+# ---- Pictures of a scene for people: text, and solid colours.
 
 PIXELS = 256
 
@@ -51,3 +336,331 @@ def ansi(state: State, i: int = 0) -> str:
     wall = "+" + "-" * (2 * ROWS) + "+"
     rows = [f"|{''.join(signs[row])}|" for row in slots]
     return "\n".join([wall, *rows, wall, *told]) + "\n"
+
+
+Kind = Literal["linear", "features", "colours", "flow", "affordances"]
+#: The fields that only some kinds read.
+_FIELDS: dict[str, tuple[Kind, ...]] = {
+    "models": ("linear",),
+    "filters": ("features",),
+    "feature_seed": ("features",),
+    "feature_models": ("features",),
+    "hidden": ("linear", "features"),
+    "annotations": ("colours",),
+}
+
+
+class Renderer(Protocol):
+    """Draws a batch of scenes."""
+
+    resolution: int
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """Episodes begin in these columns. An equal seed gives an equal look.
+
+        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
+        """
+        ...
+
+    def draw(self, state: State) -> np.ndarray:
+        """(B, R, R, 3) uint8, row 0 at the top."""
+        ...
+
+
+@settings
+class RendererSettings:
+    """How scenes look.
+
+    :ivar kind: "linear": textures of autoencoders; "features": textures of a network's filters; "colours": plain
+        colours for people; "flow": the motion; "affordances": what each place does to the ball.
+    :ivar resolution: pixels of a side.
+    :ivar models: of "linear": "baseline", "five", "twenty", one of these such as "twenty-07", or a file or folder; of
+        several, the seed of a level chooses one.
+    :ivar filters: of "features": a .npy or .safetensors file of (n, 3, k, k) filters; without one they are random.
+    :ivar feature_seed, feature_models: of "features": the seed of random filters and of the first model, and how many
+        models there are.
+    :ivar hidden: of textures: names of factors that they do not tell.
+    :ivar annotations: of "colours": "none", "ids" or "labels".
+    :ivar preset: "compat": textures do not change within an episode, and polygons are drawn with their bounding box
+        at the position; "fixed": textures follow their factors, and polygons are drawn where they are.
+    """
+
+    kind: Kind = "linear"
+    resolution: PictureSize = 64
+    models: str = "baseline"
+    filters: Path | None = None
+    feature_seed: Seed = 0
+    feature_models: Count = 1
+    hidden: tuple[str, ...] = ()
+    annotations: Annotations = "none"
+    preset: Preset = "fixed"
+
+    def __post_init__(self) -> None:
+        check_kind(self, _FIELDS, "renderers")
+
+
+def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> None:
+    """Refuse a value for a field that settings of this kind do not read.
+
+    :param given: settings with a field `kind`. :param kinds: field to the kinds that read it.
+    :raises InputError: there is one.
+    """
+    for field in fields(given):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        able = kinds.get(field.name, (given.kind,))
+        if given.kind not in able and getattr(given, field.name) != default:
+            raise InputError(f"{field.name} is of {what} of the kind {' or '.join(able)}; this one is {given.kind!r}")
+
+
+def make_renderer(settings: RendererSettings) -> Renderer:
+    """The renderer of these settings.
+
+    :raises InputError: a file that cannot be read or is no model, a hidden factor that textures do not tell.
+    """
+    centred = settings.preset == "compat"
+    match settings.kind:
+        case "colours":
+            return SolidColours(settings.resolution, settings.annotations, centred)
+        case "flow":
+            return OpticalFlow(settings.resolution, centred)
+        case "affordances":
+            return AffordanceMap(settings.resolution, centred)
+        case "linear":
+            models = load_models(settings.models)
+        case "features":
+            given = settings.filters
+            filters = random_filters(settings.feature_seed) if given is None else read_filters(given)
+            seeds = range(settings.feature_seed, settings.feature_seed + settings.feature_models)
+            models = feature_models(filters, list(seeds), "random" if given is None else given.stem)
+    return Textured(models, settings.resolution, settings.hidden, settings.preset == "fixed", centred)
+
+
+# ---- Textures of a network's first filters: k-means makes twelve clusters of them, and each stands for an entry of a
+# code.
+#
+# Of twelve clusters a `FeatureModel` shows one filter each, which are added up with the entries of a code. Models of
+# different seeds have clusters in the same order (Hungarian matching), so that they can be compared cluster by cluster.
+
+
+RANDOM_FILTERS, RANDOM_SIDE = 64, 3
+#: Of the pattern of an entry that is 1, before tanh.
+_CONTRAST = 0.6
+_RESTARTS = 10  # of k-means
+
+
+class FeatureModel(TextureModel):
+    """A texture model of clustered filters.
+
+    :ivar filters: (n, 3 * k * k), each with the mean 0 and the norm 1.
+    :ivar labels: (n,) the cluster of each, 0 to 11: that of the entry of a code.
+    """
+
+    def __init__(self, name: str, filters: np.ndarray, side: int, labels: np.ndarray, rng: np.random.Generator) -> None:
+        """:param rng: draws the filter that each cluster shows."""
+        self.filters, self.labels = filters, labels
+        chosen = filters[[rng.choice(np.flatnonzero(labels == entry)) for entry in range(LENGTH)]]
+        scaled = chosen * (_CONTRAST * np.sqrt(chosen.shape[1]))
+        super().__init__(name, scaled.reshape(LENGTH, 3, side, side).transpose(2, 3, 1, 0))
+
+
+def read_filters(path: Path) -> np.ndarray:
+    """(n, 3, k, k) filters of a .npy file, or of a .safetensors file with one such array.
+
+    :raises InputError: the file cannot be read, or has none.
+    """
+    if path.suffix == ".npy":
+        try:
+            found = [np.load(path, allow_pickle=False)]
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path}: cannot be read as .npy ({error})") from None
+    elif path.suffix == ".safetensors":
+        found = list(read_tensors(path).values())
+    else:
+        raise InputError(f"{path}: filters are read from .npy and .safetensors files")
+    shapes = [each.shape for each in found]
+    fitting = [each for each in found if _are_filters(each)]
+    if len(fitting) != 1:
+        raise InputError(
+            f"{path} has {len(fitting)} arrays of filters, and needs one: at least {LENGTH} different ones of finite "
+            f"numbers, of the shape (n, 3, k, k); there are the shapes {shapes}"
+        )
+    return fitting[0].astype(np.float64)
+
+
+def random_filters(seed: int) -> np.ndarray:
+    """(64, 3, 3, 3) filters of a normal distribution."""
+    return np.random.default_rng(seed).standard_normal((RANDOM_FILTERS, 3, RANDOM_SIDE, RANDOM_SIDE))
+
+
+@checked
+def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "features") -> tuple[FeatureModel, ...]:
+    """A model for each seed, with the clusters in the order of the first one's.
+
+    The first seed decides which cluster stands for which entry of the code.
+
+    :param filters: (n, 3, k, k).
+    :raises InputError: fewer than twelve different filters, or another shape.
+    """
+    from sklearn.cluster import KMeans
+
+    if not _are_filters(filters) or not seeds:
+        raise InputError(
+            f"filters of the shape {np.shape(filters)}, and {len(seeds)} seeds: give at least {LENGTH} different "
+            "filters of the shape (n, 3, k, k), and a seed"
+        )
+    flat = _normalized(filters)
+    models: list[FeatureModel] = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        clusters: Any = KMeans(LENGTH, n_init=_RESTARTS, random_state=seed)  # pyright: ignore[reportArgumentType]
+        labels = clusters.fit_predict(flat)
+        labels = align(labels, models[0].labels) if models else rng.permutation(LENGTH)[labels]
+        models.append(FeatureModel(f"{name}-{seed}", flat, filters.shape[2], labels, rng))
+    return tuple(models)
+
+
+def align(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """(n,) the labels with other numbers, so that as many as possible are those of the reference.
+
+    :param labels: (n,) and `reference` are clusters of the same things, 0 to 11.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    shared = np.zeros((LENGTH, LENGTH))
+    np.add.at(shared, (labels, reference), 1)
+    _, numbers = linear_sum_assignment(-shared)
+    return numbers[labels]
+
+
+def cluster_distance(one: FeatureModel, other: FeatureModel) -> float:
+    """The sum, over the clusters, of the 2-Wasserstein distance between the filters of the two models' clusters."""
+    return sum(
+        _wasserstein(one.filters[one.labels == entry], other.filters[other.labels == entry]) for entry in range(LENGTH)
+    )
+
+
+def close_and_far(models: Sequence[FeatureModel], count: int) -> tuple[list[FeatureModel], list[FeatureModel]]:
+    """The models that are nearest to the first one, and those farthest from it, by `cluster_distance`.
+
+    :param count: how many of each.
+    :raises InputError: too few models.
+    """
+    if not count >= 1 or 2 * count > len(models) - 1:
+        raise InputError(f"{count} close and {count} far models of {len(models) - 1} others; give more models")
+    others = sorted(models[1:], key=lambda model: (cluster_distance(models[0], model), model.name))
+    return others[:count], others[-count:]
+
+
+def _are_filters(array: np.ndarray) -> bool:
+    right = array.ndim == 4 and array.shape[1] == 3 and array.shape[2] == array.shape[3] and array.dtype.kind in "fiu"
+    if not right or len(array) < LENGTH or not 2 <= array.shape[2] <= 32 or not np.isfinite(array).all():
+        return False
+    return len(np.unique(_normalized(array).round(6), axis=0)) >= LENGTH
+
+
+def _normalized(filters: np.ndarray) -> np.ndarray:
+    """(n, 3 * k * k) with the mean 0 and the norm 1; filters that are constant stay 0."""
+    flat = filters.reshape(len(filters), -1).astype(np.float64)
+    flat = flat - flat.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(flat, axis=1, keepdims=True)
+    return flat / np.where(norms > 0, norms, 1.0)
+
+
+def _wasserstein(one: np.ndarray, other: np.ndarray) -> float:
+    """The 2-Wasserstein distance between points (n, d) and (m, d), all of the same weight in their set."""
+    from scipy.optimize import linprog
+    from scipy.sparse import block_diag, hstack, identity, vstack
+
+    n, m = len(one), len(other)
+    costs = np.square(one[:, None] - other[None]).sum(-1)
+    leaving = block_diag([np.ones((1, m))] * n)
+    arriving = hstack([identity(m)] * n)
+    masses = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
+    found = linprog(costs.reshape(-1), A_eq=vstack([leaving, arriving]), b_eq=masses, method="highs")
+    return float(np.sqrt(max(found.fun, 0.0)))
+
+
+# ---- The renderer for agents: textures made of factors.
+
+
+#: A texture is made anew when an entry of its code has changed by more: 5 % of the range from -1 to 1.
+CHANGE = 0.1
+
+
+class Textured:
+    """Draws things in textures that tell their factors.
+
+    :ivar resolution: pixels of a side.
+    :ivar models: of the textures; a level's seed chooses one of them.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[TextureModel],
+        resolution: int = 64,
+        hidden: Sequence[str] = (),
+        follow: bool = True,
+        centred: bool = False,
+    ) -> None:
+        """
+        :param hidden: names of factors that textures do not tell; position and size are seen all the same.
+        :param follow: the texture of a thing changes with its factors, and not only at the beginning of an episode.
+        :param centred: see `Drawing`.
+        :raises InputError: no model, models of different periods, or a hidden factor that no texture tells.
+        """
+        if len({model.period for model in models}) != 1:
+            raise InputError(f"{len(models)} models: give at least one, and all of one size of pattern")
+        self.resolution, self.models = resolution, tuple(models)
+        self._entries, self._follow, self._centred = coded_entries(hidden), follow, centred
+        self._weights = np.stack([model.weights for model in models])
+        self._bias = np.stack([model.bias for model in models])
+        self._drawing: Drawing | None = None
+        self._codes = self._random = np.zeros(0)
+        self._textures = np.zeros(0, dtype=np.uint8)
+        self._chosen = np.zeros(0, dtype=np.int64)
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """Episodes begin in these columns: make their textures.
+
+        :param columns: (n,) int. :param seeds: those of the levels: an equal seed gives equal textures.
+        :raises InputError: another batch or layout than before, and not all columns.
+        """
+        if self._drawing is None or not self._drawing.fits(state):
+            if len(columns) != state.num_envs:
+                raise InputError("the first episodes of a batch begin together: give all its columns")
+            self._drawing = Drawing(state, self.resolution, centred=self._centred)
+            shape, period = (state.num_envs, state.slots + 1), self.models[0].period
+            self._codes = np.zeros((LENGTH - RANDOM, *shape[::-1]))
+            self._random = np.zeros((*shape, RANDOM))
+            self._textures = np.zeros((*shape, period, period, 3), dtype=np.uint8)
+            self._chosen = np.zeros(state.num_envs, dtype=np.int64)
+        codes = factor_codes(state, self._entries)
+        for column, seed in zip(np.asarray(columns).tolist(), seeds, strict=True):
+            self._random[column], self._chosen[column] = random_entries(state, column, int(seed), len(self.models))
+        changed = np.zeros(self._codes.shape[1:], dtype=bool)
+        changed[:, columns] = True
+        self._make(changed, codes)
+
+    def draw(self, state: State) -> np.ndarray:
+        """(B, R, R, 3) uint8.
+
+        :raises InputError: no episode has begun.
+        """
+        if self._drawing is None:
+            raise InputError("no episode has begun: call begin first")
+        if self._follow:
+            codes = factor_codes(state, self._entries)
+            changed = np.any(np.abs(codes - self._codes) > CHANGE, axis=0)
+            if changed.any():
+                self._make(changed, codes)
+        return self._drawing.draw(state, self._textures)
+
+    def _make(self, changed: np.ndarray, codes: np.ndarray) -> None:
+        """Make the textures of the (N + 1, B) mask of these codes."""
+        assert self._drawing is not None
+        self._codes[:, changed] = codes[:, changed]
+        n, b = np.nonzero(changed)
+        complete = np.concatenate([codes[:, n, b].T, self._random[b, n]], axis=1)
+        chosen = self._chosen[b]
+        self._textures[b, n] = patterns(self._weights[chosen], self._bias[chosen], complete)
+        self._drawing.renew(changed.T)

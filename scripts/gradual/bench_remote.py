@@ -12,8 +12,7 @@ from statistics import median
 from time import perf_counter
 
 from gumption.data.extras import extra
-from gumption.envs.gradual.remote import Host, RemoteSettings
-from gumption.envs.gradual.remote_run import play
+from gumption.envs.gradual.remote import Host, RemoteSettings, play
 from gumption.scripts.measurement import BenchSettings, Measurement
 
 STEPS = 20_000  # of each timing

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 
 from gumption.data import InputError
+from gumption.envs.gradual.engine import SPACE
 from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.session import Session
-from gumption.envs.gradual.session_settings import SessionSettings
-from gumption.envs.gradual.stream import SPACE
+from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, from_config
 
 from .results import print_result

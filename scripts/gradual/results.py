@@ -13,7 +13,7 @@ from typing import Any
 from gumption.data.provenance import command_line, hardware, versions, without_folders
 from gumption.data.sealed import write_sealed
 from gumption.envs.gradual.session import Result
-from gumption.envs.gradual.session_settings import SessionSettings
+from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.kg.output import print_table
 
 SCHEMA = "gumption/gradual-run/1"

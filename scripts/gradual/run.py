@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seconds, settings
-from gumption.envs.gradual.session_settings import SessionSettings
+from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, from_config
 
 from .agent_names import AgentName, find_agent

@@ -11,8 +11,8 @@ from gumption.envs.gradual.remote import Host, RemoteSettings
 from gumption.scripts.apps import App, from_config
 
 if TYPE_CHECKING:
+    from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
-    from gumption.envs.gradual.wire import Wire
 
 app = App(add_completion=False)
 
@@ -52,7 +52,7 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
     :raises InputError: the agent failed.
     """
     from gumption.data.progress import Bar
-    from gumption.envs.gradual.remote_run import play
+    from gumption.envs.gradual.remote import play
 
     from .results import Record, print_result
 

@@ -74,7 +74,7 @@ def failures(
     from gumption.agents.halma.failures import find_failures, plot_failures
     from gumption.agents.halma.runs import load_run
     from gumption.data import InputError
-    from gumption.envs.halma.split_files import load_splits, read_run
+    from gumption.envs.halma.splits import load_splits, read_run
     from gumption.scripts.halma.evaluate import picture_stem, splits_of
     from gumption.scripts.kg.output import working
 

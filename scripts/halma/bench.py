@@ -117,7 +117,7 @@ def _tests(settings: Settings, pole: CartPoleRandom) -> Measurement:
     from gumption.envs.halma import Memory
     from gumption.envs.halma.mazes import MAZES
     from gumption.envs.halma.memory import FOLDER, MemoryWriter
-    from gumption.envs.halma.split_files import make_splits, read_run
+    from gumption.envs.halma.splits import make_splits, read_run
 
     episodes = settings.episodes
     settings.tell(f"a memory of {episodes:,} episodes")

@@ -53,7 +53,7 @@ def _evaluate_halma(
     from gumption.agents.halma.evaluation import agents_of, columns, evaluate_splits
     from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
     from gumption.agents.halma.runs import load_run
-    from gumption.envs.halma.split_files import load_splits
+    from gumption.envs.halma.splits import load_splits
     from gumption.scripts.kg.output import working
 
     from .table import published_of

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gumption.data.settings import Count, Seed
-from gumption.envs.halma.choices import MeanBranches, MeanDepth, NumMazes, OptLen
+from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes, OptLen
 from gumption.scripts.apps import App
 
 if TYPE_CHECKING:
     from gumption.envs.halma import Maze, Move
-    from gumption.envs.halma.panel_statistics import PanelStatistics
+    from gumption.envs.halma.generator import PanelStatistics
 
 app = App()
 
@@ -124,7 +124,7 @@ def statistics(
     plot: Annotated[Path | None, typer.Option(help="Save the four plots of Fig. S5 as a PNG file.")] = None,
 ) -> None:
     """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""
-    from gumption.envs.halma.panel_statistics import sample_statistics, save_plot
+    from gumption.envs.halma.generator import sample_statistics, save_plot
     from gumption.scripts.kg.output import working
 
     with working("panels"):
@@ -137,7 +137,7 @@ def statistics(
 
 
 def _print_statistics(found: PanelStatistics) -> None:
-    from gumption.envs.halma.panel_statistics import MOST, PANEL_COLOURS
+    from gumption.envs.halma.generator import MOST, PANEL_COLOURS
     from gumption.scripts.kg.output import print_table
 
     for title, names, counts in (

@@ -11,15 +11,14 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
-from gumption.envs.halma.choices import MeanBranches, MeanDepth, NumMazes, OptLen
+from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes, OptLen
 from gumption.scripts.apps import App
 from gumption.scripts.session import Record, Session, ask
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from gumption.envs.halma.env import Outcome
-    from gumption.envs.halma.measures import Measures
+    from gumption.envs.halma.env import Measures, Outcome
 
 app = App(add_completion=False)
 
@@ -116,7 +115,7 @@ class Game:
         """Which maze and trial comes; with the first trial the player enters the maze."""
         import numpy as np
 
-        from gumption.envs.halma.measures import Tally
+        from gumption.envs.halma.env import Tally
 
         maze, trial = divmod(number, self.trials)
         if trial == 0:

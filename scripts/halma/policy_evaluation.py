@@ -32,7 +32,7 @@ def evaluate_policy(
     from gumption.agents.given_policy import of_module
     from gumption.agents.halma.evaluation import columns, evaluate_splits
     from gumption.agents.halma.given import GivenAgent
-    from gumption.envs.halma.split_files import load_splits
+    from gumption.envs.halma.splits import load_splits
     from gumption.scripts.kg.output import working
 
     tests = load_splits(splits)

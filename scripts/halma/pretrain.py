@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gumption.data.settings import Count, Seed, Size
-from gumption.envs.halma.choices import NumMazes
+from gumption.envs.halma.maze import NumMazes
 from gumption.scripts.apps import App
 
 app = App(add_completion=False)

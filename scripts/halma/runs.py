@@ -148,7 +148,7 @@ def run_job(job: Job, progress: bool) -> None:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.evaluation import EVALUATION, evaluate_splits, save_evaluation
     from gumption.agents.halma.runs import load_run, train_td3
-    from gumption.envs.halma.split_files import make_splits, read_run
+    from gumption.envs.halma.splits import make_splits, read_run
 
     if (job.directory / FINAL).is_file():
         run = load_run(job.directory)
@@ -185,7 +185,7 @@ def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
 
 def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
     """The pairs that a run of `build_graph` knows through affordance only: with no types in KB_S or KB_C."""
-    from gumption.envs.halma.kb_graph import THROUGH_AFFORDANCE_ONLY
+    from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 
     answers = graph.query(THROUGH_AFFORDANCE_ONLY, run=slug(name))
     return sorted((int(answer["greater"]), int(answer["lesser"])) for answer in answers)

@@ -13,7 +13,7 @@ import typer
 from gumption.data.settings import Count, Seed
 
 if TYPE_CHECKING:
-    from gumption.envs.halma.split_files import Experience, Splits
+    from gumption.envs.halma.splits import Experience, Splits
 
     Read = Callable[..., Experience]
 
@@ -45,7 +45,7 @@ def splits(
     Example: gumption splits halma --memory memories/mine --out splits/mine
     """
     from gumption.data import InputError
-    from gumption.envs.halma.split_files import read_memory, read_run
+    from gumption.envs.halma.splits import read_memory, read_run
 
     if run is not None and memory is None:
         read: Read = partial(read_run, run)
@@ -71,7 +71,7 @@ def _make(read: Read, out: Path, given: dict[str, int], force: bool) -> None:
     from gumption.scripts.kg.output import working
 
     with working("reading what the agent has seen"):
-        from gumption.envs.halma.split_files import make_splits
+        from gumption.envs.halma.splits import make_splits
 
         experience = read(**{name: given.pop(name) for name in ("threshold",) if name in given})
     _warn(experience.warning)
@@ -84,8 +84,7 @@ def _check(read: Read, folder: Path) -> None:
     from gumption.scripts.kg.output import working
 
     with working("reading what the agent has seen"):
-        from gumption.envs.halma.split_check import check_splits
-        from gumption.envs.halma.split_files import load_splits
+        from gumption.envs.halma.splits import check_splits, load_splits
 
         made = load_splits(folder)
         experience = read(threshold=made.manifest["parameters"]["threshold"])

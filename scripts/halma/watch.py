@@ -29,8 +29,8 @@ def watch(
     from gumption.agents.halma.watching import HALMAPlayer
     from gumption.data import InputError
     from gumption.envs.halma import HALMAVectorEnv
-    from gumption.envs.halma.segment_mazes import TRAINING
-    from gumption.envs.halma.split_files import load_splits
+    from gumption.envs.halma.diagnostics import TRAINING
+    from gumption.envs.halma.splits import load_splits
 
     loaded = load_run(run, device="cpu", space_model=space_model)
     config, test, mazes = loaded.config, TRAINING, loaded.mazes

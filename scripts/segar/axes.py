@@ -26,7 +26,7 @@ def axes(*, levels: Count = 100, seed: Seed = 0, out: Path | None = None) -> Non
 
     from gumption.data.provenance import command_line, versions
     from gumption.data.writing import check_writable, write_json
-    from gumption.envs.segar.axes import axes_table
+    from gumption.envs.segar.measures import axes_table
 
     if out is not None:
         check_writable(out)

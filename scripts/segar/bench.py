@@ -60,7 +60,7 @@ def simulated(name: str, batch: int) -> Callable[[float], float]:
     from gumption.envs.physics.factors import Velocity
     from gumption.envs.physics.simulator import Simulator
     from gumption.envs.physics.state import State
-    from gumption.envs.segar.levels import draw_levels
+    from gumption.envs.segar.configurations import draw_levels
 
     levels = State(draw_levels(name, n=batch).scenes)
     state = levels.select(np.arange(batch))
@@ -101,7 +101,7 @@ def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], 
     from gumption.envs.physics.factors import Velocity
     from gumption.envs.physics.simulator import Simulator
     from gumption.envs.physics.state import State
-    from gumption.envs.segar.levels import draw_levels
+    from gumption.envs.segar.configurations import draw_levels
 
     drawn = State(draw_levels(name, n=min(batch, BATCHES[-1])).scenes)
     state = drawn.select(np.arange(batch) % drawn.num_envs)
@@ -165,7 +165,7 @@ def _compiling(repeats: int) -> Measurement:
     from gumption.envs.physics.scene import Scene
     from gumption.envs.physics.simulator import Simulator
     from gumption.envs.physics.state import State
-    from gumption.envs.segar.levels import draw_levels
+    from gumption.envs.segar.configurations import draw_levels
 
     scene = draw_levels("objectsx3-medium").scenes[0]
     data = scene.to_data()

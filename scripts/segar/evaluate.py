@@ -29,7 +29,7 @@ def evaluate(
 
     from gumption.agents.segar.runs import evaluate as measure
     from gumption.data.settings import check
-    from gumption.envs.segar.levels import Split
+    from gumption.envs.segar.configurations import Split
 
     part = check("--partition", partition, Split)
     found = measure(run, partition=part, levels=levels, num_levels=num_levels, device=device)

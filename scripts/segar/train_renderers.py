@@ -8,8 +8,7 @@ import torch
 from torch import nn
 
 from gumption.data.settings import Count, NonNegative, Positive, settings
-from gumption.envs.segar.codes import LENGTH
-from gumption.envs.segar.texture_models import KERNEL, PADDING, STRIDE
+from gumption.envs.segar.textures import KERNEL, LENGTH, PADDING, STRIDE
 
 EPOCH = 2**LENGTH  # codes: as many as there are masks
 SIDES = range(6, 21, 2)  # of code maps

@@ -23,6 +23,6 @@ def watch(
     """The agent of a run on a level."""
     from gumption.agents.segar.runs import player_of
     from gumption.data.settings import check
-    from gumption.envs.segar.levels import Split
+    from gumption.envs.segar.configurations import Split
 
     return player_of(run, check("--partition", partition, Split), level)

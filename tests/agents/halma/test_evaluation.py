@@ -23,9 +23,9 @@ from gumption.agents.halma.evaluation import (
 )
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
-from gumption.envs.halma.oracle import justified_moves
-from gumption.envs.halma.segment_mazes import SPLITS, Record
-from gumption.envs.halma.split_files import Splits
+from gumption.envs.halma.diagnostics import SPLITS, Record
+from gumption.envs.halma.maze import justified_moves
+from gumption.envs.halma.splits import Splits
 
 
 class Explorer:

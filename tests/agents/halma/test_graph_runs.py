@@ -19,7 +19,7 @@ from gumption.agents.knowledge import UnknownEntities
 from gumption.agents.watching import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes, facts, sample_mazes
-from gumption.envs.halma.action_facts import RELATIONS
+from gumption.envs.halma.facts import RELATIONS
 from gumption.kg import ComplEx, KnowledgeGraph
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),

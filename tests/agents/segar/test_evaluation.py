@@ -6,7 +6,7 @@ import pytest
 
 from gumption.agents.segar.baselines import BASELINES, no_action, random_player, scripted
 from gumption.agents.segar.evaluation import play_levels
-from gumption.envs.segar.levels import draw_levels
+from gumption.envs.segar.configurations import draw_levels
 from gumption.envs.segar.observations import ObservationSettings
 
 STATE = ObservationSettings(kind="state")

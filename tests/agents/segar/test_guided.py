@@ -15,7 +15,7 @@ from gumption.agents.world_config import WorldConfig
 from gumption.agents.world_setup import load_policy
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar import facts
-from gumption.envs.segar.levels import Levels, draw_levels
+from gumption.envs.segar.configurations import Levels, draw_levels
 from gumption.kg import KnowledgeGraph
 from tests.segar_scenes import thing
 

@@ -10,7 +10,7 @@ from gumption.agents.run import RunResult
 from gumption.agents.segar import guided
 from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
-from gumption.envs.segar.levels import draw_levels
+from gumption.envs.segar.configurations import draw_levels
 
 
 def config(levels: str = "tilesx2-medium", **changes) -> WorldConfig:

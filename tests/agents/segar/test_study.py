@@ -10,7 +10,7 @@ from gumption.agents.segar.probe import ProbeSettings
 from gumption.agents.segar.study import generalisation, harder, informed, seen_and_true
 from gumption.agents.segar.training import train_segar
 from gumption.data import InputError
-from gumption.envs.segar.levels import draw_levels
+from gumption.envs.segar.configurations import draw_levels
 from gumption.envs.segar.measures import w2
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from gumption.agents.gradual.baselines import known_byte
-from gumption.envs.gradual.engine import Life
-from gumption.envs.gradual.stream import Stream
+from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.task import Task
 
 #: question, answer, feedback, and the rewards of the answer's bytes, or of the last.

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from gumption.envs.gradual.batch import Batch
-from gumption.envs.gradual.curriculum import all_tasks, known_tasks
-from gumption.envs.gradual.engine import Life
-from gumption.envs.gradual.judge import judge
-from gumption.envs.gradual.rules import Rules
-from gumption.envs.gradual.stream import SPACE, Stream
+from gumption.envs.gradual.curriculum import all_tasks, judge, known_tasks
+from gumption.envs.gradual.engine import SPACE, Life, Stream
+from gumption.envs.gradual.task import Rules
 
 Knower = Callable[[Stream], int]
 

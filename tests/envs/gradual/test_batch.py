@@ -10,10 +10,8 @@ import pytest
 
 from gumption.envs.gradual import Rules, Solution, Task, all_tasks, stateless
 from gumption.envs.gradual.batch import Batch
-from gumption.envs.gradual.draws import Deal
-from gumption.envs.gradual.engine import Life
-from gumption.envs.gradual.stream import Stream
-from gumption.envs.gradual.task import OptionsLeft
+from gumption.envs.gradual.engine import Life, Stream
+from gumption.envs.gradual.task import Deal, OptionsLeft
 
 TASKS = list(all_tasks().values())
 SPACE, STOP = ord(" "), ord(".")

@@ -11,11 +11,9 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.gradual import Curriculum, Session, Task, all_tasks, known_tasks, load_curriculum
-from gumption.envs.gradual.curriculum import check_order
-from gumption.envs.gradual.curriculum_files import shipped_curricula
-from gumption.envs.gradual.engine import Life
+from gumption.envs.gradual.curriculum import check_order, shipped_curricula
+from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.settings import GradualSettings
-from gumption.envs.gradual.stream import Stream
 
 PAIRS = """
 [[task]]

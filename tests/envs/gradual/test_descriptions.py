@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.envs.gradual import member
-from gumption.envs.gradual.descriptions import Description
+from gumption.envs.gradual.mini_tasks import Description
 
 GRAMS = st.text("ABC", min_size=1, max_size=3)
 

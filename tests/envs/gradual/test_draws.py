@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gumption.envs.gradual.draws import Deal, Draws
+from gumption.envs.gradual.task import Deal, Draws
 
 
 def test_the_generator_is_that_of_mmix() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.envs.gradual import Memory, MemoryWriter, Result, Session, Task, of_names
-from gumption.envs.gradual.memory import layout
+from gumption.envs.gradual.session import layout
 from gumption.envs.memory import HEADER, RECORDS
 
 TASKS = of_names(["micro4", "mini1", "micro7.1"]).tasks

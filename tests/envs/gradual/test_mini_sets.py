@@ -12,15 +12,18 @@ from scipy.stats import chi2_contingency
 
 from gumption.data import InputError
 from gumption.envs.gradual import member
-from gumption.envs.gradual.described_strings import false_string, fitting_length, true_string
-from gumption.envs.gradual.descriptions import ALPHABET, Description
-from gumption.envs.gradual.mini_sets import (
+from gumption.envs.gradual.mini_tasks import (
+    ALPHABET,
+    Description,
     Question,
     draw_description,
     draw_string,
+    false_string,
+    fitting_length,
     judge_production,
     produce,
     sample,
+    true_string,
 )
 
 from .test_descriptions import descriptions

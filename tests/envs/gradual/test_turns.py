@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from gumption.envs.gradual import known_tasks
-from gumption.envs.gradual.engine import Life
-from gumption.envs.gradual.stream import Stream
+from gumption.envs.gradual.engine import Life, Stream
 
 # What the instance hides, then lines of what is sent, what is said, and the rewards of what is said.
 FIGURES: dict[str, tuple[Mapping[str, Any], Sequence[tuple[str, str, str]]]] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import InputError, manifest
-from gumption.envs.gradual.words import SYNONYMS, filtered, load_words
+from gumption.envs.gradual.mapping_tasks import SYNONYMS, filtered, load_words
 
 PLAIN = [f"{first}{second}" for first in "bcdfghjklmnpqstvwxyz" for second in "bcdfghjklmnpqstvwxyz"]  # 400 words
 

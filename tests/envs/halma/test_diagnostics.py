@@ -13,7 +13,7 @@ from gumption.envs.halma.diagnostics import TESTS, Pair, definitions, diagnose
 from gumption.envs.halma.knowledge_base import KnowledgeBases
 from gumption.envs.halma.maze import DIRECTIONS
 from gumption.envs.halma.memory import VALID, Memory
-from gumption.envs.halma.split_check import Facts
+from gumption.envs.halma.splits import Facts
 
 PAIRS = [(d1, d2) for d1, d2 in product(range(1, 10), repeat=2) if d1 > d2]
 

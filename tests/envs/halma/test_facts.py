@@ -9,7 +9,8 @@ import pytest
 import gumption.envs.halma
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter, facts
-from gumption.envs.halma.kb_graph import THROUGH_AFFORDANCE_ONLY, integer
+from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
+from gumption.envs.memory import integer
 from gumption.kg import KnowledgeGraph, infer
 from gumption.kg.rules.horn import Atom, Rule, transitive
 from gumption.kg.store.shapes import validate
@@ -205,7 +206,7 @@ def test_a_graph_without_what_is_said_about_it(graph, tmp_path):
 
 def questions() -> list[str]:
     """The queries that the module's docstring shows."""
-    module = __import__("sys").modules["gumption.envs.halma.kb_graph"]
+    module = __import__("sys").modules["gumption.envs.halma.knowledge_base"]
     return re.findall(r"^    (SELECT .*?)(?=\n\n|\Z)", module.__doc__, re.DOTALL | re.MULTILINE)
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from gumption.agents.halma.acting import OracleActor, RandomActor, play
 from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
-from gumption.envs.halma.measures import Tally
+from gumption.envs.halma.env import Tally
 
 LEFT, UP, RIGHT, DOWN = range(4)
 EXPLORING = [(RIGHT, 2), (RIGHT, 1), (RIGHT, 1), (RIGHT, 1), (DOWN, 1), (RIGHT, 2), (DOWN, 1)]

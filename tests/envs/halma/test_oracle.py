@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, Move, check_unambiguous, oracle_trials, panel_row, sample_maze
-from gumption.envs.halma.maze import DIRECTIONS, STEPS
-from gumption.envs.halma.oracle import justified_moves, option_capacity, straight_runs
+from gumption.envs.halma.maze import DIRECTIONS, STEPS, justified_moves, option_capacity, straight_runs
 
 EXPLORING = [
     Move("right", 2),

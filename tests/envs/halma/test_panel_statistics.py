@@ -6,7 +6,7 @@ from PIL import Image
 
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, panel_digits, sample_mazes
-from gumption.envs.halma.panel_statistics import PANEL_COLOURS, PanelStatistics, sample_statistics, save_plot
+from gumption.envs.halma.generator import PANEL_COLOURS, PanelStatistics, sample_statistics, save_plot
 
 
 @pytest.fixture(scope="module")

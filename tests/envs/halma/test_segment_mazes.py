@@ -8,9 +8,8 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.halma import Mazes, check_unambiguous, oracle_trials, panel_digits, panel_row, sample_mazes
-from gumption.envs.halma.diagnostics import TESTS, Pair
+from gumption.envs.halma.diagnostics import TESTS, Asked, Pair, PanelCounts, build_tests, draw_maze
 from gumption.envs.halma.maze import DIRECTIONS, STEPS
-from gumption.envs.halma.segment_mazes import Asked, PanelCounts, build_tests, draw_maze
 
 TRAINING = sample_mazes(20, seed=0)
 # Each of the seven tests has something to ask: ST of pairs that were seen upwards, AfT of 6 and 5, of 8 and 7 through
@@ -153,7 +152,7 @@ def test_nothing_else_that_is_not_in_kb_s_is_met_on_the_way(make_knowledge) -> N
 
 
 def test_what_else_is_met_is_told_where_it_cannot_be_avoided(make_knowledge, monkeypatch) -> None:
-    monkeypatch.setattr("gumption.envs.halma.segment_mazes.ATTEMPTS", 1)
+    monkeypatch.setattr("gumption.envs.halma.diagnostics.ATTEMPTS", 1)
     built = build_tests(make_knowledge(**FACTS), TRAINING, mazes=30)
     told = 0
     for test in TESTS:
@@ -189,7 +188,7 @@ def test_an_asked_panel_was_never_met_also_with_another_hint(make_knowledge, bui
 
 def test_where_all_panels_were_met_st_1_takes_rare_ones_and_the_others_say_why_not(make_knowledge, monkeypatch) -> None:
     monkeypatch.setattr(PanelCounts, "count", lambda *_: 2)
-    monkeypatch.setattr("gumption.envs.halma.segment_mazes.ATTEMPTS", 7)
+    monkeypatch.setattr("gumption.envs.halma.diagnostics.ATTEMPTS", 7)
     built = build_tests(make_knowledge(**FACTS), TRAINING, mazes=3)
     assert [asked.seen for asked in asked_in(built, "ST-1")] == [2, 2, 2]
     aft = built["AfT-1"]
@@ -203,7 +202,7 @@ def test_where_all_panels_were_met_st_1_takes_rare_ones_and_the_others_say_why_n
 
 def test_a_panel_that_was_met_as_often_as_the_threshold_is_not_rare(make_knowledge, monkeypatch) -> None:
     monkeypatch.setattr(PanelCounts, "count", lambda *_: 3)
-    monkeypatch.setattr("gumption.envs.halma.segment_mazes.ATTEMPTS", 7)
+    monkeypatch.setattr("gumption.envs.halma.diagnostics.ATTEMPTS", 7)
     assert not build_tests(make_knowledge(**FACTS), TRAINING, mazes=3)["ST-1"].records
 
 

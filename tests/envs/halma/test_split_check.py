@@ -9,11 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.envs.halma import Maze, Mazes, panel_row, sample_mazes
-from gumption.envs.halma.diagnostics import TESTS, Pair
+from gumption.envs.halma.diagnostics import TESTS, Asked, Pair, Record, build_tests
 from gumption.envs.halma.maze import DIRECTIONS
-from gumption.envs.halma.segment_mazes import Asked, Record, build_tests
-from gumption.envs.halma.split_check import Facts, check_record, check_splits
-from gumption.envs.halma.split_files import Splits, load_splits, split_contents, write_splits
+from gumption.envs.halma.splits import (
+    Facts,
+    Splits,
+    check_record,
+    check_splits,
+    load_splits,
+    split_contents,
+    write_splits,
+)
 
 TRAINING = sample_mazes(10, seed=0)
 FACTS = {

@@ -9,9 +9,9 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.halma import Mazes, sample_mazes
+from gumption.envs.halma.diagnostics import BuiltTest, build_tests
 from gumption.envs.halma.env import HALMAVectorEnv
-from gumption.envs.halma.segment_mazes import BuiltTest, build_tests
-from gumption.envs.halma.split_files import (
+from gumption.envs.halma.splits import (
     Experience,
     load_splits,
     make_splits,
@@ -179,7 +179,7 @@ def test_splits_that_a_kill_left_under_their_other_name_are_found(folder, built,
 
 
 def test_making_is_checked(experience, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("gumption.envs.halma.split_files.check_splits", lambda *_: ["RT.jsonl:1: wrong"])
+    monkeypatch.setattr("gumption.envs.halma.splits.check_splits", lambda *_: ["RT.jsonl:1: wrong"])
     with pytest.raises(RuntimeError, match=r"not what they claim: RT\.jsonl:1: wrong"):
         make_splits(experience, tmp_path / "splits", mazes=1)
     assert not (tmp_path / "splits").exists()

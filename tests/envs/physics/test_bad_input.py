@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
+from gumption.envs.physics.conditions import IsOn
 from gumption.envs.physics.entities import Entity, Object
 from gumption.envs.physics.factors import Factor, Gravity, Mass, Position, Velocity
-from gumption.envs.physics.relations import IsOn
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, read_rule
 from gumption.envs.physics.shapes import polygon, regular_polygon
 from gumption.envs.physics.simulator import Simulator

@@ -16,9 +16,8 @@ from gumption.envs.physics.factors import (
     Mass,
     Parameter,
 )
-from gumption.envs.physics.initialization import Initialization
+from gumption.envs.physics.initialization import Initialization, Prior
 from gumption.envs.physics.noise import GaussianNoise
-from gumption.envs.physics.priors import Prior
 from gumption.envs.physics.shapes import polygon
 from gumption.envs.physics.simulator import Simulator
 from tests.physics_scenes import disc, scene, tile

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.physics import traced_rules
+from gumption.envs.physics import compiled_runs
 from gumption.envs.physics.compiled_rules import CompiledRule
-from gumption.envs.physics.compiled_runs import CompiledRun
+from gumption.envs.physics.compiled_runs import CompiledRun, NotTraced, compiled
 from gumption.envs.physics.factors import (
     Acceleration,
     Alive,
@@ -28,11 +28,12 @@ from gumption.envs.physics.factors import (
     Parameter,
     Position,
     Velocity,
+    norm,
+    tangent,
+    unit,
 )
 from gumption.envs.physics.rules import Aggregate, Differential, Normal, SetFactor
 from gumption.envs.physics.simulator import Simulator
-from gumption.envs.physics.traced_rules import NotTraced, compiled
-from gumption.envs.physics.values import norm, tangent, unit
 from gumption.envs.probsol import magnets
 from tests.physics_scenes import scene
 
@@ -334,7 +335,7 @@ def test_a_law_is_compiled_where_nothing_can_be_written(monkeypatch: pytest.Monk
     def refuse(path: Path, text: str) -> None:
         raise InputError(f"{path} cannot be written")
 
-    monkeypatch.setattr(traced_rules, "write_text", refuse)
+    monkeypatch.setattr(compiled_runs, "write_text", refuse)
     assert result(compiled(source("2.5"))) == 2.5
 
 
@@ -343,7 +344,7 @@ def test_two_processes_compile_the_same_law_at_once(tmp_path: Path) -> None:
     """Nothing is kept of it from before."""
     program = f"""
 import numpy as np
-from gumption.envs.physics.traced_rules import compiled
+from gumption.envs.physics.compiled_runs import compiled
 f = np.zeros((1, 1))
 compiled({source("7.25")!r})(1, np.ones(1, dtype=bool), f, np.zeros(1), np.zeros((1, 1)), np.zeros(1))
 print(f[0, 0])

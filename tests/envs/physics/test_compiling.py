@@ -17,7 +17,7 @@ print(json.dumps(sim.time.tolist()))
 """
 OWN = """
 from numba import njit
-import gumption.envs.physics.compat_contacts
+import gumption.envs.physics.contacts
 
 njit(lambda x: x + 1)(1)
 """

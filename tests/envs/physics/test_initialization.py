@@ -21,7 +21,7 @@ from gumption.envs.physics.entities import (
     Tile,
 )
 from gumption.envs.physics.factors import Charge, Mass, Order, Position, Shape, Size, Velocity
-from gumption.envs.physics.initialization import Initialization, ThingFactory
+from gumption.envs.physics.initialization import Initialization, Prior, ThingFactory
 from gumption.envs.physics.initialization_measures import (
     Difference,
     differences,
@@ -42,7 +42,6 @@ from gumption.envs.physics.locations import (
     RandomUniformLocation,
 )
 from gumption.envs.physics.noise import Deterministic, DiscreteRangeNoise, GaussianNoise, UniformNoise
-from gumption.envs.physics.priors import Prior
 from gumption.envs.physics.scene import Scene
 from gumption.envs.physics.shapes import circle, width
 

@@ -8,7 +8,6 @@ from scipy import stats
 
 from gumption.data import InputError
 from gumption.envs.physics import locations
-from gumption.envs.physics.distribution import read_noise
 from gumption.envs.physics.locations import (
     Center,
     GaussianNoise2D,
@@ -24,6 +23,7 @@ from gumption.envs.physics.locations import (
     RandomUniformLocation,
     UniformNoise2D,
 )
+from gumption.envs.physics.noise import read_noise
 
 PLANAR: list[PlanarNoise] = [
     Point((0.2, -0.3)),

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from gumption.data import InputError
-from gumption.envs.physics.distribution import NOISES, ScalarNoise, read_noise
 from gumption.envs.physics.locations import RandomUniformLocation
 from gumption.envs.physics.noise import (
+    NOISES,
     Choice,
     Deterministic,
     DiscreteRangeNoise,
     GaussianMixtureNoise,
     GaussianNoise,
+    ScalarNoise,
     UniformNoise,
+    read_noise,
 )
 
 CLIPPED = GaussianNoise(0.2, 0.1, clip=(0.1, 0.35))

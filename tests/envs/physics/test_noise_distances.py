@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gumption.envs.physics.noise_distances import transport
+from gumption.envs.physics.noise import transport
 
 
 @pytest.mark.parametrize(

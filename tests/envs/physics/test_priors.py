@@ -8,9 +8,9 @@ from gumption.data import InputError
 from gumption.envs.physics.conditions import And, IsEqual, Or
 from gumption.envs.physics.entities import Ball, Charger, Entity, FireTile, GolfBall, MagmaTile, Object, Thing, Tile
 from gumption.envs.physics.factors import ID, Charge, Factor, Friction, Heat, Label, Mass, Mobile, Order, Position, Size
+from gumption.envs.physics.initialization import Preset, Prior, read_prior, resolve
 from gumption.envs.physics.locations import Point, RandomTopLocation
 from gumption.envs.physics.noise import Choice, Deterministic, GaussianNoise, UniformNoise
-from gumption.envs.physics.priors import Preset, Prior, read_prior, resolve
 
 
 class Embers(Heat):

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.physics.factors import Acceleration, Mass, Position
+from gumption.envs.physics.factors import Acceleration, Mass, Position, norm
 from gumption.envs.physics.rules import Aggregate, rule
 from gumption.envs.physics.simulator import Simulator
-from gumption.envs.physics.values import norm
 from tests.physics_scenes import FREE, disc, scene, tile
 
 

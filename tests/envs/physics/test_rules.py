@@ -8,7 +8,7 @@ from typing import Any, Tuple
 import numpy as np
 import pytest
 
-from gumption.envs.physics.conditions import And, IsEqual, Or
+from gumption.envs.physics.conditions import And, IsEqual, IsOn, Or, Overlaps
 from gumption.envs.physics.entities import Entity, FireTile, MagmaTile, Object, Tile
 from gumption.envs.physics.factors import (
     Acceleration,
@@ -23,7 +23,6 @@ from gumption.envs.physics.factors import (
     Position,
     Velocity,
 )
-from gumption.envs.physics.relations import IsOn, Overlaps
 from gumption.envs.physics.rules import Aggregate, Differential, SetFactor, read_rule, rule
 from gumption.envs.physics.simulator import Simulator
 from tests.physics_scenes import FREE, disc, scene, tile

@@ -9,15 +9,13 @@ import pytest
 import torch
 
 from gumption.data import InputError
-from gumption.envs.physics.factors import Acceleration, Mass, Parameter, Position, StoredEnergy, Velocity
-from gumption.envs.physics.relations import Overlaps, Relation
+from gumption.envs.physics.conditions import Overlaps, Relation
+from gumption.envs.physics.factors import Acceleration, Mass, Parameter, Position, StoredEnergy, Velocity, norm, unit
 from gumption.envs.physics.rules import Aggregate, Differential, Normal, SetFactor, read_rule
 from gumption.envs.physics.scene import ALL_RULES
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
-from gumption.envs.physics.values import norm, unit
-from gumption.envs.segar.configurations import configuration_names
-from gumption.envs.segar.levels import draw_levels
+from gumption.envs.segar.configurations import configuration_names, draw_levels
 from gumption.scripts.segar.stress_cells import crowd
 from tests.physics_scenes import FREE, disc, scene, tile
 

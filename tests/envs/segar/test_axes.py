@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.segar.axes import axes_table, axis_pair, axis_pairs, measure, read_pairs
+from gumption.envs.segar.measures import axes_table, axis_pair, axis_pairs, measure, read_pairs
 
 
 def test_there_are_pairs_along_many_axes() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.physics.compat_placement import fix_overlaps
 from gumption.envs.physics.factors import Position
+from gumption.envs.physics.initialization import fix_overlaps
 from gumption.envs.physics.scene import Scene
+from gumption.envs.segar.configurations import level
 from gumption.envs.segar.env import PuttPuttVectorEnv
-from gumption.envs.segar.levels import level
 from tests.physics_scenes import disc, scene, tile
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gumption.envs.physics.factors import Order, Position, Size, Visible
 from gumption.envs.physics.shapes import square
 from gumption.envs.physics.state import State
-from gumption.envs.segar.drawing import Drawing
+from gumption.envs.segar.render import Drawing
 from tests.segar_scenes import many, polygons, state_of, thing
 
 BACKGROUND = 9

@@ -139,7 +139,7 @@ import gymnasium as gym
 import gumption.envs
 from gumption.envs.physics.factors import FACTORS, PARAMETERS
 from gumption.envs.segar import facts
-from gumption.envs.segar.affordances import kinds
+from gumption.envs.segar.facts import kinds
 
 env = gym.make("gumption/PuttPutt-v0", observation="state", num_levels=2)
 before, known = (list(facts(partition="all")), kinds()), len(FACTORS) + len(PARAMETERS)

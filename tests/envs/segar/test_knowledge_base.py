@@ -18,8 +18,7 @@ from gumption.envs.physics.factors import Friction, Heat
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar import Memory, add_memory, facts, memory_evidence, memory_facts
 from gumption.envs.segar.env import PuttPuttVectorEnv
-from gumption.envs.segar.knowledge_base import evidence
-from gumption.envs.segar.memory import CONSUMED, INSIDE, OVER, OWN_SCENE, SUCCESS, layout
+from gumption.envs.segar.memory import CONSUMED, INSIDE, OVER, OWN_SCENE, SUCCESS, evidence, layout
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.shapes import validate
 

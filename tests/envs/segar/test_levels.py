@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from gumption.data import InputError
-from gumption.envs.physics.initialization import Initialization
+from gumption.envs.physics.initialization import Initialization, Prior
 from gumption.envs.physics.noise import UniformNoise
-from gumption.envs.physics.priors import Prior
 from gumption.envs.physics.scene import Scene
-from gumption.envs.segar.levels import (
+from gumption.envs.segar.configurations import (
     FORMAT,
     Levels,
     check_disjoint,

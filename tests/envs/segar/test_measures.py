@@ -13,9 +13,9 @@ from scipy import stats
 from gumption.data import InputError
 from gumption.envs.physics.entities import Object
 from gumption.envs.physics.factors import Size
-from gumption.envs.physics.noise_distances import transport
+from gumption.envs.physics.noise import transport
 from gumption.envs.physics.scene import Scene
-from gumption.envs.segar.levels import draw_levels
+from gumption.envs.segar.configurations import draw_levels
 from gumption.envs.segar.measures import ks, ks_by_factor, sliced_costs, task_costs, w2
 
 

@@ -9,7 +9,7 @@ from gumption.data import InputError
 from gumption.envs.physics.factors import Order, Position
 from gumption.envs.physics.state import State
 from gumption.envs.segar.observations import ObservationSettings, make_observation, read_settings
-from gumption.envs.segar.renderers import RendererSettings
+from gumption.envs.segar.render import RendererSettings
 from tests.segar_scenes import many, state_of, thing
 
 BALL = thing("GolfBall", 0.1, 0.2, "golfball", Velocity=[1.0, -1.0], Mass=2.0)

@@ -10,12 +10,17 @@ from gumption.data import InputError
 from gumption.envs.physics.entities import TYPES, Ball, SandTile
 from gumption.envs.physics.factors import Heat, Mass, Velocity, Visible
 from gumption.envs.physics.state import State
-from gumption.envs.segar.colours import AFFORDANCES, COLOURS, FLOOR, AffordanceMap, OpticalFlow, SolidColours
-from gumption.envs.segar.render import ansi
-from gumption.envs.segar.renderers import (
+from gumption.envs.segar.render import (
+    AFFORDANCES,
     CHANGE,
+    COLOURS,
+    FLOOR,
+    AffordanceMap,
+    OpticalFlow,
     RendererSettings,
+    SolidColours,
     Textured,
+    ansi,
     feature_models,
     make_renderer,
     random_filters,

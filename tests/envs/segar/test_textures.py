@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from gumption.data import InputError
-from gumption.envs.segar.renderers import (
+from gumption.envs.segar.render import (
     align,
     close_and_far,
     cluster_distance,
@@ -18,7 +18,7 @@ from gumption.envs.segar.renderers import (
     random_filters,
     read_filters,
 )
-from gumption.envs.segar.texture_models import (
+from gumption.envs.segar.textures import (
     SETS,
     WEIGHTS,
     distances,

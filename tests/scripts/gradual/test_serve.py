@@ -14,8 +14,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
-from gumption.envs.gradual.remote import RemoteSettings
-from gumption.envs.gradual.remote_agent import connect
+from gumption.envs.gradual.remote import RemoteSettings, connect
 from gumption.envs.gradual.session import Result
 from gumption.scripts.gradual import results
 from gumption.scripts.gradual.bench_remote import remote_measurements

@@ -16,7 +16,7 @@ from gumption.agents.halma.failures import MazeFailures
 from gumption.agents.halma.runs import train_td3
 from gumption.data.sealed import read_sealed
 from gumption.envs.halma import Memory, MemoryWriter
-from gumption.envs.halma.split_files import make_splits, read_run
+from gumption.envs.halma.splits import make_splits, read_run
 from gumption.scripts import cli
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter
-from gumption.envs.halma.kb_graph import THROUGH_AFFORDANCE_ONLY
+from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.halma.build import EPILOG
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from gumption.agents.halma.space_encoder import FOLDER, KIND
 from gumption.data import InputError
 from gumption.envs.halma import Maze, Mazes, check_unambiguous, oracle_trials, sample_mazes
-from gumption.envs.halma.panel_statistics import sample_statistics
+from gumption.envs.halma.generator import sample_statistics
 from gumption.envs.halma.render import draw
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
 from gumption.scripts import halma as command

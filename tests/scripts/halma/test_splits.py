@@ -15,7 +15,7 @@ from gumption.agents.halma.acting import RandomActor, first_percept, next_percep
 from gumption.envs.halma import Mazes, panel_row, sample_mazes
 from gumption.envs.halma.env import HALMAVectorEnv
 from gumption.envs.halma.memory import MemoryWriter
-from gumption.envs.halma.split_files import load_splits
+from gumption.envs.halma.splits import load_splits
 from gumption.scripts import cli
 
 ENVS, STEPS = 64, 1600  # 102,400 transitions, a fifth of what 2,000 episodes bring

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gumption.envs.segar.axes import axes_table, axis_pairs
+from gumption.envs.segar.measures import axes_table, axis_pairs
 from gumption.scripts.segar import app
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
-from gumption.envs.segar.texture_models import load_models
+from gumption.envs.segar.textures import load_models
 from gumption.scripts.segar import app
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.gradual import Curriculum, Result, Solution, Task
-from gumption.envs.gradual.remote import Host, RemoteSettings
-from gumption.envs.gradual.remote_run import play
-from gumption.envs.gradual.session_settings import SessionSettings
+from gumption.envs.gradual.remote import Host, RemoteSettings, play
+from gumption.envs.gradual.settings import SessionSettings
 
 
 def always(question: str) -> Any:

@@ -12,9 +12,7 @@ import pytest
 from gumption.data import InputError, Note
 from gumption.envs.gradual import Result, Session, challenge
 from gumption.envs.gradual import remote as module
-from gumption.envs.gradual.remote import Host, RemoteSettings
-from gumption.envs.gradual.remote_agent import connect
-from gumption.envs.gradual.remote_run import play
+from gumption.envs.gradual.remote import Host, RemoteSettings, connect, play
 
 # An agent in two bytes and one: it says back what it hears, and ends as it is told to at its tenth byte.
 PIPED = """
@@ -28,7 +26,7 @@ while pair := os.read(0, 2):
 """
 CONNECTED = """
 import sys
-from gumption.envs.gradual.remote_agent import connect
+from gumption.envs.gradual.remote import connect
 said = []
 def agent(reward, byte):
     if not said:
@@ -138,7 +136,7 @@ def test_our_client_sends_bytes_alone(environment, transport: str, said: Any) ->
 )
 def test_a_started_agent_that_fails(tmp_path: Path, monkeypatch, ending: str, told: str) -> None:
     monkeypatch.setattr(module, "GRACE", 0.1)
-    monkeypatch.setattr("gumption.envs.gradual.wire._DYING", 0.1 if "close" in ending else 5.0)
+    monkeypatch.setattr("gumption.envs.gradual.remote._DYING", 0.1 if "close" in ending else 5.0)
     result = run(command=program(tmp_path, PIPED.replace("ENDING", ending)), transport="pipe", timeout=1.5)
     assert (result.ended, result.steps) == ("agent", 10)
     assert (result.error or "").startswith(told)
@@ -184,7 +182,7 @@ def test_what_cannot_begin_is_told(monkeypatch, settings: dict[str, Any], told: 
 
 def test_a_started_agent_that_connects_and_never_begins(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "GRACE", 0.1)
-    monkeypatch.setattr("gumption.envs.gradual.zeromq.HELLO_SECONDS", 0.1)
+    monkeypatch.setattr("gumption.envs.gradual.remote.HELLO_SECONDS", 0.1)
     silent = """
         import sys, time, zmq
         pair = zmq.Context().socket(zmq.PAIR)

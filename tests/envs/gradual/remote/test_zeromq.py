@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import zmq
 
-from gumption.envs.gradual import zeromq
+from gumption.envs.gradual import remote
 
 GREETING = b"\xff" + bytes(7) + b"\x01\x7f" + b"\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 READY = b"\x04\x1a\x05READY\x0bSocket-Type\x00\x00\x00\x04PAIR"
@@ -203,7 +203,7 @@ def test_a_password_is_no_use(environment) -> None:
 
 
 def test_who_says_nothing_keeps_nobody_waiting(environment, client, monkeypatch) -> None:
-    monkeypatch.setattr(zeromq, "HELLO_SECONDS", 0.3)
+    monkeypatch.setattr(remote, "HELLO_SECONDS", 0.3)
     running = environment(max_steps=2)
     silent = client(running.port, None, reconnect_ivl=-1)
     while not running.told:
