@@ -40,6 +40,7 @@ LABELS = "urn:gumption:labels"
 UNION = "urn:gumption:union"
 ABOUT = "urn:gumption:about"
 RESERVED = frozenset((LABELS, UNION, ABOUT))
+DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {
     "gum": RELATION,

@@ -12,6 +12,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import (
     ABOUT,
+    DEFAULT_GRAPH,
     ENTITY,
     GRAPH,
     LABELS,
@@ -27,12 +28,10 @@ from gumption.kg.vocabulary import (
 )
 
 from .answers import Answer, Rows, to_arrays
-from .files import DEFAULT_GRAPH
 from .limits import Limits
-from .quads import uncollected
+from .quads import BASE, uncollected
 from .sparql import keywords, label_names, mentions_labels, refuse_bomb, syntax_error
 from .stores import Store
-from .updates import BASE
 
 T = TypeVar("T")
 Dataset: TypeAlias = "tuple[Sequence[str] | None, Sequence[str] | None]"  # seen without GRAPH, and with it

@@ -21,8 +21,7 @@ from gumption.kg.vocabulary import (
     unknown_label,
 )
 
-from .limits import Limits
-from .query_process import QueryProcess
+from .limits import Limits, QueryProcess
 
 # A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string.
 _TOKEN = re.compile(

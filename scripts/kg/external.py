@@ -190,7 +190,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
     """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
     from gumption.data import InputError
     from gumption.envs import worlds
-    from gumption.kg.places import is_address
+    from gumption.kg.graph import is_address
 
     if source in store.graphs():
         return list(store.arrays(source)[0].entities), store.annotations(source)

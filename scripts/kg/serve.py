@@ -36,7 +36,7 @@ def serve(
     from gumption.data import InputError, Note
     from gumption.data.extras import extra
     from gumption.data.listening import is_loopback, listen, shown_address
-    from gumption.kg.places import open_graph, split_source
+    from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
     from gumption.kg.store.serving import sparql_app
 

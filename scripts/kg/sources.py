@@ -28,11 +28,11 @@ Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is
 def open_graph(
     source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> "tuple[KnowledgeGraph, str | None]":
-    """`gumption.kg.places.open_graph`; a terminal shows that the graph is read."""
-    from gumption.kg import places
+    """`gumption.kg.graph.open_graph`; a terminal shows that the graph is read."""
+    from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
-        return places.open_graph(source, update=update, read_only=read_only, timeout=timeout)
+        return opened(source, update=update, read_only=read_only, timeout=timeout)
 
 
 @contextmanager
@@ -44,8 +44,8 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     """
     from gumption.data.claims import sole_writer
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.places import is_address
-    from gumption.kg.store.folders import undone_if_new
+    from gumption.kg.graph import is_address
+    from gumption.kg.store.stores import undone_if_new
 
     check_place(place)
     file = Path(place)
@@ -123,7 +123,7 @@ def new_folder(out: Path) -> None:
 def check_place(place: str) -> None:
     """InputError, before anything is worked out, for a place or a kind of file that no graph is written to."""
     from gumption.data.writing import check_name, check_writable
-    from gumption.kg.places import is_address
+    from gumption.kg.graph import is_address
     from gumption.kg.store.files import file_format
 
     if is_address(place):

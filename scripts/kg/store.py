@@ -114,7 +114,7 @@ def export(
     relation is in the training part; manifest.json has shares, seed, counts and hashes.
     """
     from gumption.data import InputError
-    from gumption.kg.places import split_source
+    from gumption.kg.graph import split_source
 
     if not out.suffix:
         _export_parts(source, out, validation_ratio, test_ratio, seed, form or "tsv", as_json)
@@ -151,7 +151,7 @@ def remove(
 ) -> None:
     """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it."""
     from gumption.data import InputError
-    from gumption.kg.places import split_source
+    from gumption.kg.graph import split_source
     from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)

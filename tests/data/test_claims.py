@@ -12,7 +12,7 @@ import pytest
 from gumption.data import InputError
 from gumption.data.claims import sole_writer
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store.folders import undone_if_new
+from gumption.kg.store.stores import undone_if_new
 
 HOLDER = """
 import sys

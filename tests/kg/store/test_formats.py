@@ -11,7 +11,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import reading, xml_check
+from gumption.kg.store import reading
 
 X, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
 FACTS = [
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_named(tmp_path, name, content, message):
 
 
 def test_depth_is_not_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(xml_check, "DEPTH", 3)
+    monkeypatch.setattr(reading, "DEPTH", 3)
     things = "".join(f'<rdf:Description rdf:about="{X}{i}"><x:p>{i}</x:p></rdf:Description>\n' for i in range(5_000))
     (tmp_path / "x.rdf").write_text(f"{HEAD}{things}</rdf:RDF>")
     assert KnowledgeGraph().load_file(tmp_path / "x.rdf") == 5_000
