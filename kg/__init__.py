@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .facts import NaryRelation
 from .graph import KnowledgeGraph
-from .nary import NaryRelation
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -14,18 +14,16 @@ if TYPE_CHECKING:
     from .links.explanation import why
     from .links.factor_model import FactorModel
     from .links.nary_predictor import NaryPredictor
-    from .links.predictors import load_predictor
+    from .links.predictor import load_predictor
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
     from .links.regularizers import F2, N3, Regularizer
     from .rules.horn import read_rules
-    from .rules.inference import infer
+    from .rules.inference import explain, infer
     from .rules.mining import mine_rules
-    from .rules.proof import explain
     from .scores import RelationScores
-    from .sources.atomic import import_atomic2020
-    from .sources.conceptnet import import_conceptnet
+    from .sources.external import import_atomic2020, import_conceptnet
     from .sources.linking import add_links, link
     from .sources.weights import add_weighted, fact_weights
     from .sources.wordnet import import_wordnet
@@ -82,17 +80,17 @@ _LAZY = {
     "add_links": "sources.linking",
     "add_weighted": "sources.weights",
     "evaluate_ranking": "links.ranking",
-    "explain": "rules.proof",
+    "explain": "rules.inference",
     "export_pykeen": "links.pykeen_models",
     "fact_weights": "sources.weights",
     "filtered_ranks": "links.ranking",
     "fit_pykeen": "links.pykeen_training",
-    "import_atomic2020": "sources.atomic",
-    "import_conceptnet": "sources.conceptnet",
+    "import_atomic2020": "sources.external",
+    "import_conceptnet": "sources.external",
     "import_wordnet": "sources.wordnet",
     "infer": "rules.inference",
     "link": "sources.linking",
-    "load_predictor": "links.predictors",
+    "load_predictor": "links.predictor",
     "load_pykeen": "links.pykeen_models",
     "mine_rules": "rules.mining",
     "read_rules": "rules.horn",

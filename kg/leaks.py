@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .facts import NaryRelation, label_numbers, marks, pair_marks
 from .graph import KnowledgeGraph
-from .links.fact_ids import label_numbers, marks, pair_marks
-from .nary import NaryRelation
 from .vocabulary import Triple
 
 #: (subject, relation, object), or (relation, subject, given, object).
@@ -63,7 +62,7 @@ def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leak
     """How many of the facts that are asked a predictor was trained on, or rules were mined from; None where that is
     not known.
 
-    :param trained_on: marks of facts, see links/fact_ids.py.
+    :param trained_on: marks of facts, see facts.py.
     :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
     """
     if trained_on is None:

@@ -14,10 +14,10 @@ import torch
 
 from gumption.data import InputError
 from gumption.data.settings import Count, checked
+from gumption.kg.facts import Facts, distinct, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple
 
-from .fact_ids import Facts, distinct, to_ids
 from .predictor import LinkPredictor
 
 #: Known questions by which entities are compared.

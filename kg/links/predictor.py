@@ -1,18 +1,25 @@
 """What a link predictor is, and what every one of them gives people: scores of facts and the likeliest answers."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked_methods
+from gumption.data.reading import parse_json
+from gumption.data.settings import Count, checked, checked_methods
+from gumption.data.writing import present_folder
+from gumption.kg.checkpoint import META
+from gumption.kg.facts import Facts, to_ids
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fact_ids import Facts, to_ids
-
+OWN = "model/"  # kinds of classes that this package does not have begin so
 Answer = tuple[str, float, float]
 Side = Literal["object", "subject"]
 
@@ -35,7 +42,7 @@ class LinkPredictor(ABC):
 
     vocabulary: Vocabulary
     device: torch.device
-    #: (n,) uint64, the marks of the facts that it was trained on (see fact_ids.py); None where that is not known.
+    #: (n,) uint64, the marks of the facts that it was trained on (see facts.py); None where that is not known.
     trained_on: np.ndarray | None = None
     #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
     score_bytes: int = 4
@@ -122,3 +129,65 @@ def take_marks(tensors: dict[str, torch.Tensor]) -> np.ndarray | None:
     """`trained_on` of a checkpoint, which is taken out of its tensors."""
     kept = tensors.pop(TRAINED_ON, None)
     return None if kept is None else kept.numpy().view(np.uint64)
+
+
+# ---- The baseline of link prediction that learns nothing: the entities that most often answer a relation.
+
+
+class FrequencyBaseline(LinkPredictor):
+    """Scores an answer by the number of facts in which it answers the relation, whatever entity is asked about."""
+
+    score_bytes = 8
+
+    def __init__(self, vocabulary: Vocabulary, ids: np.ndarray) -> None:
+        """
+        :param ids: (n, 3) int64, the facts that are counted.
+        """
+        self.vocabulary = vocabulary
+        self.device = torch.device("cpu")
+        shape = len(vocabulary.relations), len(vocabulary.entities)
+        one = np.ones(len(ids), dtype=np.float32)
+        self._subjects, self._objects = (csr_array((one, (ids[:, 1], ids[:, side])), shape) for side in (0, 2))
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._objects[relations.numpy()].toarray())
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._subjects[relations.numpy()].toarray())
+
+
+# ---- Any link predictor from its checkpoint folder, whichever kind it is of
+
+
+# The kind that a checkpoint states, without its version, and the class that reads it.
+KINDS = {
+    "gumption/complex": ("complex", "ComplEx"),
+    "gumption/distmult": ("distmult", "DistMult"),
+    "gumption/pykeen": ("pykeen_models", "PyKEENPredictor"),
+    "gumption/nary-predictor": ("nary_predictor", "NaryPredictor"),
+}
+
+
+@checked
+def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> LinkPredictor:
+    """The link predictor that some class's `save` has written.
+
+    :raises InputError: no checkpoint, a damaged one, one of something else than a link predictor, or one of a class
+        that gumption lacks: nothing is imported by the name that a checkpoint gives.
+    """
+    try:
+        kind = parse_json((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
+    except OSError as error:
+        raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{directory}: the checkpoint is damaged ({error}); make it again") from None
+    name = str(kind).rpartition("/")[0]
+    if name.startswith(OWN):
+        own = name.removeprefix(OWN)
+        raise InputError(
+            f"{directory}: a model of the class {own!r}, which gumption lacks: load it in Python by {own}.load"
+        )
+    if name not in KINDS:
+        raise InputError(f"{directory}: a checkpoint of {kind!r}, which is no link predictor")
+    module, predictor = KINDS[name]
+    return getattr(import_module(f".{module}", __package__), predictor).load(directory, device)

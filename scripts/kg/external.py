@@ -52,7 +52,7 @@ def conceptnet(
     as_json: Json = False,
 ) -> None:
     """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default."""
-    from gumption.kg.sources.conceptnet import import_conceptnet
+    from gumption.kg.sources.external import import_conceptnet
 
     with changed_graph(out, update) as into, _progress([file]) as progress:
         done = import_conceptnet(
@@ -80,7 +80,7 @@ def atomic2020(
     as_json: Json = False,
 ) -> None:
     """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out."""
-    from gumption.kg.sources.atomic import import_atomic2020
+    from gumption.kg.sources.external import import_atomic2020
 
     with changed_graph(out, update) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
@@ -201,10 +201,10 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
     if source == "conceptnet" and not path.exists():
         path = _fetched_conceptnet()
     if path.is_file() and _is_conceptnet(path):
-        from gumption.kg.sources.conceptnet import ABOUT, conceptnet_entities
+        from gumption.kg.sources.external import CONCEPTNET, conceptnet_entities
 
         with _progress([path]) as progress:
-            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), ABOUT
+            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), CONCEPTNET
     if not (path.exists() or is_address(source) or "#" in source):
         raise InputError(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
@@ -222,7 +222,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
 def _is_conceptnet(path: Path) -> bool:
     """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
     from gumption.data import InputError
-    from gumption.kg.sources.conceptnet import conceptnet_form
+    from gumption.kg.sources.external import conceptnet_form
     from gumption.kg.store.files import is_rdf
 
     if is_rdf(path):

@@ -146,7 +146,7 @@ def _fit_ours(
 ) -> "tuple[ComplEx | None, float]":
     """Our ComplEx, None in all processes of torchrun but the first, and the seconds of the training."""
     from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
-    from gumption.kg.links.entity_slice import processes
+    from gumption.kg.links.training import processes
 
     vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
     started = perf_counter()
@@ -176,7 +176,7 @@ def _fit_pykeen(
 
 def _rank(facts: TrainingInput, predictor: "LinkPredictor", name: str, seconds: float | None) -> None:
     """Print the figures of the test facts, and those of the baseline below them."""
-    from gumption.kg.links.frequency import FrequencyBaseline
+    from gumption.kg.links.predictor import FrequencyBaseline
 
     started = perf_counter()
     baseline = FrequencyBaseline(facts.vocabulary, facts.train)

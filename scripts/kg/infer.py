@@ -41,8 +41,8 @@ def infer(
     """
     from gumption.data import InputError
     from gumption.kg.rules.horn import read_rules
+    from gumption.kg.rules.inference import explain as explained
     from gumption.kg.rules.inference import infer as inferred
-    from gumption.kg.rules.proof import explain as explained
 
     place = source if Path(source).exists() else source.partition("#")[0]
     is_file = Path(place).is_file()

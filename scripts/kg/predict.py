@@ -12,7 +12,7 @@ from .output import Json, count, print_json, print_table, side_rows
 from .sources import read_facts
 
 if TYPE_CHECKING:
-    from gumption.kg.links.fact_ids import Facts
+    from gumption.kg.facts import Facts
     from gumption.kg.links.predictor import LinkPredictor
 
 app = App()
@@ -183,7 +183,7 @@ def _held_out(
     others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
 
     from gumption.kg import load_predictor
-    from gumption.kg.links.fact_ids import to_ids
+    from gumption.kg.facts import to_ids
 
     predictor = load_predictor(model)
     if not skip_unknown:

@@ -79,7 +79,7 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """Those that link predictors are trained on: not those that say something about the facts of another."""
-    from gumption.kg.rules.fact_arrays import PROVENANCE
+    from gumption.kg.rules.fixpoint import PROVENANCE
     from gumption.kg.sources.weights import WEIGHTS
 
     return [name for name in graph.graphs() if not name.endswith((WEIGHTS, PROVENANCE, *node_endings()))]

@@ -144,7 +144,7 @@ def test_nesting_is_bounded(tmp_path, name):
 @pytest.mark.parametrize("block", range(1, 12))
 def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
     monkeypatch.setattr(reading, "DEPTH", 3)
-    monkeypatch.setattr(reading, "_BLOCK", block)
+    monkeypatch.setattr(reading, "BLOCK", block)
     texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
     file = tmp_path / "x.jsonld"
     file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))
