@@ -1,6 +1,7 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import pyoxigraph as ox
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
@@ -102,7 +103,7 @@ class KnowledgeGraph:
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout)
             try:
-                loaded.load_file(path, graph, skip_bad=skip_bad, columns=columns, header=header)
+                loaded._load(path, graph, skip_bad, columns, header)
             except InputError:
                 loaded.close()
                 raise
@@ -132,8 +133,19 @@ class KnowledgeGraph:
         others write to, their facts are counted too.
 
         Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
-        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
+        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them; a Note tells of a file
+        without facts.
         """
+        new, empty = self._load(path, graph, skip_bad, columns, header)
+        if empty:
+            warnings.warn(f"{path} has no facts", Note, stacklevel=2)
+        return new
+
+    def _load(
+        self, path: str | os.PathLike[str], graph: str | None, skip_bad: int,
+        columns: str | Sequence[str | int] | None, header: bool | None,
+    ) -> tuple[int, bool]:  # fmt: skip
+        """How many facts of a file were new, and whether it has none."""
         self._writable()
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
@@ -148,7 +160,7 @@ class KnowledgeGraph:
                 before = sum(self.graphs().values())
                 self._store.load(self._completed(file.batches(self._store.batch)))
         file.warn()
-        return sum(self.graphs().values()) - before
+        return sum(self.graphs().values()) - before, file.empty
 
     def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
         """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.

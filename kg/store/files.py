@@ -7,7 +7,8 @@ label is written \\t, \\n, \\r or \\\\. CSV has the same columns, separated by c
 (RFC 4180). Both are written without a header; an empty first line says so where the first fact looks like one. Turtle,
 N-Triples and tables of three columns have no graph names: what they hold is in the graph "default". RDF files also
 carry each name's rdfs:label, for other programs; reading leaves those out again, because they are in the names. A blank
-node of a file becomes an IRI, the same one each time the file is read.
+node of a file becomes an IRI, `urn:gumption:blank:...`, the same one each time the file is read; isBlank in queries,
+and SHACL, take it for a blank node.
 """
 
 import bz2

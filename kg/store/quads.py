@@ -15,7 +15,6 @@ from gumption.kg.vocabulary import (
     RDFS_LABEL,
     RELATION,
     RESERVED,
-    UNION,
     Triple,
     checked_triples,
     iri_to_label,
@@ -196,8 +195,7 @@ def bare() -> str:
 def renewal(copied: bool = True) -> str:
     """Puts each fact of the named graphs into the default graph, and what was there alone into a named graph."""
     copies = f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN ({_RESERVED})) }}"
-    return f"""DROP SILENT GRAPH <{UNION}> ;
-        {naming()} ;
+    return f"""{naming()} ;
         {_no_base("?g")} ;
         {copies if copied else ""}"""
 

@@ -21,13 +21,13 @@ from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows
 from gumption.data.writing import check_name
 from gumption.kg.vocabulary import (
+    BLANK,
     DEFAULT_GRAPH,
     ENTITY,
     GRAPH,
     LABELS,
     RDFS_LABEL,
     RELATION,
-    UNION,
     kept_literal,
     label_to_iri,
     term_to_label,
@@ -70,6 +70,7 @@ class FactFile:
             )
         if self.format.rdf is not None and self.layout != TableLayout():
             raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
+        self.empty = False  # whether `check` found nothing in it
         self._skipped: list[str] = []
 
     def size(self) -> int:
@@ -80,8 +81,7 @@ class FactFile:
         """Read the whole file, to find out what is wrong with it before anything of it is used."""
         with self._told(), self.format.open(self.path) as stream:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
-            for _ in found:
-                pass
+            self.empty = not sum(1 for _ in found)
 
     def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
         """Have a store read the whole file by itself, with the labels of the names in it, and `more`.
@@ -215,7 +215,7 @@ class FactFile:
 
         def blank(node: ox.BlankNode) -> ox.NamedNode:
             if node.value not in blanks:
-                blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
+                blanks[node.value] = ox.NamedNode(f"{BLANK}{self._digest}-{len(blanks)}")
             return blanks[node.value]
 
         kept = lru_cache(maxsize=REMEMBERED)(kept_literal)
@@ -230,7 +230,7 @@ class FactFile:
                     name = is_about(quad) or default
             elif isinstance(name, ox.BlankNode):
                 name = blank(name)
-            elif name.value in (LABELS, UNION):
+            elif name.value == LABELS:
                 continue
             if isinstance(subject, ox.BlankNode):
                 subject = blank(subject)

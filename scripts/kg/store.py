@@ -1,13 +1,12 @@
-"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: a graph as a store of facts."""
+"""`gumption kg load`, `query`, `export`, `remove`, `validate`, `hash` and `serve`: a graph as a store of facts."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 import typer
+from annotated_types import Ge, Le
 
-from gumption.data.settings import Megabytes, Seed, SmallShare, Whole
+from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, count, print_json, print_table, working
@@ -79,14 +78,16 @@ def query(
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
         answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
-        told = answer or as_json or isinstance(answer, bool)
-        unknown = [] if told else _unknown_relations(graph, sparql)
+        row = answer[0] if isinstance(answer, list) and len(answer) == 1 else None
+        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # such as a COUNT of 0
+        unknown = _unknown_relations(graph, sparql) if nothing and not as_json else []
     if as_json:
         print_json(answer)
     elif isinstance(answer, bool):
-        print("yes" if answer else "no")
+        print("\n".join(["yes" if answer else "no", *unknown]))
     elif answer and isinstance(answer[0], dict):
         print_table(list(answer[0]), [tuple(row.values()) for row in answer], count(answer, "row"))
+        print("".join(f"{line}\n" for line in unknown), end="")
     elif answer:
         print_table(["subject", "relation", "object"], answer, count(answer, "fact"))
     else:
@@ -239,11 +240,11 @@ def _shapes_file(shapes: str) -> Path:
 def _unknown_relations(graph: Any, sparql: str) -> list[str]:
     """What is wrong with the relations that a query names and the graph lacks; they may be mistyped."""
     from gumption.data import InputError
+    from gumption.kg.store.sparql import named_relations
     from gumption.kg.vocabulary import unknown_label
 
-    named = dict.fromkeys(unquote(name) for name in re.findall(r"\bgum:([\w%-]+)", sparql))
     try:
-        missing = [name for name in named if next(graph.triples(relation=name), None) is None]
+        missing = [name for name in named_relations(sparql) if next(graph.triples(relation=name), None) is None]
         known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
     except InputError:  # the graph takes longer than --timeout for that: the answer stands without it
         return []
@@ -257,3 +258,58 @@ def _binding(text: str) -> tuple[str, str]:
     if not variable or not mark:
         raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
     return variable.lstrip("?$"), label
+
+
+# ---- A graph as a SPARQL 1.1 endpoint that other programs can ask, and not change
+
+
+_QUEUE = 64  # connections that are open at once; more are told to come again
+
+
+@app.command(epilog="Example: gumption kg serve runs/kg --port 7878")
+def serve(
+    source: Source,
+    host: Annotated[str, typer.Option(help="The address to listen at; 127.0.0.1 is for this machine only.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[Annotated[int, Ge(0), Le(65_535)], typer.Option(help="0 for any that is free.")] = 7878,
+    timeout: Annotated[Seconds, typer.Option(help="Seconds that a query may take.")] = 30,
+    memory_limit: Annotated[Megabytes, typer.Option(help="Megabytes that a query may take.")] = 2_048,
+    max_rows: Annotated[Count, typer.Option(help="Rows, or facts, that an answer may have.")] = 100_000,
+) -> None:
+    """Answer SPARQL queries on a graph over HTTP, at /query, with a page to type one in at /. Nobody can change it.
+
+    A query sees the union of all graphs, and each of them with GRAPH. A file or folder is served as it is now: start
+    again to serve what was added. Queries are answered one at a time.
+    """
+    import warnings
+
+    from gumption.data import InputError, Note
+    from gumption.data.extras import extra
+    from gumption.data.listening import is_loopback, listen, shown_address
+    from gumption.kg.graph import open_graph, split_source
+    from gumption.kg.store.limits import Limits
+    from gumption.kg.store.serving import sparql_app
+
+    with extra("serve", "a SPARQL server"):
+        import uvicorn
+
+    limits = Limits(timeout, memory_limit, max_rows=max_rows)
+    place, name = split_source(source)
+    if name is not None:
+        raise InputError(f"a server shows all graphs: leave out #{name}, and ask for GRAPH or FROM in a query")
+    listening = listen(host, port, "--host")
+    with listening, open_graph(place, timeout=timeout)[0] as graph:
+        if not is_loopback(host):
+            warnings.warn(f"everybody who reaches {host} can ask this graph: there is no password", Note, stacklevel=1)
+        address = f"http://{shown_address(listening)}"
+        print(f"{place} is served at {address}/query, a page at {address}/; Ctrl-C ends it", flush=True)
+        config = uvicorn.Config(
+            sparql_app(graph, limits, host),
+            lifespan="off",
+            log_level="warning",
+            limit_concurrency=_QUEUE,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        uvicorn.Server(config).run(sockets=[listening])

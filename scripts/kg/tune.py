@@ -18,16 +18,8 @@ from gumption.data.settings import Count, Seed, Size, check
 from gumption.data.writing import check_writable, write_json, write_text
 from gumption.scripts.apps import App
 
+from .fit import DataSet, Known, OptionalSource, TrainingInput, Valid, check_source, read_training_facts
 from .output import print_table
-from .training_facts import (
-    DataSet,
-    Known,
-    OptionalSource,
-    TrainingInput,
-    Valid,
-    check_source,
-    read_training_facts,
-)
 
 if TYPE_CHECKING:
     from optuna import Study
