@@ -144,7 +144,9 @@ def kept_literal(literal: ox.Literal) -> ox.NamedNode | ox.Literal:
 
 
 def term_to_label(term: object, namespace: str = ENTITY) -> str:
-    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of a literal its N-Triples form."""
+    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of any other its N-Triples form."""
+    if isinstance(term, ox.Triple):
+        return f"<<( {term} )>>"
     return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
 
 

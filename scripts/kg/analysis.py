@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -296,6 +298,10 @@ def leaks(
     split: Annotated[str | None, typer.Option(help="How the world is split, where there are several ways.")] = None,
     train_ratio: Annotated[InnerShare | None, typer.Option(help="Share of the training part.")] = None,
     split_seed: Annotated[Seed | None, typer.Option(help="Seed of the draw.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE: another setting of the world's facts, such as recipe_book=my.tsv. Repeatable."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """How many facts of a world's test part a graph states or entails, or a predictor was trained on, and of how many.
@@ -316,9 +322,11 @@ def leaks(
         raise InputError(f"the world {world!r} states no facts")
     given = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
     given = {name: value for name, value in given.items() if value is not None}
-    if unknown := [name for name in given if name not in inspect.signature(facts).parameters]:
+    known = [name for name in inspect.signature(facts).parameters if name != "partition"]
+    if unknown := [name for name in given if name not in known]:
         option = unknown[0].replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
+    given |= dict(_setting(text, known) for text in setting or ())
     digest, counts = (_of_predictor if _is_predictor(source) else _of_graph)(source, asked, given)
     if as_json:
         found = {part: leaks._asdict() for part, leaks in counts.items()}
@@ -328,6 +336,21 @@ def leaks(
     told = counts["test"].stated
     verdict = f"it tells {told} answers of the test" if told else "nothing of the test is in it"
     print_table(["facts of", "stated", "of"], rows, f"{source} (sha256 {digest[:12]}): {verdict}")
+
+
+def _setting(text: str, known: list[str]) -> tuple[str, Any]:
+    """The name and the value of a setting of a world's facts, a number where it is one."""
+    from gumption.data import InputError
+    from gumption.kg.vocabulary import unknown_label
+
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise InputError(f"--setting {text!r}: expected NAME=VALUE, such as {known[0]}=...")
+    if name not in known:
+        raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
+    with suppress(ValueError):
+        return name, json.loads(value)
+    return name, value
 
 
 def _is_predictor(source: str) -> bool:

@@ -284,7 +284,12 @@ def _fit_pykeen(
 
 def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: float | None) -> None:
     """Print the figures of the test facts, and those of the baseline below them."""
+    import numpy as np
+
+    from gumption.kg.leaks import alike, following
     from gumption.kg.links.predictor import FrequencyBaseline
+
+    from .split import follows_text
 
     started = perf_counter()
     baseline = FrequencyBaseline(facts.vocabulary, facts.train)
@@ -295,6 +300,9 @@ def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: fl
     print_table(["model", *columns, "seconds"], table)
     test = count(facts.parts["test"], "test fact")
     print(f"{test}, filtered by train, valid and test; frequency is how often an entity answers a relation in train")
+    likenesses = alike(np.concatenate([*facts.parts.values()]))
+    follow = int(following(likenesses, facts.parts["train"], facts.parts["test"]).sum())
+    print(follows_text(follow, len(facts.parts["test"]), [one.told(facts.vocabulary) for one in likenesses]))
 
 
 def _state(out: Path) -> Path:

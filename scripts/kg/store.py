@@ -106,22 +106,31 @@ def export(
     form: Annotated[
         str | None, typer.Option("--format", help="Of a data set: tsv, or huggingface (Parquet with a card); tsv.")
     ] = None,
+    split_families: Annotated[
+        bool,
+        typer.Option(
+            "--split-families", help="Of a data set: draw each fact by itself, also where one follows from another."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.
 
     Where --out has no ending, one named graph is split at random into train.txt, valid.txt and test.txt, as PyKEEN and
     others read them, or with --format huggingface into Parquet files that datasets.load_dataset reads. Every entity and
-    relation is in the training part; manifest.json has shares, seed, counts and hashes.
+    relation is in the training part, and facts that follow from each other by inverse, near-duplicate or symmetric
+    relations are in one part; manifest.json has these relations, shares, seed, counts and hashes.
     """
     from gumption.data import InputError
     from gumption.kg.graph import split_source
 
     if not out.suffix:
-        _export_parts(source, out, validation_ratio, test_ratio, seed, form or "tsv", as_json)
+        shares = {"valid": 0.1 if validation_ratio is None else validation_ratio}
+        shares["test"] = 0.1 if test_ratio is None else test_ratio
+        _export_parts(source, out, shares, seed or 0, form or "tsv", not split_families, as_json)
         return
-    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None):
-        options = "--validation-ratio, --test-ratio, --seed and --format"
+    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None) or split_families:
+        options = "--split-families, --validation-ratio, --test-ratio, --seed and --format"
         raise InputError(f"{out}: {options} are for a folder, a name without an ending")
     place = Path(split_source(source)[0])
     if place.exists() and out.exists() and out.samefile(place):
@@ -211,18 +220,19 @@ def content_hash(source: Source) -> None:
 
 
 def _export_parts(
-    source: str, out: Path, valid: float | None, test: float | None, seed: int | None, form: str, as_json: bool
+    source: str, out: Path, shares: dict[str, float], seed: int, form: str, together: bool, as_json: bool
 ) -> None:
-    from .split import write_parts
+    from .split import follows_text, write_parts
 
-    shares = {"valid": 0.1 if valid is None else valid, "test": 0.1 if test is None else test}
     graph, name = open_graph(source)
     with graph, working(f"writing {out}"):
-        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0, form)
+        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed, form, together)
     if as_json:
         print_json(manifest)
         return
     print(", ".join(f"{part} {number}" for part, number in manifest["facts"].items()) + f" facts written to {out}")
+    if manifest["alike"]:
+        print(follows_text(manifest["test_facts_that_follow"], manifest["facts"]["test"], manifest["alike"]))
 
 
 def _shapes_file(shapes: str) -> Path:
