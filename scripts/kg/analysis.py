@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from annotated_types import Ge, Le
 
+from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
 from gumption.scripts.apps import App
 
@@ -37,15 +38,14 @@ Basic = Annotated[
 
 @app.command(epilog="Example: gumption kg stats runs/kg.nq --plot runs/kg-statistics.svg")
 def stats(
-    source: Source,
-    plot: Annotated[Path | None, typer.Option(help="Also draw them to this .svg or .png file.")] = None,
-    top: Annotated[Whole, typer.Option(help="How many of the entities with most facts to list.")] = 10,
-    basic: Basic = None,
-    as_json: Json = False,
-) -> None:
+    source: Source, *, plot: Path | None = None, top: Whole = 10, basic: Basic = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Facts by relation, components, degrees, and where the graph has recipes how deep things lie.
 
     Without #NAME all graphs together, recipe nodes apart.
+
+    :param plot: Also draw them to this .svg or .png file.
+    :param top: How many of the entities with most facts to list.
     """
     from gumption.kg.views import analysis
     from gumption.kg.views.pictures import check_ending, draw_statistics
@@ -70,18 +70,16 @@ def stats(
 
 @app.command(epilog="Example: gumption kg draw runs/kg.nq --around steam --hops 1 --out steam.svg")
 def draw(
-    source: Source,
-    around: Annotated[str, typer.Option(help="The label of the entity in the middle.")],
-    out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
-    hops: Annotated[Count, typer.Option(help="How many facts away an entity may be.")] = 1,
-    max_nodes: Annotated[
-        Annotated[int, Ge(2), Le(300)],
-        typer.Option(help="At most so many entities: the nearest, then those with most facts, then by label."),
-    ] = 60,
-) -> None:
+    source: Source, *, around: str, out: Path, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
+) -> None:  # fmt: skip
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.
 
     In a graph of recipe nodes each one is a dot that its ingredients and products are joined to.
+
+    :param around: The label of the entity in the middle.
+    :param out: A .svg or .png file, or .html to zoom and point in.
+    :param hops: How many facts away an entity may be.
+    :param max_nodes: At most so many entities: the nearest, then those with most facts, then by label.
     """
     from gumption.kg.views.analysis import neighbourhood
     from gumption.kg.views.pictures import ENDINGS, check_ending, draw_neighbourhood
@@ -100,21 +98,19 @@ def draw(
 
 @app.command(epilog="Example: gumption kg path runs/kg.nq --goal train")
 def path(
-    source: Source,
-    goal: Annotated[str | None, typer.Option(help="What to make: the fewest combinations that lead to it.")] = None,
-    basic: Basic = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --goal: a short way at once, without a proof that none is shorter.")
-    ] = False,
-    start: Annotated[str | None, typer.Option("--from", help="With --to: the entity where a path begins.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="The entity where it ends.")] = None,
-    as_json: Json = False,
-) -> None:
+    source: Source, *, goal: str | None = None, basic: Basic = None, quick: bool = False,
+    start: Annotated[str | None, typer.Option("--from")] = None,
+    end: Annotated[str | None, typer.Option("--to")] = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """The recipes that make a goal, or the shortest path of facts between two entities.
 
     Recipes are read from all graphs or the one that #NAME picks; a path from all but recipe nodes.
+
+    :param goal: What to make: the fewest combinations that lead to it.
+    :param quick: With --goal: a short way at once, without a proof that none is shorter.
+    :param start: With --to: the entity where a path begins.
+    :param end: The entity where it ends.
     """
-    from gumption.data import InputError
     from gumption.kg.views.analysis import shortest_path
 
     if (goal is None) == (start is None) or (start is None) != (end is None):
@@ -144,7 +140,6 @@ def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
 
     Third the entities among the first that stand for an n-ary fact: the subjects in graphs of recipe nodes.
     """
-    from gumption.data import InputError
     from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source)
@@ -173,8 +168,6 @@ def _recipes(arrays: Arrays) -> Recipes:
 def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
     """How deep things lie in the recipes of a graph; None where it has none and nobody asks for them."""
     import numpy as np
-
-    from gumption.data import InputError
 
     try:
         recipes = _recipes(arrays)
@@ -293,27 +286,24 @@ def leaks(
     source: Annotated[
         str,
         typer.Argument(metavar="GRAPH", help=f"A {READ}, a folder or an http address, or the folder of a predictor."),
-    ],
-    world: Annotated[str, typer.Option(help="Whose test.")],
-    split: Annotated[str | None, typer.Option(help="How the world is split, where there are several ways.")] = None,
-    train_ratio: Annotated[InnerShare | None, typer.Option(help="Share of the training part.")] = None,
-    split_seed: Annotated[Seed | None, typer.Option(help="Seed of the draw.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE: another setting of the world's facts, such as recipe_book=my.tsv. Repeatable."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+    ], *, world: str, split: str | None = None, train_ratio: InnerShare | None = None, split_seed: Seed | None = None,
+    setting: list[str] | None = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """How many facts of a world's test part a graph states or entails, or a predictor was trained on, and of how many.
 
     An agent that these guide has been told these answers. A fact counts in any form: of two parties, or
     entailed by a node of three; under another name that the graph gives an entity (rdfs:label, owl:sameAs); entailed by
     rules, where `kg infer` has written it into the graph. Without #NAME all graphs are read. A predictor that does not
     say on what it was trained is refused.
+
+    :param world: Whose test.
+    :param split: How the world is split, where there are several ways.
+    :param train_ratio: Share of the training part.
+    :param split_seed: Seed of the draw.
+    :param setting: NAME=VALUE: another setting of the world's facts, such as recipe_book=my.tsv. Repeatable.
     """
     import inspect
 
-    from gumption.data import InputError
     from gumption.envs import worlds
 
     asked = worlds.find(world)
@@ -340,7 +330,6 @@ def leaks(
 
 def _setting(text: str, known: list[str]) -> tuple[str, Any]:
     """The name and the value of a setting of a world's facts, a number where it is one."""
-    from gumption.data import InputError
     from gumption.kg.vocabulary import unknown_label
 
     name, mark, value = text.partition("=")
@@ -368,7 +357,6 @@ def _of_graph(source: str, world: World, given: dict[str, Any]) -> tuple[str, di
 
 def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
     """As `_of_graph`; InputError for a predictor that does not say on what it was trained."""
-    from gumption.data import InputError
     from gumption.kg import load_predictor
     from gumption.kg.checkpoint import checkpoint_hash
     from gumption.kg.leaks import count_marked

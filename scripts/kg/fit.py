@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,16 +115,17 @@ def read_training_facts(
     return TrainingInput(name, vocabulary.extended([*(held_out or ()), *others]), ids, held_out, true)
 
 
-def chosen_settings(context: typer.Context, file: Path | None, options: Mapping[str, Any]) -> TrainingSettings:
+def _chosen_settings(context: typer.Context, file: Path | None) -> TrainingSettings:
     """The settings of a file, and of the options where they were typed or the file does not have them.
 
     :raises InputError: as `read_settings`; a setting that is out of range.
     """
     from gumption.kg.links.training_settings import TrainingSettings
 
+    names = [field.name for field in fields(TrainingSettings) if field.name in context.params]
     given = {} if file is None else read_settings(file)
-    typed = {name: value for name, value in options.items() if was_typed(context, name)}
-    return TrainingSettings(**{**options, **given, **typed})
+    kept = [name for name in names if name not in given or was_typed(context, name)]
+    return TrainingSettings(**{**given, **{name: context.params[name] for name in kept}})
 
 
 def read_settings(file: Path) -> dict[str, Any]:
@@ -158,40 +159,13 @@ _OURS_ALONE = (
     "torchrun --nproc-per-node 2 -m gumption.scripts.cli kg fit runs/kg.nq#wordcraft/train --out runs/complex"
 )
 def fit(
-    context: typer.Context,
-    out: Annotated[Path, typer.Option(help="A new folder for the model.")],
-    source: OptionalSource = None,
-    dataset: DataSet = None,
-    model: Annotated[str, typer.Option(help="complex is our own; else a model of PyKEEN's, such as rotate.")] = OURS,
-    settings: Annotated[
-        Path | None, typer.Option(help="JSON of settings, as best.json of `kg tune`; options typed beside it win.")
-    ] = None,
-    rank: Annotated[Size, typer.Option(help="Complex dimensions of an embedding.")] = 128,
-    epochs: Annotated[Count, typer.Option(help="Passes over the facts.")] = 50,
-    batch_size: Annotated[Count, typer.Option(help="Queries in a batch.")] = 512,
-    learning_rate: Annotated[Positive, typer.Option(help="Step size of Adagrad.")] = 0.1,
-    n3: Annotated[NonNegative, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
-    reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
-    relation_weight: Annotated[
-        NonNegative, typer.Option(help="Weight of predicting the relation beside the entity.")
-    ] = 0.0,
-    weighting: Annotated[str, typer.Option(help="What weighs the same: each fact, or each query.")] = "fact",
-    valid: Valid = None,
-    valid_every: Annotated[Count, typer.Option(help="Epochs between two looks at the validation facts.")] = 10,
-    patience: Annotated[Count | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
-    known: Known = None,
-    entities: Annotated[
-        list[str] | None, typer.Option(help="GRAPH whose labels it shall know too, such as test facts. Repeatable.")
-    ] = None,
-    words: Annotated[
-        str | None, typer.Option(help="Read word vectors: a file, or `shipped`. Entities without facts get a score.")
-    ] = None,
-    word_mode: Annotated[str, typer.Option(help="add the word's projection, or gate it.")] = "add",
-    precision: Annotated[str, typer.Option(help="float32, tf32 or bfloat16.")] = "float32",
-    seed: Annotated[Seed, typer.Option(help="Seed of the first embeddings and the batches.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped fit into this folder was.")] = False,
-) -> None:
+    context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None, model: str = OURS,
+    settings: Path | None = None, rank: Size = 128, epochs: Count = 50, batch_size: Count = 512,
+    learning_rate: Positive = 0.1, n3: NonNegative = 1e-2, reciprocal: bool = True,
+    relation_weight: NonNegative = 0.0, weighting: str = "fact", valid: Valid = None, valid_every: Count = 10,
+    patience: Count | None = None, known: Known = None, entities: list[str] | None = None, words: str | None = None,
+    word_mode: str = "add", precision: str = "float32", seed: Seed = 0, device: str = "auto", resume: bool = False,
+) -> None:  # fmt: skip
     """Fit a link predictor on one named graph, or on a data set. Without #NAME it is the only one, recipe nodes apart.
 
     A data set is trained on its train part and looked at by its valid part; then the test facts are ranked, filtered by
@@ -201,20 +175,32 @@ def fit(
     the same command with --resume goes on from there, until there are --epochs in all.
     torchrun spreads the entities over processes and machines. A model of PyKEEN's is trained by PyKEEN's loops, in one
     process and without --resume; --rank, --batch-size and --learning-rate (of Adam) are PyKEEN's own where not given.
+
+    :param out: A new folder for the model.
+    :param model: The model: complex is our own; else a model of PyKEEN's, such as rotate.
+    :param settings: JSON of settings, as best.json of `kg tune`; options typed beside it win.
+    :param rank: Complex dimensions of an embedding.
+    :param epochs: Passes over the facts.
+    :param batch_size: Queries in a batch.
+    :param learning_rate: Step size of Adagrad.
+    :param n3: Weight of the nuclear 3-norm.
+    :param reciprocal: Learn each relation in both directions.
+    :param relation_weight: Weight of predicting the relation beside the entity.
+    :param weighting: What weighs the same: each fact, or each query.
+    :param valid_every: Epochs between two looks at the validation facts.
+    :param patience: Stop after so many looks without a better MRR.
+    :param entities: GRAPH whose labels it shall know too, such as test facts. Repeatable.
+    :param words: Read word vectors: a file, or `shipped`. Entities without facts get a score.
+    :param word_mode: How a word's projection is used: add it, or gate it.
+    :param precision: Numbers of the products: float32, tf32 or bfloat16.
+    :param seed: Seed of the first embeddings and the batches.
+    :param device: Where to compute: auto, cpu or cuda.
+    :param resume: Go on where a stopped fit into this folder was.
     """
     check_source(context, source, dataset)
     kind = OURS if model.lower() == OURS else model
     refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
-    chosen = chosen_settings(
-        context,
-        settings,
-        {
-            "rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-            "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting,
-            "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision,
-            "seed": seed, "epochs": epochs,
-        },
-    )  # fmt: skip
+    chosen = _chosen_settings(context, settings)
     check_writable(out)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
         context.with_resource(sole_writer(out, wait=False))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data import InputError
 from gumption.data.settings import Seconds
 
 from .output import working
@@ -100,7 +101,6 @@ def nary_relations() -> "list[NaryRelation]":
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
-    from gumption.data import InputError
 
     names = binary_graphs(graph)
     if len(names) == 1:
@@ -112,7 +112,6 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
 
 def new_folder(out: Path) -> None:
     """InputError where there is something already, or nothing can be written."""
-    from gumption.data import InputError
     from gumption.data.writing import check_writable
 
     check_writable(out)
