@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from .links.calibration import Calibration
     from .links.complex import ComplEx
     from .links.distmult import DistMult
-    from .links.explanation import why
     from .links.factor_model import FactorModel
     from .links.nary_predictor import NaryPredictor
-    from .links.predictor import load_predictor
+    from .links.predictor import load_predictor, why
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
@@ -94,7 +93,7 @@ _LAZY = {
     "load_pykeen": "links.pykeen_models",
     "mine_rules": "rules.mining",
     "read_rules": "rules.horn",
-    "why": "links.explanation",
+    "why": "links.predictor",
 }
 
 

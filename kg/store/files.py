@@ -69,15 +69,10 @@ def key_to_iri(key: str) -> str:
     return _TERMS.get(key, _OWN + key)
 
 
-def iri_to_key(iri: str) -> str:
-    """The key of such an IRI; a foreign IRI is its own key."""
-    return _KEYS.get(iri) or iri.removeprefix(_OWN)
-
-
 def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
     """What is said under each key, sorted, of statements (IRI of the key, text)."""
     said: dict[str, list[str]] = {}
-    for key, text in sorted((iri_to_key(iri), text) for iri, text in statements):
+    for key, text in sorted((_KEYS.get(iri) or iri.removeprefix(_OWN), text) for iri, text in statements):
         said.setdefault(key, []).append(text)
     return {key: "; ".join(texts) for key, texts in said.items()}
 
@@ -236,7 +231,7 @@ def _tsv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
     for number, row in enumerate(rows):
         if number == 0 and FACT.looks_like_header(row):
             yield b"\n"
-        yield ("\t".join(map(_escape, row)) + "\n").encode()
+        yield ("\t".join(label.translate(_TABLE) for label in row) + "\n").encode()
 
 
 def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
@@ -251,10 +246,6 @@ def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
         yield line.getvalue().encode()
         line.seek(0)
         line.truncate()
-
-
-def _escape(label: str) -> str:
-    return label.translate(_TABLE)
 
 
 @contextmanager

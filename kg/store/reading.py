@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 from xml.parsers import expat
 
 import numpy as np
@@ -250,13 +250,11 @@ class FactFile:
 
     def _bad(self, number: int, reason: str) -> None:
         if len(self._skipped) >= self.skip_bad:
-            self._too_many(f"{self.path}:{number}: {reason}")
+            over = (
+                f" (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)" if self.skip_bad else ""
+            )
+            raise InputError(f"{self.path}:{number}: {reason}{over}")
         self._skipped.append(f"{self.path}:{number}: {reason}")
-
-    def _too_many(self, last: str) -> NoReturn:
-        if self.skip_bad:
-            raise InputError(f"{last} (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)")
-        raise InputError(last)
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:

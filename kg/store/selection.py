@@ -121,7 +121,9 @@ class Selection:
         sources = Sources(graphs.default, graphs.beside + also, labels=labels and not graphs.beside)
         if self._store.near:
             # FROM serves as well as long as no two places of facts can share one.
-            apart = graphs.default + len(graphs.foreign) < 2 and not (labels and self._has_labels(graphs))
+            apart = graphs.default + len(graphs.foreign) < 2
+            if apart and labels:  # an rdfs:label can be among the facts, too
+                apart = not self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], [])
             whole = ["", *graphs.beside, *also]
         else:
             apart = graphs.merged or graphs.default + len(sources.named) < 2
@@ -136,10 +138,6 @@ class Selection:
                 "with update=..., or name graphs with GRAPH or FROM"
             )
         return sparql, (whole, named)
-
-    def _has_labels(self, graphs: Graphs) -> bool:
-        """Whether an rdfs:label is among the facts of a local store."""
-        return bool(self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], []))
 
     def adopt(self, iris: Iterable[str]) -> None:
         """Before anything is written: take over the default graph, and other programs' graphs among these."""

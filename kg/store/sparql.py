@@ -150,6 +150,8 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
 
 def with_blank_nodes(sparql: str) -> str:
     """The query whose isBlank(?x), isIRI(?x) and isURI(?x) take the IRIs of blank nodes for blank nodes."""
+    if not _NODE_TEST.search(sparql):
+        return sparql
     out, done = [], 0
     for kind, _, start in _tokens(sparql):
         if kind == "word" and (call := _NODE_TEST.match(sparql, start)):

@@ -245,19 +245,9 @@ def _short(source: str) -> str:
 @contextmanager
 def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
     """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
     total = sum(file.stat().st_size for file in files if file.is_file())
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading, then storing", total=total)
-        yield lambda read: bar.advance(task, read)
+    with working("reading, then storing", total) as shown:
+        yield shown and (lambda read: shown(advance=read))
 
 
 def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:

@@ -1,8 +1,5 @@
 """`gumption kg infer` and `mine`: what rules entail in a graph, and the rules that a graph obeys."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -104,7 +101,7 @@ def mine(
     graph, name = open_graph(source)
     with graph:
         facts = graph.arrays(name or only_graph(graph, source))
-    with _counting() as progress:
+    with working("counting", 1) as shown:
         mined = mine_rules(
             facts,
             min_support=min_support,
@@ -112,7 +109,7 @@ def mine(
             min_confidence=min_confidence,
             min_pca_confidence=min_pca_confidence,
             min_contradiction_confidence=min_contradiction_confidence,
-            progress=progress,
+            progress=shown and (lambda done, of: shown(completed=done, total=of)),
         )
     mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
@@ -120,25 +117,14 @@ def mine(
     if as_json:
         print_json([{"rule": str(each.rule), **each.figures()} for each in mined])
         return
-    shown = mined[:top]
+    first = mined[:top]
     columns = {"head coverage": "head_coverage", "confidence": "confidence", "PCA confidence": "pca_confidence"}
     asked = min_contradiction_confidence > 0 or sort_by == "contradiction-confidence"
-    if asked or any(each.contradicted_by for each in shown):  # elsewhere it only repeats the PCA confidence
+    if asked or any(each.contradicted_by for each in first):  # elsewhere it only repeats the PCA confidence
         columns["contradiction confidence"] = "contradiction_confidence"
-    rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in shown]
-    caption = f"{len(shown)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
+    rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in first]
+    caption = f"{len(first)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
     print_table(["rule", "support", *columns], rows, caption)
-    for head, by in sorted({each.rule.head: each.contradicted_by for each in shown}.items(), key=str):
+    for head, by in sorted({each.rule.head: each.contradicted_by for each in first}.items(), key=str):
         if by:
             print(f"{head} is contradicted by {', '.join(map(str, by))}")
-
-
-@contextmanager
-def _counting() -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr where that is a terminal; the function that it yields moves it on."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("counting", total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -101,8 +101,8 @@ def split(
     _, relations = np.unique(ids[order][:, 1], return_index=True)
     kept = np.zeros(len(ids), dtype=bool)
     kept[entities // 2] = kept[relations] = True
+    family = families(likenesses, ids) if likenesses else np.arange(len(ids))
     if likenesses:
-        family = families(likenesses, ids)
         kept = np.isin(family[order], family[order][kept])
     free = order[~kept]
     sizes = {part: round(share * len(ids)) for part, share in shares.items()}
