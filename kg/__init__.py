@@ -65,35 +65,29 @@ __all__ = [
 
 # These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
 _LAZY = {
-    "Calibration": "links.calibration",
-    "ComplEx": "links.complex",
-    "DistMult": "links.distmult",
-    "F2": "links.regularizers",
-    "FactorModel": "links.factor_model",
-    "N3": "links.regularizers",
-    "PyKEENPredictor": "links.pykeen_models",
-    "NaryPredictor": "links.nary_predictor",
-    "Regularizer": "links.regularizers",
-    "RelationScores": "scores",
-    "WordVectors": "sources.words",
-    "add_links": "sources.linking",
-    "add_weighted": "sources.weights",
-    "evaluate_ranking": "links.ranking",
-    "explain": "rules.inference",
-    "export_pykeen": "links.pykeen_models",
-    "fact_weights": "sources.weights",
-    "filtered_ranks": "links.ranking",
-    "fit_pykeen": "links.pykeen_training",
-    "import_atomic2020": "sources.external",
-    "import_conceptnet": "sources.external",
-    "import_wordnet": "sources.wordnet",
-    "infer": "rules.inference",
-    "link": "sources.linking",
-    "load_predictor": "links.predictor",
-    "load_pykeen": "links.pykeen_models",
-    "mine_rules": "rules.mining",
-    "read_rules": "rules.horn",
-    "why": "links.predictor",
+    name: module
+    for module, names in {
+        "links.calibration": "Calibration",
+        "links.complex": "ComplEx",
+        "links.distmult": "DistMult",
+        "links.factor_model": "FactorModel",
+        "links.nary_predictor": "NaryPredictor",
+        "links.predictor": "load_predictor why",
+        "links.pykeen_models": "PyKEENPredictor export_pykeen load_pykeen",
+        "links.pykeen_training": "fit_pykeen",
+        "links.ranking": "evaluate_ranking filtered_ranks",
+        "links.regularizers": "F2 N3 Regularizer",
+        "rules.horn": "read_rules",
+        "rules.inference": "explain infer",
+        "rules.mining": "mine_rules",
+        "scores": "RelationScores",
+        "sources.external": "import_atomic2020 import_conceptnet",
+        "sources.linking": "add_links link",
+        "sources.weights": "add_weighted fact_weights",
+        "sources.wordnet": "import_wordnet",
+        "sources.words": "WordVectors",
+    }.items()
+    for name in names.split()
 }
 
 
