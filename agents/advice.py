@@ -19,9 +19,9 @@ from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts, Fact, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation
 from gumption.kg.checkpoint import pick_device
+from gumption.kg.facts import relation_name
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.nary import relation_name
 from gumption.kg.scores import RelationScores, binary_scorer, known_scores, pair_scorer
 
 from .stated_facts import StatedFacts

@@ -38,11 +38,11 @@ from gumption.kg import (
     read_rules,
 )
 from gumption.kg.checkpoint import checkpoint_hash, has_checkpoint
+from gumption.kg.facts import relation_labels, relation_name
+from gumption.kg.graph import open_graph
 from gumption.kg.leaks import Fact, Leaks, count_leaks, count_marked
 from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.nary import relation_labels, relation_name
-from gumption.kg.places import open_graph
 from gumption.kg.rules.horn import rules_to_json
 from gumption.kg.rules.mining import mined_from
 from gumption.kg.scores import VERSION, BinaryTable, RelationScores, binary_scorer, pair_scorer

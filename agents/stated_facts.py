@@ -7,9 +7,8 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph, NaryRelation, Vocabulary
-from gumption.kg.links.fact_ids import distinct
-from gumption.kg.nary import nary_rows, relation_labels
-from gumption.kg.rules.fact_arrays import PROVENANCE
+from gumption.kg.facts import distinct, nary_rows, relation_labels
+from gumption.kg.rules.fixpoint import PROVENANCE
 from gumption.kg.sources.weights import WEIGHTS
 from gumption.kg.vocabulary import nearest_labels, unknown_label
 

@@ -3,29 +3,26 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .facts import NaryRelation
 from .graph import KnowledgeGraph
-from .nary import NaryRelation
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .links.calibration import Calibration
     from .links.complex import ComplEx
     from .links.distmult import DistMult
-    from .links.explanation import why
     from .links.factor_model import FactorModel
     from .links.nary_predictor import NaryPredictor
-    from .links.predictors import load_predictor
+    from .links.predictor import load_predictor, why
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
     from .links.regularizers import F2, N3, Regularizer
     from .rules.horn import read_rules
-    from .rules.inference import infer
+    from .rules.inference import explain, infer
     from .rules.mining import mine_rules
-    from .rules.proof import explain
     from .scores import RelationScores
-    from .sources.atomic import import_atomic2020
-    from .sources.conceptnet import import_conceptnet
+    from .sources.external import import_atomic2020, import_conceptnet
     from .sources.linking import add_links, link
     from .sources.weights import add_weighted, fact_weights
     from .sources.wordnet import import_wordnet
@@ -68,35 +65,29 @@ __all__ = [
 
 # These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
 _LAZY = {
-    "Calibration": "links.calibration",
-    "ComplEx": "links.complex",
-    "DistMult": "links.distmult",
-    "F2": "links.regularizers",
-    "FactorModel": "links.factor_model",
-    "N3": "links.regularizers",
-    "PyKEENPredictor": "links.pykeen_models",
-    "NaryPredictor": "links.nary_predictor",
-    "Regularizer": "links.regularizers",
-    "RelationScores": "scores",
-    "WordVectors": "sources.words",
-    "add_links": "sources.linking",
-    "add_weighted": "sources.weights",
-    "evaluate_ranking": "links.ranking",
-    "explain": "rules.proof",
-    "export_pykeen": "links.pykeen_models",
-    "fact_weights": "sources.weights",
-    "filtered_ranks": "links.ranking",
-    "fit_pykeen": "links.pykeen_training",
-    "import_atomic2020": "sources.atomic",
-    "import_conceptnet": "sources.conceptnet",
-    "import_wordnet": "sources.wordnet",
-    "infer": "rules.inference",
-    "link": "sources.linking",
-    "load_predictor": "links.predictors",
-    "load_pykeen": "links.pykeen_models",
-    "mine_rules": "rules.mining",
-    "read_rules": "rules.horn",
-    "why": "links.explanation",
+    name: module
+    for module, names in {
+        "links.calibration": "Calibration",
+        "links.complex": "ComplEx",
+        "links.distmult": "DistMult",
+        "links.factor_model": "FactorModel",
+        "links.nary_predictor": "NaryPredictor",
+        "links.predictor": "load_predictor why",
+        "links.pykeen_models": "PyKEENPredictor export_pykeen load_pykeen",
+        "links.pykeen_training": "fit_pykeen",
+        "links.ranking": "evaluate_ranking filtered_ranks",
+        "links.regularizers": "F2 N3 Regularizer",
+        "rules.horn": "read_rules",
+        "rules.inference": "explain infer",
+        "rules.mining": "mine_rules",
+        "scores": "RelationScores",
+        "sources.external": "import_atomic2020 import_conceptnet",
+        "sources.linking": "add_links link",
+        "sources.weights": "add_weighted fact_weights",
+        "sources.wordnet": "import_wordnet",
+        "sources.words": "WordVectors",
+    }.items()
+    for name in names.split()
 }
 
 

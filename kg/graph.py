@@ -1,6 +1,7 @@
 """KnowledgeGraph: facts as triples of labels in named graphs, in memory, on disk or at a SPARQL endpoint."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,24 +11,31 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import pyoxigraph as ox
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
+from gumption.data.writing import check_name
 
-from .store.about import annotation_update, joined
 from .store.answers import Answer, FactHash, plain
 from .store.endpoint import EndpointStore
-from .store.exchange import to_networkx, to_triples_factory
-from .store.files import DEFAULT_GRAPH, file_format, write_facts
-from .store.folders import undone_if_new
+from .store.files import annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
 from .store.quads import Completion, Quads, checked_quads, checked_triples, uncollected
 from .store.reading import FactFile
 from .store.selection import Dataset, Selection
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
-from .store.stores import LocalStore, Store
-from .store.transaction import Transaction
-from .vocabulary import ABOUT, GRAPH, RESERVED, Triple, Vocabulary, iri_to_label, label_to_iri, unknown_graph
+from .store.stores import LocalStore, Store, Transaction, undone_if_new
+from .vocabulary import (
+    ABOUT,
+    DEFAULT_GRAPH,
+    GRAPH,
+    RESERVED,
+    Triple,
+    Vocabulary,
+    iri_to_label,
+    label_to_iri,
+    unknown_graph,
+)
 
 if TYPE_CHECKING:
     import networkx
@@ -95,7 +103,7 @@ class KnowledgeGraph:
         with undone_if_new(Path(location or ".")):
             loaded = cls(location, update=update, timeout=timeout)
             try:
-                loaded.load_file(path, graph, skip_bad=skip_bad, columns=columns, header=header)
+                loaded._load(path, graph, skip_bad, columns, header)
             except InputError:
                 loaded.close()
                 raise
@@ -125,8 +133,19 @@ class KnowledgeGraph:
         others write to, their facts are counted too.
 
         Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
-        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them.
+        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them; a Note tells of a file
+        without facts.
         """
+        new, empty = self._load(path, graph, skip_bad, columns, header)
+        if empty:
+            warnings.warn(f"{path} has no facts", Note, stacklevel=2)
+        return new
+
+    def _load(
+        self, path: str | os.PathLike[str], graph: str | None, skip_bad: int,
+        columns: str | Sequence[str | int] | None, header: bool | None,
+    ) -> tuple[int, bool]:  # fmt: skip
+        """How many facts of a file were new, and whether it has none."""
         self._writable()
         if self._transaction is not None:
             raise InputError("a file cannot be loaded within a transaction: load it before or after")
@@ -141,7 +160,7 @@ class KnowledgeGraph:
                 before = sum(self.graphs().values())
                 self._store.load(self._completed(file.batches(self._store.batch)))
         file.warn()
-        return sum(self.graphs().values()) - before
+        return sum(self.graphs().values()) - before, file.empty
 
     def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
         """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.
@@ -164,7 +183,7 @@ class KnowledgeGraph:
         """Say something about a named graph: source, license, attribution, title, ... -> text.
 
         What was said under the same keys is replaced, the rest stays. It is kept beside the facts and not counted among
-        them, and travels into files. about.py says which properties of Dublin Core the keys are.
+        them, and travels into files. store/files.py says which properties of Dublin Core the keys are.
         """
         self._writable()
         text = annotation_update(self._writable_name(name), about)
@@ -348,11 +367,26 @@ class KnowledgeGraph:
 
     def to_networkx(self, graph: str | None = None) -> "networkx.MultiDiGraph":
         """The facts as a directed multigraph: labels as nodes, one edge a fact, its key and `relation` the relation."""
-        return to_networkx(*self.arrays(graph))
+        import networkx
+
+        vocabulary, ids = self.arrays(graph)
+        result = networkx.MultiDiGraph()
+        result.add_nodes_from(vocabulary.entities)
+        for subject, relation, object_ in vocabulary.ids_to_triples(ids):
+            result.add_edge(subject, object_, key=relation, relation=relation)
+        return result
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
-        return to_triples_factory(*self.arrays(graph))
+        import torch
+        from pykeen.triples import TriplesFactory
+
+        vocabulary, ids = self.arrays(graph)
+        return TriplesFactory(
+            mapped_triples=torch.from_numpy(ids),
+            entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
+            relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
+        )
 
     @property
     def dataset(self) -> "rdflib.Dataset":
@@ -395,3 +429,42 @@ class KnowledgeGraph:
         """InputError where a graph has no facts while others have."""
         if (known := self.graphs()) and graph not in known:
             raise InputError(unknown_graph(graph, known))
+
+
+# ---- Where a graph lies, as one word: a file, a folder or an endpoint, `#NAME` for one graph of it
+
+
+def is_address(place: str) -> bool:
+    """Whether this is the address of an endpoint."""
+    return place.startswith(("http://", "https://"))
+
+
+def open_graph(
+    source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
+) -> tuple[KnowledgeGraph, str | None]:
+    """The graph at a file, folder or address that exists, and the name after #, if any.
+
+    With `read_only` a folder is read as it is, also while another process writes to it.
+
+    :param update: the address for updates, where `source` is that of an endpoint.
+    :raises InputError: nothing there, or a name that is missing after #.
+    """
+    place, name = split_source(source)
+    if is_address(place) or Path(place).is_dir() or update is not None:
+        return KnowledgeGraph(place, update=update, read_only=read_only, timeout=timeout), name
+    return KnowledgeGraph.load(place, read_only=read_only, timeout=timeout), name
+
+
+def split_source(source: str) -> tuple[str, str | None]:
+    """The file, folder or address of a graph that exists, and the name after #, if any.
+
+    :raises InputError: nothing there, or a name that is missing.
+    """
+    if not is_address(source):
+        check_name(Path(source))
+    place, mark, name = (source, "", "") if Path(source).exists() else source.partition("#")
+    if mark and not name:
+        raise InputError(f"{source}: the name of a graph is missing after #")
+    if not is_address(place) and not Path(place).exists():
+        raise InputError(f"there is no graph at {place}: make one with `gumption kg build`")
+    return place, name or None

@@ -3,20 +3,27 @@
 A fact of two parties is (subject, relation, object). One of three parties is a node with roles (see `NaryRelation`);
 here it is (name, subject, given, object), and it entails the facts of two parties that `NaryRelation.entails` names.
 What the graph calls an entity, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stands for
-it.
+it. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a triple
+term of RDF-star, which some endpoints have.
+
+A data set can leak without any other graph: a test fact follows from a training fact whose relation is an inverse or a
+near-duplicate of its own, or symmetric (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
+import pyoxigraph as ox
+from scipy import sparse
+from scipy.sparse import csgraph
 
+from .facts import NaryRelation, label_numbers, marks, pair_marks
 from .graph import KnowledgeGraph
-from .links.fact_ids import label_numbers, marks, pair_marks
-from .nary import NaryRelation
-from .vocabulary import Triple
+from .vocabulary import PREFIXES, RELATION, Triple, Vocabulary, term_to_label
 
 #: (subject, relation, object), or (relation, subject, given, object).
 Fact = tuple[str, ...]
@@ -24,6 +31,11 @@ Fact = tuple[str, ...]
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _NAMES = ("http://www.w3.org/2000/01/rdf-schema#label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel")
 _SAME = (f"{_SKOS}exactMatch", "http://www.w3.org/2002/07/owl#sameAs")
+_ABOUT_FACTS = tuple(PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
+
+#: A relation is like another where it has at least this share of the other's facts (Akrami et al. 2020, section 3), and
+#: so many at least, because two small relations can share a fact by chance.
+SHARE, FEWEST = 0.8, 5
 
 
 class Leaks(NamedTuple):
@@ -55,7 +67,7 @@ def count_leaks(
     :param asked: see `asked_facts`.
     """
     called = _called(graph)
-    stated = (fact for triple in graph.triples(graph=name) for fact in _by_all_names(triple, called))
+    stated = (fact for triple in _read(graph, name) for fact in _by_all_names(triple, called))
     return Leaks(len({fact for fact in _in_one_form(stated, nary) if fact in asked}), len(asked))
 
 
@@ -63,7 +75,7 @@ def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leak
     """How many of the facts that are asked a predictor was trained on, or rules were mined from; None where that is
     not known.
 
-    :param trained_on: marks of facts, see links/fact_ids.py.
+    :param trained_on: marks of facts, see facts.py.
     :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
     """
     if trained_on is None:
@@ -107,14 +119,38 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
 
 
 def _called(graph: KnowledgeGraph) -> dict[str, set[str]]:
-    """Label -> the other names of what it stands for."""
+    """Label -> the other names of what it stands for, also of what is the same as that."""
     called: defaultdict[str, set[str]] = defaultdict(set)
-    for relation in (*_NAMES, *_SAME):
+    same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
+    for relation in _NAMES:
         for subject, _, object_ in graph.triples(relation=relation):
             called[subject].add(_text(object_))
-            if relation in _SAME:
-                called[object_].add(subject)
+    places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
+    edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for label, group in zip(places, _components(edges, len(places)).tolist(), strict=True):
+        groups[group].append(label)
+    for group in groups.values():
+        names = {*map(_text, group), *chain.from_iterable(called.get(label, ()) for label in group)}
+        for label in group:
+            called[label] |= names - {label}
     return called
+
+
+def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
+    """The facts of a graph, and those that it says something of, by triple terms or by nodes with rdf:subject etc."""
+    for triple in graph.triples(graph=name):
+        yield triple
+        if triple[2].startswith("<<("):
+            with suppress(SyntaxError):  # a label that only looks like a triple term
+                [quad] = ox.parse(f"<urn:s> <urn:p> {triple[2]} .", ox.RdfFormat.N_TRIPLES)
+                subject, relation, object_ = quad.object  # pyright: ignore
+                yield term_to_label(subject), term_to_label(relation, RELATION), term_to_label(object_)
+    parts = ({s: o for s, _, o in graph.triples(relation=relation, graph=name)} for relation in _ABOUT_FACTS)
+    subjects, relations, objects = parts
+    for node in subjects.keys() & relations.keys() & objects.keys():
+        # A relation that is an object of rdf:predicate is named by its IRI.
+        yield subjects[node], relations[node].removeprefix(RELATION), objects[node]
 
 
 def _text(label: str) -> str:
@@ -128,3 +164,82 @@ def _by_all_names(triple: Triple, called: Mapping[str, set[str]]) -> Iterator[Tr
         return
     subject, relation, object_ = ((label, *called.get(label, ())) for label in triple)
     yield from product(subject, relation, object_)
+
+
+# ---- Leaks within a data set
+
+
+class Likeness(NamedTuple):
+    """Two relations of which one mostly says what the other says.
+
+    :ivar relation, other: ids of relations, the same one where it is symmetric.
+    :ivar backwards: whether it says (object, subject) for the other's (subject, object).
+    :ivar share: the share of the other's facts that it has.
+    """
+
+    relation: int
+    other: int
+    backwards: bool
+    share: float
+
+    def told(self, vocabulary: Vocabulary) -> dict[str, str | float]:
+        """It in labels."""
+        kind = "duplicate" if not self.backwards else "symmetric" if self.relation == self.other else "inverse"
+        relation, other = vocabulary.relations[self.relation], vocabulary.relations[self.other]
+        return {"relation": relation, "other": other, "kind": kind, "share": round(self.share, 4)}
+
+
+def alike(ids: np.ndarray) -> list[Likeness]:
+    """The inverse, near-duplicate and symmetric relations of (n, 3) int64 facts, sorted; loops (x, r, x) left out."""
+    ids = np.unique(ids[ids[:, 0] != ids[:, 2]], axis=0)
+    if not len(ids):
+        return []
+    size, relations = int(ids.max()) + 1, int(ids[:, 1].max()) + 1
+    pairs = np.concatenate([ids[:, 0] * size + ids[:, 2], ids[:, 2] * size + ids[:, 0]])
+    distinct, column = np.unique(pairs, return_inverse=True)
+    forwards, backwards = (
+        sparse.csr_array((np.ones(len(ids), dtype=np.int64), (ids[:, 1], of)), (relations, len(distinct)))
+        for of in (column[: len(ids)], column[len(ids) :])
+    )
+    facts = np.bincount(ids[:, 1], minlength=relations)
+    found = []
+    for turned, other in ((False, forwards), (True, backwards)):
+        shared = (forwards @ other.T).tocoo()  # by relation and other relation: facts that both have
+        share = shared.data / facts[shared.col]
+        for at in np.flatnonzero((share >= SHARE) & (shared.data >= FEWEST)):
+            relation, of = int(shared.row[at]), int(shared.col[at])
+            if turned or relation != of:
+                found.append(Likeness(relation, of, turned, float(share[at])))
+    return sorted(found)
+
+
+def following(likenesses: Sequence[Likeness], train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a relation that theirs is like."""
+    size = int(max(train.max(initial=0), test.max(initial=0))) + 1
+    follows = np.zeros(len(test), dtype=bool)
+    for relation, other, backwards, _ in likenesses:
+        asked = np.flatnonzero(test[:, 1] == relation)
+        known = train[train[:, 1] == other]
+        subject, object_ = (2, 0) if backwards else (0, 2)
+        pairs = test[asked, subject] * size + test[asked, object_]
+        follows[asked] |= np.isin(pairs, known[:, 0] * size + known[:, 2])
+    return follows
+
+
+def families(likenesses: Sequence[Likeness], ids: np.ndarray) -> np.ndarray:
+    """(n,) int64: facts of (n, 3) ids have one number where one can follow from the other."""
+    size = int(ids.max(initial=0)) + 1
+    edges = np.array([pair[:2] for pair in likenesses], dtype=np.int64).reshape(-1, 2)
+    kind = _components(edges, size)[ids[:, 1]]
+    ends = np.sort(ids[:, [0, 2]], axis=1)
+    lone = ~np.isin(ids[:, 1], edges)
+    keys = np.column_stack([kind, ends, np.where(lone, np.arange(len(ids)), -1)])
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _components(edges: np.ndarray, size: int) -> np.ndarray:
+    """(size,) the component of each node of an undirected graph with (n, 2) edges."""
+    if not size:
+        return np.zeros(0, dtype=np.int64)
+    matrix = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (size, size))
+    return csgraph.connected_components(matrix, directed=False)[1]

@@ -13,9 +13,9 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.settings import checked_methods
 
+from .facts import NaryRelation, relation_name
 from .links.nary_predictor import NaryPredictor
 from .links.predictor import LinkPredictor
-from .nary import NaryRelation, relation_name
 from .vocabulary import unknown_label
 
 # ---- Scorers of one relation: tables while they fit, known facts as sorted keys, products where they do not.

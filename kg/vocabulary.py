@@ -34,12 +34,13 @@ Triple = tuple[str, str, str]
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
-# Reserved graphs of a store: the rdfs:label of each name, and what is said about named graphs. In UNION older versions
-# kept each fact of the other graphs once.
+# Reserved graphs of a store: the rdfs:label of each name, and what is said about named graphs.
 LABELS = "urn:gumption:labels"
-UNION = "urn:gumption:union"
 ABOUT = "urn:gumption:about"
-RESERVED = frozenset((LABELS, UNION, ABOUT))
+# A blank node of a file is such an IRI in a store (a Skolem IRI, RDF 1.1 Concepts, section 3.5): patterns can name it.
+BLANK = "urn:gumption:blank:"
+RESERVED = frozenset((LABELS, ABOUT))
+DEFAULT_GRAPH = "default"  # the name of the graph of facts that are put in none
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 PREFIXES = {
     "gum": RELATION,
@@ -143,7 +144,9 @@ def kept_literal(literal: ox.Literal) -> ox.NamedNode | ox.Literal:
 
 
 def term_to_label(term: object, namespace: str = ENTITY) -> str:
-    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of a literal its N-Triples form."""
+    """The label of a term of a store (pyoxigraph): of an IRI as `iri_to_label`, of any other its N-Triples form."""
+    if isinstance(term, ox.Triple):
+        return f"<<( {term} )>>"
     return iri_to_label(term.value, namespace) if isinstance(term, ox.NamedNode) else str(term)
 
 

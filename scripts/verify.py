@@ -152,7 +152,7 @@ def _memory(folder: Path) -> tuple[str, str]:
 
 
 def _facts(path: Path) -> tuple[str, str]:
-    from gumption.kg.places import open_graph
+    from gumption.kg.graph import open_graph
 
     with open_graph(str(path))[0] as graph:
         return UNSEALED, f"{len(graph):,} facts, content hash {graph.content_hash()[:12]}"

@@ -25,9 +25,9 @@ from gumption.envs.halma.knowledge_base import GREATER_THAN, HAS_COLOUR, HAS_VAL
 from gumption.envs.halma.maze import DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph, explain, infer, read_rules
-from gumption.kg.rules.fact_arrays import default_into
+from gumption.kg.rules.fixpoint import default_into
 from gumption.kg.rules.horn import Rule, rules_to_json
-from gumption.kg.rules.proof import Explanation
+from gumption.kg.rules.inference import Explanation
 
 from .experience import (
     ALL_COLOURS,

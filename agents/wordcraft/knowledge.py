@@ -14,7 +14,7 @@ from gumption.envs import worlds
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.links.fact_ids import distinct
+from gumption.kg.facts import distinct
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
 

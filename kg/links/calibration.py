@@ -18,8 +18,8 @@ import torch
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import Count, Whole, checked, checked_methods
+from gumption.kg.facts import Facts
 
-from .fact_ids import Facts
 from .predictor import LinkPredictor, Side
 from .ranking import SIDES, asked_and_true, filtered_scores
 

@@ -13,19 +13,14 @@ from torch.nn.functional import cross_entropy
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, checked_methods
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.facts import Facts
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fact_ids import Facts
-from .fitting import Run, TrainingFacts
-from .predictor import LinkPredictor, marks_to_tensors, take_marks
-from .products import against_all
-from .queries import QueryPart
+from .predictor import OWN, LinkPredictor, marks_to_tensors, take_marks
 from .regularizers import Regularizer, n3_beside
-from .training import Training
+from .training import QueryPart, Run, Training, TrainingFacts, against_all
 from .training_settings import TrainingSettings, Weighting
-
-OWN = "model/"  # kinds of classes that this package does not have begin so
 
 
 @checked_methods
@@ -183,7 +178,7 @@ class FactorModel(LinkPredictor):
 
 
 # ---- The objective as the papers write it, with its gradient by autograd: how any model learns, and what the closed
-# form of complex_training.py is checked against.
+# form of complex.py is checked against.
 #
 # For a query q = (s, p, ?) with c true answers among the facts, the sum of the answers' cross entropies is
 #

@@ -35,9 +35,9 @@ from gumption.data.settings import (
     settings,
 )
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.facts import pair_marks_of
 from gumption.kg.vocabulary import Vocabulary
 
-from .fact_ids import pair_marks_of
 from .predictor import LinkPredictor, marks_to_tensors, take_marks
 
 KIND = "gumption/nary-predictor/1"

@@ -1,18 +1,27 @@
 """What a link predictor is, and what every one of them gives people: scores of facts and the likeliest answers."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked_methods
+from gumption.data.reading import parse_json
+from gumption.data.settings import Count, checked, checked_methods
+from gumption.data.writing import present_folder
+from gumption.kg.checkpoint import META
+from gumption.kg.facts import Facts, distinct, to_ids
+from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fact_ids import Facts, to_ids
-
+OWN = "model/"  # kinds of classes that this package does not have begin so
 Answer = tuple[str, float, float]
 Side = Literal["object", "subject"]
 
@@ -35,7 +44,7 @@ class LinkPredictor(ABC):
 
     vocabulary: Vocabulary
     device: torch.device
-    #: (n,) uint64, the marks of the facts that it was trained on (see fact_ids.py); None where that is not known.
+    #: (n,) uint64, the marks of the facts that it was trained on (see facts.py); None where that is not known.
     trained_on: np.ndarray | None = None
     #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
     score_bytes: int = 4
@@ -122,3 +131,166 @@ def take_marks(tensors: dict[str, torch.Tensor]) -> np.ndarray | None:
     """`trained_on` of a checkpoint, which is taken out of its tensors."""
     kept = tensors.pop(TRAINED_ON, None)
     return None if kept is None else kept.numpy().view(np.uint64)
+
+
+# ---- The baseline of link prediction that learns nothing: the entities that most often answer a relation.
+
+
+class FrequencyBaseline(LinkPredictor):
+    """Scores an answer by the number of facts in which it answers the relation, whatever entity is asked about."""
+
+    score_bytes = 8
+
+    def __init__(self, vocabulary: Vocabulary, ids: np.ndarray) -> None:
+        """
+        :param ids: (n, 3) int64, the facts that are counted.
+        """
+        self.vocabulary = vocabulary
+        self.device = torch.device("cpu")
+        shape = len(vocabulary.relations), len(vocabulary.entities)
+        one = np.ones(len(ids), dtype=np.float32)
+        self._subjects, self._objects = (csr_array((one, (ids[:, 1], ids[:, side])), shape) for side in (0, 2))
+
+    def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._objects[relations.numpy()].toarray())
+
+    def subject_scores(self, relations: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._subjects[relations.numpy()].toarray())
+
+
+# ---- Any link predictor from its checkpoint folder, whichever kind it is of
+
+
+# The kind that a checkpoint states, without its version, and the class that reads it.
+KINDS = {
+    "gumption/complex": ("complex", "ComplEx"),
+    "gumption/distmult": ("distmult", "DistMult"),
+    "gumption/pykeen": ("pykeen_models", "PyKEENPredictor"),
+    "gumption/nary-predictor": ("nary_predictor", "NaryPredictor"),
+}
+
+
+@checked
+def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> LinkPredictor:
+    """The link predictor that some class's `save` has written.
+
+    :raises InputError: no checkpoint, a damaged one, one of something else than a link predictor, or one of a class
+        that gumption lacks: nothing is imported by the name that a checkpoint gives.
+    """
+    try:
+        kind = parse_json((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
+    except OSError as error:
+        raise InputError(f"{directory}: no checkpoint there ({error.strerror or error})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{directory}: the checkpoint is damaged ({error}); make it again") from None
+    name = str(kind).rpartition("/")[0]
+    if name.startswith(OWN):
+        own = name.removeprefix(OWN)
+        raise InputError(
+            f"{directory}: a model of the class {own!r}, which gumption lacks: load it in Python by {own}.load"
+        )
+    if name not in KINDS:
+        raise InputError(f"{directory}: a checkpoint of {kind!r}, which is no link predictor")
+    module, predictor = KINDS[name]
+    return getattr(import_module(f".{module}", __package__), predictor).load(directory, device)
+
+
+# ---- Why a predictor says so: the known facts that are nearest to a prediction, and what connects its two ends.
+#
+# Nearness is the predictor's own and is found the same way for every model. Entities are alike as objects of a relation
+# when the predictor scores them alike over many known questions (s', p, ?), and as subjects over (?, p, o'): with
+# embeddings that is their likeness seen through the relation. A known fact (s', p, o') is near (s, p, o) when s' is
+# like s and o' like o.
+
+
+#: Known questions by which entities are compared.
+QUESTIONS = 256
+
+
+@dataclass(frozen=True)
+class Why:
+    """
+    :ivar nearest: known facts of the same relation with their nearness in [0, 1], nearest first. 1 is a fact that the
+        predictor cannot tell from the prediction.
+    :ivar paths: known facts that connect subject and object, one or two a path; what few facts are about comes first.
+    """
+
+    nearest: list[tuple[Triple, float]]
+    paths: list[tuple[Triple, ...]]
+
+
+@torch.no_grad()
+@checked
+def why(predictor: LinkPredictor, facts: KnowledgeGraph | Facts, triple: Triple, k: Count = 5) -> Why:
+    """The k nearest known facts behind a prediction and the k most telling paths between its ends.
+
+    :param facts: what is known, usually what the predictor was fitted on; facts with labels that it does not know, and
+        the prediction itself, are passed over.
+    :raises InputError: an unknown label in the triple, no known facts, k below 1.
+    """
+    vocabulary = predictor.vocabulary
+    asked = vocabulary.triples_to_ids([triple])[0]
+    if isinstance(facts, KnowledgeGraph):
+        facts = facts.triples()
+    known = distinct(vocabulary, to_ids(vocabulary, facts, skip=True))
+    if not len(known):
+        raise InputError("there are no known facts that the predictor has labels of: nothing to explain it by")
+    known = known[(known != asked).any(axis=1)]
+    return Why(_nearest(predictor, known, asked, k), _paths(predictor, known, asked, k))
+
+
+def _nearest(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: int) -> list[tuple[Triple, float]]:
+    same = known[known[:, 1] == asked[1]]
+    if not len(same):
+        return []
+    nearness = _likeness(predictor, known, asked, 0)[same[:, 0]] * _likeness(predictor, known, asked, 2)[same[:, 2]]
+    best = np.argsort(-nearness, kind="stable")[:k]
+    triples = predictor.vocabulary.ids_to_triples(same[best])
+    return [(fact, float(near)) for fact, near in zip(triples, nearness[best], strict=True) if near > 0]
+
+
+def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, column: int) -> np.ndarray:
+    """(N,) in [0, 1], how alike each entity is to that of the asked fact, as subjects (column 0) or objects (2)."""
+    anchor = 2 - column
+    questions = np.unique(known[:, [1, anchor]], axis=0)
+    # Those of the same relation first; the others only where there are few, because a handful tells little apart.
+    questions = questions[np.argsort(questions[:, 0] != asked[1], kind="stable")]
+    same = int((questions[:, 0] == asked[1]).sum())
+    chosen = np.linspace(0, max(same, min(len(questions), QUESTIONS)) - 1, QUESTIONS).round().astype(np.int64)
+    rows = torch.from_numpy(questions[np.unique(chosen)]).to(predictor.device)
+    chunks = rows.split(predictor.questions_at_once())
+    if column == 2:
+        scores = torch.cat([predictor.object_scores(part[:, 1], part[:, 0]) for part in chunks])
+    else:
+        scores = torch.cat([predictor.subject_scores(part[:, 0], part[:, 1]) for part in chunks])
+    # What a question scores all entities alike says nothing about them.
+    scores = (scores - scores.mean(1, keepdim=True)) / scores.std(1, keepdim=True).clamp_min(1e-12)
+    scores = torch.nn.functional.normalize(scores, dim=0)
+    return (scores[:, asked[column]] @ scores).clamp(0.0, 1.0).cpu().numpy()
+
+
+def _paths(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: int) -> list[tuple[Triple, ...]]:
+    """Paths of one or two facts from subject to object, whichever way the facts point."""
+    start, end = asked[0], asked[2]
+    if start == end:
+        return []
+    degree = np.bincount(known[:, [0, 2]].ravel(), minlength=len(predictor.vocabulary.entities))
+    direct = known[((known[:, [0, 2]] == (start, end)).all(1)) | ((known[:, [0, 2]] == (end, start)).all(1))]
+    sides = []
+    for near, far in ((start, end), (end, start)):
+        facts = known[(known[:, 0] == near) | (known[:, 2] == near)]
+        middle = np.where(facts[:, 0] == near, facts[:, 2], facts[:, 0])
+        through = (middle != near) & (middle != far)
+        sides.append((facts[through], middle[through]))
+    (first, left), (second, right) = sides
+    # For each middle all pairs of a fact from the one side with a fact from the other.
+    order = np.argsort(right, kind="stable")
+    second, right = second[order], right[order]
+    low, high = np.searchsorted(right, left), np.searchsorted(right, left, side="right")
+    count = high - low
+    one = np.repeat(np.arange(len(first)), count)
+    two = np.repeat(low, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    best = np.argsort(degree[left[one]], kind="stable")[:k]
+    found: list[Sequence[np.ndarray]] = [[fact] for fact in direct]
+    found += [[first[one[place]], second[two[place]]] for place in best]
+    return [tuple(predictor.vocabulary.ids_to_triples(np.stack(path))) for path in found[:k]]

@@ -26,9 +26,9 @@ from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
+from gumption.kg.facts import Facts, to_ids
 from gumption.kg.vocabulary import Vocabulary
 
-from .fact_ids import Facts, to_ids
 from .predictor import LinkPredictor, marks_to_tensors, take_marks
 
 if TYPE_CHECKING:

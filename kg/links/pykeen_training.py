@@ -27,9 +27,9 @@ from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
+from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-from .fact_ids import Facts, is_pair, marks_of, to_ids
 from .pykeen_models import PyKEENPredictor
 from .ranking import evaluate_ranking
 from .training_settings import TrainingSettings

@@ -9,9 +9,9 @@ import torch
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, checked
+from gumption.kg.facts import Facts, distinct, to_ids
 from gumption.kg.vocabulary import Vocabulary
 
-from .fact_ids import Facts, distinct, to_ids
 from .predictor import LinkPredictor
 
 HITS = (1, 3, 10)

@@ -1,18 +1,220 @@
 """The loop that every model of links learns in: batches of distinct queries, Adagrad, and the state to go on from."""
 
+import hashlib
+import os
 from abc import ABC, abstractmethod
-from dataclasses import asdict
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from math import isfinite
+from time import monotonic
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 import numpy as np
 import torch
+from torch import distributed
+from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.progress import Bar
+from gumption.data.provenance import versions
+from gumption.data.settings import check
+from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
+from gumption.kg.graph import KnowledgeGraph
+from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
-from .entity_slice import EntitySlice
-from .queries import Queries, QueryPart
+from .predictor import LinkPredictor
+from .ranking import evaluate_ranking
 from .regularizers import N3, Regularizer
 from .training_settings import TrainingSettings
+
+# ---- The entities that one of several processes holds, where link prediction is trained by more than one (torchrun).
+
+
+@contextmanager
+def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
+    """Join the other processes of a torchrun, if this is one of them: NCCL on GPUs, a GPU each, else Gloo.
+
+    Gives the device for this process, and whether it is the first, which is the one to write and to tell.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield device, True
+        return
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.cuda.set_device(device)
+    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    try:
+        yield device, distributed.get_rank() == 0
+    finally:
+        distributed.destroy_process_group()
+
+
+class EntitySlice:
+    """The entities that this process holds: ids low to high - 1 of N; all of them where it is the only one."""
+
+    def __init__(self, entities: int) -> None:
+        self.alone = not (distributed.is_available() and distributed.is_initialized())
+        self.processes = 1 if self.alone else distributed.get_world_size()
+        number = 0 if self.alone else distributed.get_rank()
+        self.first = number == 0
+        self.entities = entities
+        self.low = entities * number // self.processes
+        self.high = entities * (number + 1) // self.processes
+
+    def mine(self, ids: torch.Tensor) -> torch.Tensor:
+        """Which of these ids are held here (bool)."""
+        return (ids >= self.low) & (ids < self.high)
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """The sum over all processes, in place."""
+        if not self.alone:
+            distributed.all_reduce(values)
+        return values
+
+    def max(self, values: torch.Tensor) -> torch.Tensor:
+        """The largest over all processes, in place."""
+        if not self.alone:
+            distributed.all_reduce(values, distributed.ReduceOp.MAX)
+        return values
+
+    def rows(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """(n, width) rows of the table whose slice is held here, wherever they are held."""
+        if self.alone:
+            return table.index_select(0, ids)
+        mine = self.mine(ids)
+        found = table.index_select(0, (ids - self.low).where(mine, 0))
+        return self.sum(found * mine[:, None])
+
+    def add(self, table: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor) -> None:
+        """Add rows to those of the slice that is held here; the others are another process's."""
+        if not self.alone:
+            mine = self.mine(ids)  # others' rows are added as zeros: leaving them out would wait for a GPU
+            ids, rows = (ids - self.low).where(mine, 0), rows * mine[:, None]
+        table.index_add_(0, ids, rows)
+
+    def whole(self, table: torch.Tensor) -> torch.Tensor:
+        """(N, width) the slices of all processes."""
+        if self.alone:
+            return table
+        longest = -(-self.entities // self.processes)
+        padded = functional.pad(table, (0, 0, 0, longest - len(table)))
+        parts = [torch.empty_like(padded) for _ in range(self.processes)]
+        distributed.all_gather(parts, padded)
+        bounds = [self.entities * number // self.processes for number in range(self.processes + 1)]
+        return torch.cat([part[: high - low] for part, low, high in zip(parts, bounds, bounds[1:], strict=False)])
+
+    def agreed(self, value: float) -> float:
+        """The first process's value, in all of them."""
+        if self.alone:
+            return value
+        told = torch.tensor([value], dtype=torch.float64)
+        if distributed.get_backend() == "nccl":
+            told = told.cuda()
+        distributed.broadcast(told, 0)
+        return float(told)
+
+
+# ---- The questions that facts answer, each once: (s, p, ?) and (?, p, o), with all their answers.
+
+
+class Queries:
+    """The distinct queries of some facts: query i is (anchor[i], kind[i]), its answers are
+    answer[first[i] : first[i + 1]]. Kind p < R asks for objects of relation p, kind R + p for its subjects.
+
+    :ivar facts: how many distinct facts there are; each is an answer twice.
+    """
+
+    def __init__(self, ids: np.ndarray, relations: int, by_query: bool = False) -> None:
+        """
+        :param ids: (n, 3) int64 facts.
+        :param by_query: whether each query weighs 1, else each fact.
+        """
+        self.by_query = by_query
+        ids = np.unique(ids, axis=0)
+        self.facts = len(ids)
+        rows = np.concatenate([ids, np.stack([ids[:, 2], ids[:, 1] + relations, ids[:, 0]], axis=1)])
+        rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
+        new = np.ones(len(rows), dtype=bool)
+        new[1:] = (rows[1:, :2] != rows[:-1, :2]).any(axis=1)
+        first = np.flatnonzero(new)
+        self.anchor, self.kind, self.answer = rows[first, 0], rows[first, 1], rows[:, 2].copy()
+        self.first = np.append(first, len(rows))
+
+    def __len__(self) -> int:
+        return len(self.anchor)
+
+    def epoch(
+        self, rng: np.random.Generator, size: int, device: torch.device, most: int
+    ) -> "Iterator[tuple[int, list[QueryPart]]]":
+        """All queries once, in random order: for each batch its total weight, and the batch in parts of at most `most`
+        queries. What a batch needs goes to the device once for the whole epoch."""
+        order = rng.permutation(len(self))
+        counts = np.diff(self.first)[order]
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
+        answers = self.answer[np.repeat(self.first[:-1][order], counts) + within]
+        rows = np.repeat(np.arange(len(order)), counts)
+        # What an answer weighs: each fact the same, or each query the same.
+        totals = counts.astype(np.float32)
+        weights = 1 / totals if self.by_query else np.ones_like(totals)
+        columns = [self.anchor[order], self.kind[order], totals * weights, rows, answers, weights[rows]]
+        anchor, kind, total, row, answer, weight = (torch.from_numpy(column).to(device) for column in columns)
+        for start in range(0, len(order), size):
+            stop = min(start + size, len(order))
+            parts = []
+            for low in range(start, stop, most):
+                high = min(low + most, stop)
+                facts = slice(int(ends[low]), int(ends[high]))
+                chosen = slice(low, high)
+                asked = anchor[chosen], kind[chosen], total[chosen]
+                parts.append(QueryPart(*asked, row[facts] - low, answer[facts], weight[facts]))
+            yield stop - start if self.by_query else int(ends[stop] - ends[start]), parts
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """B queries and their n answers.
+
+    :ivar anchor, kind: (B,) int64.
+    :ivar total: (B,) float32, the weight of a query, which is that of its answers together.
+    :ivar row, answer: (n,) int64, the query of an answer within the part, and the entity that it is.
+    :ivar weight: (n,) float32.
+    """
+
+    anchor: torch.Tensor
+    kind: torch.Tensor
+    total: torch.Tensor
+    row: torch.Tensor
+    answer: torch.Tensor
+    weight: torch.Tensor
+
+
+# ---- The product behind every score of an embedding model, by the faster of the libraries that torch brings.
+
+
+def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """(B, D) and (N, D) float32 -> (B, N) float32, `queries @ rows.T`; no gradient flows through it on a CPU.
+
+    On a CPU torch multiplies by MKL, which leaves the vector units of other makers' processors half idle; oneDNN,
+    which torch has for convolutions, takes less than half the time there at the same precision.
+    """
+    if (
+        queries.device.type == "cpu"
+        and queries.dtype == rows.dtype == torch.float32
+        and len(queries)
+        and torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and not (torch.is_grad_enabled() and (queries.requires_grad or rows.requires_grad))
+    ):
+        return torch.ops.mkldnn._linear_pointwise(queries.contiguous(), rows.contiguous(), None, "none", [], "")
+    return queries @ rows.T
+
+
+# ---- The loop
 
 LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
 
@@ -122,3 +324,209 @@ class Training(ABC):
                 value.copy_(held)
         self.epoch = state["epoch"]
         self.shuffle.bit_generator.state = state["shuffle"]
+
+
+# ---- One fit from its facts to the model: looking at held-out facts, stopping early, keeping the state, telling.
+
+
+Fitted = TypeVar("Fitted", bound=LinkPredictor)
+
+
+@dataclass(frozen=True)
+class TrainingFacts:
+    """What a model learns from and what it is looked at by.
+
+    :ivar ids: (n, 3) int64, the facts to learn from.
+    :ivar valid: facts whose MRR chooses the best parameters, or None.
+    :ivar known: other true facts, left out when `valid` is ranked.
+    """
+
+    vocabulary: Vocabulary
+    ids: np.ndarray
+    valid: np.ndarray | None
+    known: np.ndarray
+
+    @classmethod
+    def read(
+        cls,
+        graph_or_triples: KnowledgeGraph | Facts,
+        graph: str | None,
+        vocabulary: Vocabulary | None,
+        valid: Sequence[Triple] | None,
+        known: Facts,
+    ) -> Self:
+        """Labels as ids, in the vocabulary given or in that of the facts.
+
+        :raises InputError: no facts, an unknown label, or `known` without `valid`.
+        """
+        check("vocabulary", vocabulary, Vocabulary | None)
+        vocabulary, ids = _arrays(graph_or_triples, graph, vocabulary)
+        looked_at = None if valid is None else vocabulary.triples_to_ids(valid)
+        if looked_at is not None and not len(looked_at):
+            raise InputError("there are no test facts to rank in `valid`; leave it out or give some")
+        others = to_ids(vocabulary, known, skip=True)
+        if looked_at is None and len(others):
+            raise InputError("`known` is left out when `valid` is ranked: give `valid`, too")
+        return cls(vocabulary, ids, looked_at, others)
+
+
+class Run(Generic[Fitted]):
+    """One training: what it learns from, what it has found so far, where its state is kept."""
+
+    def __init__(
+        self,
+        make: Callable[..., Fitted],
+        facts: TrainingFacts,
+        training: Training,
+        state_kind: str,
+        words: np.ndarray | None = None,
+    ) -> None:
+        """
+        :param make: gives the model by (vocabulary, origin=..., and the tensors of the training by their names).
+        :param state_kind: what checkpoints of the training say they are.
+        :param words: the word vectors that the training reads, which are part of what it learns from.
+        """
+        self.make, self.facts, self.training, self.state_kind = make, facts, training, state_kind
+        vocabulary = facts.vocabulary
+        fingerprint = hashlib.sha256(vocabulary.hash.encode() + np.unique(facts.ids, axis=0).tobytes())
+        if words is not None:
+            fingerprint.update(words.tobytes())
+        self.fingerprint = fingerprint.hexdigest()
+        self.marks = marks_of(vocabulary, facts.ids)
+        self.history: list[dict[str, float]] = []
+        self.best: dict[str, torch.Tensor] = {}
+        self.best_mrr = -1.0
+        self.stale = 0  # looks at `valid` since the best one
+
+    def train(self, folder: str | os.PathLike[str] | None, seconds: float, progress: bool) -> Fitted:
+        """Train to the end and give the best model.
+
+        :param folder: where the state is kept, written every so many seconds; training goes on from one that is there.
+        """
+        training, epochs = self.training, self.training.settings.epochs
+        if folder is not None and training.slice.agreed(float(has_checkpoint(folder))):
+            self._restore(folder)
+        with Bar(epochs, "fitting", progress) as bar:
+            saved = monotonic()
+            while not self._finished():
+                self._epoch()
+                bar.show(training.epoch, self._told())
+                due = self._finished() or monotonic() - saved >= seconds
+                if folder is not None and training.slice.agreed(float(due)):
+                    self._save(folder)
+                    saved = monotonic()
+        found = self.best or training.tensors()
+        if not all(bool(tensor.isfinite().all()) for tensor in found.values()):
+            raise self._diverged("numbers of the model are not finite")
+        return self._model(found)
+
+    def _diverged(self, how: str) -> InputError:
+        return InputError(
+            f"the training diverges: after epoch {self.training.epoch} {how}; learning_rate is "
+            f"{self.training.settings.learning_rate:g}, give a smaller one"
+        )
+
+    def _finished(self) -> bool:
+        settings = self.training.settings
+        stale = settings.patience is not None and self.stale >= settings.patience
+        return self.training.epoch >= settings.epochs or stale
+
+    def _epoch(self) -> None:
+        loss = self.training.run_epoch()
+        if not isfinite(loss):
+            raise self._diverged(f"the loss is {loss}")
+        epoch, settings, valid = self.training.epoch, self.training.settings, self.facts.valid
+        self.history.append({"epoch": epoch, "loss": loss})
+        if valid is None or (epoch % settings.valid_every and epoch != settings.epochs):
+            return
+        tensors, held = self.training.tensors(), self.training.slice
+        mrr = 0.0
+        if held.first:
+            vocabulary, known = self.facts.vocabulary, np.concatenate([self.facts.ids, self.facts.known])
+            mrr = evaluate_ranking(self._model(tensors), (vocabulary, valid), known=[(vocabulary, known)])["mrr"]
+        mrr = held.agreed(mrr)
+        self.history[-1]["valid_mrr"] = mrr
+        self.stale += 1
+        if mrr > self.best_mrr:
+            self.best_mrr, self.stale = mrr, 0
+            self.best = {name: tensor.clone() for name, tensor in tensors.items()}
+
+    def _told(self) -> str:
+        looks = [row["valid_mrr"] for row in self.history if "valid_mrr" in row]
+        return f"loss {self.history[-1]['loss']:.4f}" + (f", valid MRR {looks[-1]:.4f}" if looks else "")
+
+    def _model(self, tensors: dict[str, torch.Tensor]) -> Fitted:
+        where = {name: tensor.to(self.training.device) for name, tensor in tensors.items()}
+        origin = {
+            "settings": self.training.told,
+            "facts": self.fingerprint,
+            "history": self.history,
+            "versions": versions(),
+        }
+        made = self.make(self.facts.vocabulary, origin=origin, **where)
+        made.trained_on = self.marks
+        return made
+
+    def _restore(self, folder: str | os.PathLike[str]) -> None:
+        tensors, meta = load_checkpoint(folder, self.state_kind)
+        if meta["facts"] != self.fingerprint:
+            raise InputError(f"{folder} is the state of training on other facts: choose another folder")
+        ours, theirs = self._comparable(), meta["settings"]
+        if differing := [name for name in ours if theirs.get(name) != ours[name]]:
+            listed = ", ".join(f"{name} {theirs.get(name)!r} there, {ours[name]!r} here" for name in differing)
+            raise InputError(f"{folder} is the state of training with other settings: {listed}")
+        self.training.restore(tensors, meta)
+        if self.training.epoch > self.training.settings.epochs:
+            raise InputError(
+                f"{folder} has gone through {self.training.epoch} epochs: give at least as many, or remove it"
+            )
+        self.history, self.best_mrr, self.stale = meta["history"], meta["best_mrr"], meta["stale"]
+        self.best = {name[5:]: tensor for name, tensor in tensors.items() if name.startswith("best.")}
+
+    def _save(self, folder: str | os.PathLike[str]) -> None:
+        tensors, state = self.training.state()
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
+        found = {"history": self.history, "best_mrr": self.best_mrr, "stale": self.stale}
+        meta = {"kind": self.state_kind, "facts": self.fingerprint, "settings": self._comparable(), **state, **found}
+        if self.training.slice.first:
+            save_checkpoint(folder, tensors, meta)
+        self.training.slice.agreed(0.0)  # no process goes on before the state is there
+
+    def _comparable(self) -> dict[str, Any]:
+        """What must be the same to go on: all settings but the number of epochs and the patience, what is looked at and
+        what is left out then, because the best so far is best by that."""
+        same = {name: value for name, value in self.training.told.items() if name not in ("epochs", "patience")}
+        valid, known = self.facts.valid, self.facts.known
+        return {
+            **same,
+            "valid": None if valid is None else _hash(valid),
+            "known": _hash(known) if len(known) else None,
+        }
+
+
+def _hash(ids: np.ndarray) -> str:
+    """sha256 (hex) of facts as a set."""
+    return hashlib.sha256(np.unique(ids, axis=0).tobytes()).hexdigest()
+
+
+def _arrays(
+    facts: KnowledgeGraph | Facts, graph: str | None, vocabulary: Vocabulary | None
+) -> tuple[Vocabulary, np.ndarray]:
+    if is_pair(facts):
+        vocabulary, ids = facts[0], to_ids(vocabulary or facts[0], facts)
+    elif isinstance(facts, KnowledgeGraph) and vocabulary is None:
+        vocabulary, ids = facts.arrays(graph=graph)
+    elif graph is not None and not isinstance(facts, KnowledgeGraph):
+        raise InputError(f"the named graph {graph!r} is asked for, but triples were given; give a KnowledgeGraph")
+    else:
+        # Sorted, because a large graph gives its facts in no order that can be relied on.
+        triples = (
+            sorted(facts.triples(graph=graph))
+            if isinstance(facts, KnowledgeGraph)
+            else checked_triples(cast("Iterable[Triple]", facts))
+        )
+        vocabulary = vocabulary or Vocabulary.from_triples(triples)
+        ids = vocabulary.triples_to_ids(triples)
+    if not len(ids):
+        raise InputError("there are no facts to learn from" + (f" in the graph {graph!r}" if graph else ""))
+    return vocabulary, ids

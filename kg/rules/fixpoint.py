@@ -6,17 +6,149 @@ r(x, z) <= r(x, y) & r(y, z) is not evaluated like that: on a path of n edges it
 times. `_close` extends pairs by one new edge at a time instead, which finds them once.
 """
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyoxigraph as ox
+
+from gumption.data import InputError
+from gumption.kg.graph import KnowledgeGraph
+from gumption.kg.vocabulary import Vocabulary, object_to_term, unknown_label
 
 from .horn import Atom, Rule
-from .joins import Pairs, distinct, partners, union
+
+# ---- Joins of binary relations on sorted int64 arrays: what inference is made of.
+#
+# A pair (a, b) of ids below `size` is the key a * size + b, so a relation is an array of keys, sorted and distinct. The
+# pairs that begin with `a` lie next to each other, and two binary searches find them; ids may go up to three billion.
+
+ROWS = 1 << 22  # of one piece of a join: bounds its memory to some hundred megabytes, whatever it produces
+
+
+class Pairs:
+    """A growing set of pairs. It is kept as a few sorted runs whose lengths fall by half at least, so that n pairs
+    added in many small steps are merged log n times each, not once a step."""
+
+    def __init__(self, size: int, keys: np.ndarray | None = None) -> None:
+        """:param keys: (n,) int64, sorted and distinct."""
+        self.size = size
+        self._forward: list[np.ndarray] = []
+        self._backward: list[np.ndarray] | None = None  # the swapped pairs, from when they are first asked for
+        if keys is not None:
+            self.add(keys)
+
+    def add(self, keys: np.ndarray) -> None:
+        """(n,) int64 keys, sorted, distinct and not in the set."""
+        _push(self._forward, keys)
+        if self._backward is not None:
+            _push(self._backward, swapped(keys, self.size))
+
+    @property
+    def keys(self) -> np.ndarray:
+        """(n,) int64: all pairs, sorted."""
+        return union(self._forward)
+
+    def __contains__(self, key: int) -> bool:
+        return bool(self.has(np.array([key]))[0])
+
+    def has(self, keys: np.ndarray) -> np.ndarray:
+        """(n,) bool: which of these keys are in the set."""
+        found = np.zeros(len(keys), dtype=bool)
+        for run in self._forward:
+            places = np.minimum(np.searchsorted(run, keys), len(run) - 1)
+            found |= run[places] == keys
+        return found
+
+    def runs(self, backward: bool) -> list[np.ndarray]:
+        """The sorted arrays that together hold the pairs, or the swapped pairs."""
+        if not backward:
+            return self._forward
+        if self._backward is None:
+            self._backward = []
+            _push(self._backward, swapped(self.keys, self.size))
+        return self._backward
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A piece of a join: row `rows[i]` of the left side goes with the id `partners[i]`."""
+
+    rows: np.ndarray
+    partners: np.ndarray
+
+
+def partners(values: np.ndarray, sets: Sequence[Pairs], backward: bool) -> Iterator[Extension]:
+    """For each of (n,) ids, what the pairs of some disjoint sets join it with, in pieces of about ROWS rows.
+
+    :param backward: the id is the second of the pair, and the first is asked for.
+    """
+    if not len(values):
+        return
+    found = []
+    for pairs in sets:
+        for run in pairs.runs(backward):
+            starts = np.searchsorted(run, values * pairs.size)
+            found.append((run, starts, np.searchsorted(run, (values + 1) * pairs.size) - starts))
+    if not found:
+        return
+    for part in pieces(np.sum([counts for *_, counts in found], axis=0), ROWS):
+        for run, starts, counts in found:
+            if counts[part].any():
+                rows, places = ranges(starts[part], counts[part])
+                yield Extension(rows + part.start, run[places] % sets[0].size)
+
+
+def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
+    """Slices of (n,) rows one after the other. The costs in each sum to about `most`, or to what its last row costs."""
+    if not len(costs):
+        return
+    total = np.cumsum(costs)
+    cuts = np.searchsorted(total, np.arange(most, total[-1], most)) + 1
+    start = 0
+    for end in np.unique([*cuts, len(costs)]).tolist():
+        yield slice(start, end)
+        start = end
+
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For (n,) ranges of counts[i] numbers from starts[i] on: the index i of each number, and the numbers."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return rows, np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+
+
+def swapped(keys: np.ndarray, size: int) -> np.ndarray:
+    """The keys of the pairs the other way round, sorted."""
+    return np.sort(keys % size * size + keys // size)
+
+
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """The keys sorted, each once. np.unique hashes them first, which takes several times as long (NumPy 2.4)."""
+    ordered = np.sort(keys, kind="stable")  # a merge where the keys are a few sorted runs
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
+def union(runs: Iterable[np.ndarray]) -> np.ndarray:
+    """The sorted distinct keys of some arrays."""
+    return distinct(np.concatenate([np.empty(0, dtype=np.int64), *runs]))
+
+
+def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
+    if not len(keys):
+        return
+    runs.append(keys)
+    while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
+        last = runs.pop()
+        # A stable sort of two sorted runs is one merge.
+        runs[-1] = np.sort(np.concatenate([runs[-1], last]), kind="stable")
+
+
+# ---- The fixpoint
 
 NONE = -1
-Facts = dict[int, np.ndarray]  # relation -> keys, see joins.py
+Facts = dict[int, np.ndarray]  # relation -> keys
 _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
 
@@ -253,3 +385,109 @@ def _is_transitive(rule: Rule) -> bool:
         and len({start, end, first.object}) == 3
         for first, second in (rule.body, rule.body[::-1])
     )  # fmt: skip
+
+
+# ---- What inference reads: the facts of a graph's parts as arrays over one vocabulary, and a hash of each.
+
+
+PROVENANCE = "/provenance"  # ends the name of the graph that says what each entailed fact was derived from
+
+
+def default_into(source: str | None) -> str:
+    """The graph for what a source entails."""
+    return "inferred" if source is None else f"{source}/inferred"
+
+
+def sources_of(graph: KnowledgeGraph, source: str | None, into: str, must_exist: bool) -> list[str]:
+    """The graphs whose facts rules are applied to; InputError for none, and for an unknown source."""
+    names = graph.graphs()
+    if source is None:
+        sources = [name for name in names if name not in (into, into + PROVENANCE)]
+        if must_exist and not sources:
+            raise InputError("the graph has no facts to apply rules to")
+        return sources
+    if must_exist and source not in names:
+        raise InputError(f"{unknown_label('graph', source, names)} (there are: {', '.join(names) or 'none'})")
+    return [source]
+
+
+class FactArrays:
+    """The facts of some graphs, and those of the graph `into` of what they entailed, as ids of one vocabulary.
+
+    :ivar stated, derived: (n, 3) int64 distinct rows of ids, of the sources and of `into`.
+    :ivar vocabulary: of both, and of the relations of the rules.
+    :ivar literals: ids of the entities that are literals.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, sources: Sequence[str], into: str | None, rules: Sequence[Rule]) -> None:
+        present = graph.graphs()
+        parts = [
+            (*graph.arrays(name), name == into) for name in [*sources, into] if name is not None and name in present
+        ]
+        names = {atom.relation for rule in rules for atom in (rule.head, *rule.body)}
+        self.stated_relations = sorted({name for part, _, derived in parts if not derived for name in part.relations})
+        self.vocabulary = Vocabulary(
+            sorted({name for part, *_ in parts for name in part.entities}),
+            sorted(names.union(*(part.relations for part, *_ in parts))),
+        )
+        self.size = max(len(self.vocabulary.entities), 1)
+        self.relations = {name: index for index, name in enumerate(self.vocabulary.relations)}
+        keys: dict[bool, list[np.ndarray]] = {False: [], True: []}
+        for part, ids, derived in parts:
+            entities = self.vocabulary.entity_ids(part.entities)
+            relations = self.vocabulary.relation_ids(part.relations)
+            # One number a row, as in KnowledgeGraph: it finds the facts that several graphs state.
+            keys[derived].append(
+                (relations[ids[:, 1]] * self.size + entities[ids[:, 0]]) * self.size + entities[ids[:, 2]]
+            )
+        self.stated, self.derived = (self._rows(union(keys[kind])) for kind in (False, True))
+        quoted = [name for name in self.vocabulary.entities if name.startswith('"')]
+        self.literals = self.vocabulary.entity_ids(n for n in quoted if isinstance(object_to_term(n), ox.Literal))
+        self._hashes = [_label_hashes(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
+
+    def hashes(self, ids: np.ndarray) -> np.ndarray:
+        """(n,) uint64 of (n, 3) ids; they depend on the labels and not on the ids."""
+        entities, relations = self._hashes
+        return _mixed(_mixed(_mixed(entities[ids[:, 0]]) ^ relations[ids[:, 1]]) ^ entities[ids[:, 2]])
+
+    def keys(self, ids: np.ndarray) -> Facts:
+        """Sorted keys by relation of distinct rows."""
+        keys = ids[:, 0] * self.size + ids[:, 2]
+        order = np.lexsort((keys, ids[:, 1]))
+        relations, starts = np.unique(ids[order, 1], return_index=True)
+        return dict(zip(relations.tolist(), np.split(keys[order], starts[1:]), strict=False))
+
+    def rows(self, keys: Facts) -> np.ndarray:
+        """(n, 3) ids of keys by relation."""
+        parts = [each + relation * self.size**2 for relation, each in keys.items()]
+        return self._rows(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+    def _rows(self, keys: np.ndarray) -> np.ndarray:
+        """(n, 3) ids of keys (relation * size + subject) * size + object."""
+        return np.stack([keys // self.size % self.size, keys // self.size**2, keys % self.size], axis=1)
+
+    def premises(self, found: Entailed, rules: Sequence[Rule]) -> np.ndarray:
+        """(n, 3, 3) ids of the premises of the facts found, in the order of `rows`; NONE where there are fewer."""
+        atoms = np.full((len(rules), 3), NONE)
+        for index, rule in enumerate(rules):
+            atoms[index, : len(rule.body)] = [self.relations[atom.relation] for atom in rule.body]
+        parts = [np.empty((0, 3, 3), dtype=np.int64)]
+        for relation, keys in found.premises.items():
+            relations = atoms[found.rules[relation]]
+            rows = self._rows((keys + relations * self.size**2).ravel()).reshape(-1, 3, 3)
+            rows[keys == NONE] = NONE
+            parts.append(rows)
+        return np.concatenate(parts)
+
+
+def _label_hashes(labels: Iterable[str]) -> np.ndarray:
+    digests = b"".join(hashlib.blake2b(label.encode(), digest_size=8).digest() for label in labels)
+    return np.frombuffer(digests, dtype="<u8")
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """A bijection of uint64 that spreads its bits (SplitMix64's; Steele, Lea and Flood, OOPSLA 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

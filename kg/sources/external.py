@@ -1,22 +1,28 @@
-"""What the importers of other projects' commonsense graphs share: reading lines, counting, storing.
+"""Importers of ATOMIC 2020 and ConceptNet, and what they and wordnet.py share: reading lines, counting, storing.
 
-The importers are in conceptnet.py, atomic.py and wordnet.py. Each reads its source line by line into a file beside the
+Each importer reads its source line by line into a file beside the
 system's temporary files and hands that to the graph once the source has been read to its end: memory stays bounded,
 and a malformed line leaves the graph as it was.
 """
 
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
+from itertools import islice
+from os import PathLike
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from gumption.data import InputError
-from gumption.data.packed import Damaged, open_packed
-from gumption.kg.vocabulary import Triple
+from gumption.data.packed import Damaged, is_archive, open_archive, open_packed
+from gumption.data.reading import parse_json
+from gumption.data.settings import NonNegative, Whole, checked
+from gumption.kg.vocabulary import Triple, unknown_label
 
-from .weights import WEIGHTS, describe_relation, weighted_relation
+from .weights import LARGEST, WEIGHTS, describe_relation, weighted_relation
 
 if TYPE_CHECKING:
     from gumption.kg.graph import KnowledgeGraph
@@ -167,3 +173,310 @@ def _merged(facts: Iterable[WeightedFact], tally: Tally) -> Iterator[tuple[str, 
 
 def _row(triple: Triple) -> bytes:
     return ("\t".join(triple).translate(_ESCAPES) + "\n").encode()
+
+
+# ---- ATOMIC 2020 (Hwang et al., "(Comet-)Atomic 2020: On Symbolic and Neural Commonsense Knowledge Graphs", AAAI
+# 2021).
+#
+# Files of three columns separated by tabs, without a header: head, relation, tail. PersonX, PersonY and the blank "___"
+# of an event stay as they are; a tail "none", which says that the annotator saw nothing to say, is no fact.
+
+
+_PACKED = re.compile(r"\.(gz|bz2|xz)$")
+# Table 1 of the paper: about physical things, about events, about people.
+ATOMIC_RELATIONS = (
+    "AtLocation", "CapableOf", "Desires", "HasProperty", "MadeUpOf", "NotDesires", "ObjectUse",
+    "Causes", "HasSubEvent", "HinderedBy", "isAfter", "isBefore", "isFilledBy", "xReason",
+    "oEffect", "oReact", "oWant", "xAttr", "xEffect", "xIntent", "xNeed", "xReact", "xWant",
+)  # fmt: skip
+ATOMIC = {
+    "source": "ATOMIC 2020 (https://allenai.org/data/atomic-2020)",
+    "license": "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)",
+    "attribution": (
+        "ATOMIC 2020 by Jena D. Hwang, Chandra Bhagavatula, Ronan Le Bras, Jeff Da, Keisuke Sakaguchi, Antoine "
+        "Bosselut and Yejin Choi (Allen Institute for AI and University of Washington)"
+    ),
+}
+
+
+@checked
+def import_atomic2020(
+    graph: "KnowledgeGraph",
+    paths: Iterable[str | PathLike[str]],
+    *,
+    name: str = "atomic",
+    relations: Collection[str] | None = None,
+    skip_bad: Whole = 0,
+    progress: Progress | None = None,
+) -> list[Imported]:
+    """Add files of ATOMIC 2020 to named graphs, each to its own: train.tsv to "atomic/train".
+
+    :param paths: .tsv files, plain or compressed (gzip, bzip2, xz); a zip archive stands for the .tsv files in it.
+    :param relations: take these only.
+    :param skip_bad: how many malformed lines of each file to pass over.
+    :raises InputError: with file and line for a malformed line; a relation that ATOMIC does not have. The files before
+        that one have been added.
+    """
+    for relation in relations or ():
+        if relation not in ATOMIC_RELATIONS:
+            raise InputError(unknown_label("ATOMIC 2020 relation", relation, ATOMIC_RELATIONS))
+    wanted = None if relations is None else frozenset(relations)
+    tallies = [tally for path in paths for tally in _atomic_files(Path(path), skip_bad)]
+    names = [f"{name}/{_PACKED.sub('', tally.source.name).removesuffix('.tsv')}" for tally in tallies]
+    if len(set(names)) < len(names):
+        raise InputError(f"two of these files would be one graph: {', '.join(names)}")
+    done = []
+    for tally, split in zip(tallies, names, strict=True):
+        facts = _atomic_facts(read_lines(tally, progress), tally, wanted)
+        done.append(store(graph, split, facts, tally, ATOMIC.copy))
+    return done
+
+
+def _atomic_files(path: Path, skip_bad: int) -> Sequence[Tally]:
+    if not is_archive(path):
+        return [Tally(path, skip_bad)]
+    try:
+        with open_archive(path, str(path)) as archive:
+            # Archives made on a Mac have a shadow ._NAME of each file.
+            members = [each for each in sorted(archive.namelist()) if PurePosixPath(each).match("[!.]*.tsv")]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if not members:
+        raise InputError(f"{path} has no .tsv file in it: is it the archive of ATOMIC 2020?")
+    return [Tally(Path(f"{path}/{member}"), skip_bad, archive=path, member=member) for member in members]
+
+
+def _atomic_facts(lines: Iterable[bytes], tally: Tally, wanted: frozenset[str] | None) -> Iterator[WeightedFact]:
+    known = frozenset(ATOMIC_RELATIONS)
+    for line in lines:
+        try:
+            columns = [column.strip() for column in line.decode().split("\t")]
+            if len(columns) != 3 or not columns[0]:
+                raise ValueError(f"expected head, relation and tail separated by tabs: {columns}")
+            head, relation, tail = columns
+            if relation not in known:
+                raise ValueError(unknown_label("ATOMIC 2020 relation", relation, ATOMIC_RELATIONS))
+        except ValueError as error:
+            tally.malformed(str(error))
+            continue
+        if wanted is not None and relation not in wanted:
+            tally.drop("another relation")
+        elif tail.lower() in ("", "none"):
+            tally.drop("no tail")
+        else:
+            yield head, relation, tail, 1.0
+
+
+# ---- ConceptNet 5 (Speer, Chin and Havasi, "ConceptNet 5.5: An Open Multilingual Graph of General Knowledge", AAAI
+# 2017).
+#
+# Two forms are read. *Assertions*, the project's own file, has five columns separated by tabs: the URIs of the
+# assertion, of the relation, of its start and of its end, and JSON with weight, license, dataset, sources and
+# surfaceText. The *tab form* is that of the part of ConceptNet which the text games of TWC (Murugesan et al., AAAI
+# 2021) ship: head, relation in lower case, tail, with underscores in the concepts and no weights.
+
+
+# The relations of ConceptNet 5.7: those its wiki explains, the negated ones, and what it takes from DBPedia.
+CONCEPTNET_RELATIONS = (
+    "Antonym", "AtLocation", "CapableOf", "Causes", "CausesDesire", "CreatedBy", "DefinedAs", "DerivedFrom", "Desires",
+    "DistinctFrom", "Entails", "EtymologicallyDerivedFrom", "EtymologicallyRelatedTo", "ExternalURL", "FormOf", "HasA",
+    "HasContext", "HasFirstSubevent", "HasLastSubevent", "HasPrerequisite", "HasProperty", "HasSubevent", "InstanceOf",
+    "IsA", "LocatedNear", "MadeOf", "MannerOf", "MotivatedByGoal", "NotCapableOf", "NotDesires", "NotHasProperty",
+    "NotUsedFor", "ObstructedBy", "PartOf", "ReceivesAction", "RelatedTo", "SimilarTo", "SymbolOf", "Synonym",
+    "UsedFor", "dbpedia/capital", "dbpedia/field", "dbpedia/genre", "dbpedia/genus", "dbpedia/influencedBy",
+    "dbpedia/knownFor", "dbpedia/language", "dbpedia/leader", "dbpedia/occupation", "dbpedia/product",
+)  # fmt: skip
+EXTERNAL_URL = "ExternalURL"
+
+CONCEPTNET = {
+    "source": "ConceptNet 5 (https://conceptnet.io)",
+    # What its page "Copying and sharing ConceptNet" says of the whole, and the sentence that it asks for.
+    "license": "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/)",
+    "attribution": (
+        "This work includes data from ConceptNet 5, which was compiled by the Commonsense Computing Initiative. "
+        "ConceptNet 5 is freely available under the Creative Commons Attribution-ShareAlike license (CC BY SA 4.0) "
+        "from https://conceptnet.io. The included data was created by contributors to Commonsense Computing projects, "
+        "contributors to Wikimedia projects, Games with a Purpose, Princeton University's WordNet, DBPedia, OpenCyc, "
+        "and Umbel."
+    ),
+}
+
+_BY_LOWER_CASE = {name.lower().removeprefix("dbpedia/"): name for name in CONCEPTNET_RELATIONS}
+_COLUMNS = {5: "assertions", 3: "tab"}
+
+
+@checked
+def import_conceptnet(
+    graph: "KnowledgeGraph",
+    path: str | PathLike[str],
+    *,
+    name: str = "conceptnet",
+    language: str | None = "en",
+    relations: Collection[str] | None = None,
+    min_weight: NonNegative | None = None,
+    senses: bool = False,
+    skip_bad: Whole = 0,
+    progress: Progress | None = None,
+) -> Imported:
+    """Add a file of ConceptNet, plain or compressed, to a named graph, with weights (see weights.py) and licences.
+
+    A concept /c/en/ice_cream/n/wn/food becomes the entity "ice cream", a relation /r/IsA the relation "IsA". Assertions
+    that differ in senses alone become one fact, which has the largest of their weights as long as the file has them in
+    its own order, sorted by URI.
+
+    :param language: both ends have to be in it. None takes all; entities are then named by URI ("/c/en/ice_cream"),
+        because the same word means other things in other languages.
+    :param relations: take these only. ExternalURL, a link to another data set, is left out unless it is named here.
+    :param min_weight: leave out assertions with a smaller weight.
+    :param senses: keep them in the entities: "ice cream/n/wn/food". Not by default: few concepts have one, and words of
+        a task have none, so that a sense would only keep facts about one word apart.
+    :param skip_bad: how many malformed lines to pass over.
+    :raises InputError: with file and line for a malformed line; a relation that ConceptNet does not have; an option
+        that the tab form has nothing for; a file that is neither form.
+    """
+    known = set(CONCEPTNET_RELATIONS)
+    for relation in relations or ():
+        if relation not in known:
+            raise InputError(unknown_label("ConceptNet relation", relation, CONCEPTNET_RELATIONS))
+    wanted = None if relations is None else frozenset(relations)
+    tally = Tally(Path(path), skip_bad)
+    lines = read_lines(tally, progress)
+    licences: Counter[str] = Counter()
+    if conceptnet_form(path) == "tab":
+        if language != "en" or min_weight is not None or senses:
+            raise InputError(f"{path} has neither languages nor weights nor senses: leave out the options for them")
+        facts = _tab_form(lines, tally, wanted)
+    else:
+        facts = _assertions(lines, tally, language, wanted, min_weight, senses, licences)
+
+    def about() -> dict[str, str]:
+        said = dict(CONCEPTNET)
+        if licences:
+            counts = ", ".join(f"{licence}: {n}" for licence, n in sorted(licences.items()))
+            said["rights"] = f"licences of the assertions read, as each names its own: {counts}"
+        return said
+
+    return store(graph, name, facts, tally, about)
+
+
+@checked
+def conceptnet_entities(
+    path: str | PathLike[str], *, skip_bad: Whole = 0, progress: Progress | None = None
+) -> list[str]:
+    """The English entities of a file of ConceptNet, sorted, as `import_conceptnet` names them, without a graph."""
+    tally = Tally(Path(path), skip_bad)
+    lines = read_lines(tally, progress)
+    if conceptnet_form(path) == "tab":
+        facts = _tab_form(lines, tally, None)
+    else:
+        facts = _assertions(lines, tally, "en", None, None, False, Counter())
+    return sorted({entity for subject, _, object_, _ in facts for entity in (subject, object_)})
+
+
+def conceptnet_form(path: str | PathLike[str]) -> str:
+    """Which form of ConceptNet a file has, "assertions" or "tab", from its first lines; InputError for neither."""
+    for line in islice(read_lines(Tally(Path(path))), 1000):
+        columns = line.split(b"\t")
+        form = _COLUMNS.get(len(columns))
+        if form == "assertions" and columns[1].startswith(b"/r/"):
+            return form
+        if form == "tab" and columns[1].decode(errors="replace").lower() in _BY_LOWER_CASE:
+            return form
+    raise InputError(
+        f"{path}:1: not a file of ConceptNet: expected five columns separated by tabs (assertion, relation, start, "
+        "end, JSON) or three (head, relation, tail)"
+    )
+
+
+def _assertions(
+    lines: Iterable[bytes],
+    tally: Tally,
+    language: str | None,
+    wanted: frozenset[str] | None,
+    min_weight: float | None,
+    senses: bool,
+    licences: Counter[str],
+) -> Iterator[WeightedFact]:
+    prefix = b"/c/" if language is None else f"/c/{language}/".encode()
+    label = _labels(language, senses)
+    relation_names: dict[bytes, str] = {}
+    other_language = f"not in {language}"
+    for line in lines:
+        columns = line.split(b"\t")
+        if len(columns) != 5:
+            tally.malformed(f"expected 5 columns separated by tabs, found {len(columns)}")
+            continue
+        _, relation_uri, start, end, details = columns
+        if not (relation_uri.startswith(b"/r/") and start.startswith(b"/c/")):
+            tally.malformed("expected a relation /r/NAME and a concept /c/LANGUAGE/TERM in columns 2 and 3")
+            continue
+        try:
+            relation = relation_names.get(relation_uri)
+            if relation is None:
+                relation = relation_names[relation_uri] = relation_uri[3:].decode()
+            if relation not in wanted if wanted is not None else relation == EXTERNAL_URL:
+                tally.drop("external address" if relation == EXTERNAL_URL else "another relation")
+                continue
+            # Most lines of the whole file end here, before anything costly.
+            outside = relation == EXTERNAL_URL
+            if not start.startswith(prefix) or not (outside or end.startswith(prefix)):
+                if not (outside or end.startswith(b"/c/")):
+                    raise ValueError("the end, in column 4, is no concept /c/LANGUAGE/TERM")
+                tally.drop(other_language)
+                continue
+            subject = label(start)
+            object_ = end.decode() if outside else label(end)
+            if not object_:
+                raise ValueError("the end, in column 4, is empty")
+            weight, licence = _details(details)
+        except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+            tally.malformed(str(error))
+            continue
+        if min_weight is not None and weight < min_weight:
+            tally.drop(f"weight below {min_weight:g}")
+            continue
+        licences[licence] += 1
+        yield subject, relation, object_, weight
+
+
+def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
+    """What makes a concept's URI a label; it remembers the most recent ones."""
+
+    @lru_cache(maxsize=100_000)
+    def label(uri: bytes) -> str:
+        _, _, tongue, *rest = uri.decode().split("/")
+        if not (tongue and rest and rest[0]):
+            raise ValueError(f"{uri.decode()!r} is no concept /c/LANGUAGE/TERM")
+        if language is None:
+            return "/".join(("/c", tongue, *(rest if senses else rest[:1])))
+        return "/".join([rest[0].replace("_", " "), *(rest[1:] if senses else ())])
+
+    return label
+
+
+def _details(details: bytes) -> tuple[float, str]:
+    """Weight and licence; ValueError for what is no JSON object with a weight that a float32 can hold."""
+    found = parse_json(details)
+    weight = found.get("weight") if isinstance(found, dict) else None
+    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # nor is NaN
+        raise ValueError("column 5 is no JSON object with a finite number as its weight")
+    return weight, str(found.get("license", "none named"))
+
+
+def _tab_form(lines: Iterable[bytes], tally: Tally, wanted: frozenset[str] | None) -> Iterator[WeightedFact]:
+    for line in lines:
+        try:
+            columns = [column.strip() for column in line.decode().split("\t")]
+            if len(columns) != 3 or not all(columns):
+                raise ValueError(f"expected head, relation and tail separated by tabs, none of them empty: {columns}")
+            head, lower_case, tail = columns
+            relation = _BY_LOWER_CASE.get(lower_case.lower())
+            if relation is None:
+                raise ValueError(unknown_label("ConceptNet relation", lower_case, _BY_LOWER_CASE))
+        except ValueError as error:
+            tally.malformed(str(error))
+            continue
+        if relation not in wanted if wanted is not None else relation == EXTERNAL_URL:
+            tally.drop("external address" if relation == EXTERNAL_URL else "another relation")
+            continue
+        yield head.replace("_", " "), relation, tail.replace("_", " "), 1.0

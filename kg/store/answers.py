@@ -159,15 +159,18 @@ def _sorted_labels(codes: defaultdict[bytes, int], namespace: str) -> tuple[list
 
 def _labels(terms: list[bytes], namespace: str) -> list[str]:
     """The labels of terms as they stand in a TSV answer."""
-    texts = iter(_literals([term for term in terms if not term.startswith(b"<")]))
-    return [iri_to_label(t[1:-1].decode(), namespace) if t.startswith(b"<") else next(texts) for t in terms]
+    iris = [term.startswith(b"<") and not term.startswith(b"<<") for term in terms]
+    texts = iter(_literals([term for term, iri in zip(terms, iris, strict=True) if not iri]))
+    return [
+        iri_to_label(t[1:-1].decode(), namespace) if iri else next(texts) for t, iri in zip(terms, iris, strict=True)
+    ]
 
 
 def _literals(terms: list[bytes]) -> list[str]:
-    """Literals as they stand in a TSV answer in the form of N-Triples."""
+    """The labels of literals and triple terms as they stand in a TSV answer."""
     answer = ox.parse_query_results(b"?x\n" + b"".join(term + b"\n" for term in terms), ox.QueryResultsFormat.TSV)
     assert isinstance(answer, ox.QuerySolutions)
-    return [str(row["x"]) for row in answer]
+    return [term_to_label(row["x"]) for row in answer]
 
 
 def plain(answer: Answer, ordered: bool) -> Any:

@@ -18,9 +18,8 @@ from gumption.kg.vocabulary import LABELS, PREFIXES
 
 from .answers import Answer, Rows, clean, told_broken
 from .limits import Limits, too_many
-from .quads import Completion
+from .quads import Completion, adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
 from .sparql import bounded, form_and_columns, syntax_error
-from .updates import adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
 from .worker import rows_in
 
 if TYPE_CHECKING:
@@ -311,7 +310,7 @@ class EndpointStore:
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         import rdflib
 
-        from .endpoint_dataset import ReadableEndpoint, WritableEndpoint
+        from .datasets import ReadableEndpoint, WritableEndpoint
 
         if read_only or self._update is None:
             store = ReadableEndpoint(self._query.url, self._asked)

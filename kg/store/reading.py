@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
+from xml.parsers import expat
 
 import numpy as np
 import pyoxigraph as ox
@@ -20,23 +21,23 @@ from gumption.data.settings import Whole, check
 from gumption.data.tables import Row, TableLayout, csv_rows
 from gumption.data.writing import check_name
 from gumption.kg.vocabulary import (
+    BLANK,
+    DEFAULT_GRAPH,
     ENTITY,
     GRAPH,
     LABELS,
     RDFS_LABEL,
     RELATION,
-    UNION,
     kept_literal,
     label_to_iri,
     term_to_label,
 )
 
-from .about import is_about, read_sidecar
-from .files import DEFAULT_GRAPH, LINE_FORMATS, UNESCAPES, file_format
+from .files import LINE_FORMATS, UNESCAPES, file_format, is_about, read_sidecar
 from .quads import REMEMBERED, Quads, label_quad, namespace_of
-from .xml_check import DEPTH, CheckedXml
 
 BLOCK = 1 << 20  # bytes
+DEPTH = 1_000  # elements of XML, brackets of JSON or triple terms within each other
 _ESCAPED = re.compile("|".join(map(re.escape, UNESCAPES)))
 _BEYOND_RDF = "a triple about a triple ({}) is not supported: name it with a node"
 
@@ -69,6 +70,7 @@ class FactFile:
             )
         if self.format.rdf is not None and self.layout != TableLayout():
             raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
+        self.empty = False  # whether `check` found nothing in it
         self._skipped: list[str] = []
 
     def size(self) -> int:
@@ -79,8 +81,7 @@ class FactFile:
         """Read the whole file, to find out what is wrong with it before anything of it is used."""
         with self._told(), self.format.open(self.path) as stream:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
-            for _ in found:
-                pass
+            self.empty = not sum(1 for _ in found)
 
     def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
         """Have a store read the whole file by itself, with the labels of the names in it, and `more`.
@@ -214,7 +215,7 @@ class FactFile:
 
         def blank(node: ox.BlankNode) -> ox.NamedNode:
             if node.value not in blanks:
-                blanks[node.value] = ox.NamedNode(f"urn:gumption:blank:{self._digest}-{len(blanks)}")
+                blanks[node.value] = ox.NamedNode(f"{BLANK}{self._digest}-{len(blanks)}")
             return blanks[node.value]
 
         kept = lru_cache(maxsize=REMEMBERED)(kept_literal)
@@ -229,7 +230,7 @@ class FactFile:
                     name = is_about(quad) or default
             elif isinstance(name, ox.BlankNode):
                 name = blank(name)
-            elif name.value in (LABELS, UNION):
+            elif name.value == LABELS:
                 continue
             if isinstance(subject, ox.BlankNode):
                 subject = blank(subject)
@@ -249,13 +250,11 @@ class FactFile:
 
     def _bad(self, number: int, reason: str) -> None:
         if len(self._skipped) >= self.skip_bad:
-            self._too_many(f"{self.path}:{number}: {reason}")
+            over = (
+                f" (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)" if self.skip_bad else ""
+            )
+            raise InputError(f"{self.path}:{number}: {reason}{over}")
         self._skipped.append(f"{self.path}:{number}: {reason}")
-
-    def _too_many(self, last: str) -> NoReturn:
-        if self.skip_bad:
-            raise InputError(f"{last} (this is bad line {self.skip_bad + 1}, and {self.skip_bad} may be skipped)")
-        raise InputError(last)
 
 
 def _blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -279,7 +278,6 @@ def _is_own_label(quad: ox.Quad) -> bool:
 TERM_OPENS = b"<<"
 TOO_MANY_TERMS = f"more than {DEPTH:,} times << in one fact: a triple about a triple is not supported"
 
-_BLOCK = 1 << 20  # bytes
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"|(".*)\Z', re.DOTALL)  # the group: one that does not end here
 _STEPS = np.zeros(256, dtype=np.int64)
 _STEPS[[ord("{"), ord("[")]] = 1
@@ -298,7 +296,7 @@ class CheckedJson:
     def read(self, size: int = -1) -> bytes:
         """The next bytes, at most so many."""
         if not self._block:
-            self._block = memoryview(self._checked(self._stream.read(_BLOCK)))
+            self._block = memoryview(self._checked(self._stream.read(BLOCK)))
         size = len(self._block) if size < 0 else size
         piece, self._block = bytes(self._block[:size]), self._block[size:]
         return piece
@@ -389,7 +387,7 @@ class PlainTriples:
 
     def _next(self) -> bytes:
         try:
-            block = self._stream.read(_BLOCK)
+            block = self._stream.read(BLOCK)
             block += self._stream.readline()
         except (OSError, EOFError, zlib.error) as error:
             self.error = error
@@ -399,3 +397,48 @@ class PlainTriples:
 
 def _lines(quads: list[ox.Quad]) -> bytes:
     return ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b""
+
+
+# ---- RDF/XML on its way to the parser: cut-off files are refused, errors get a line, nesting and entities are bounded.
+#
+# The RDF parser itself takes a file that ends in the middle for a complete one, and its time grows with the square of
+# the depth.
+
+
+class CheckedXml:
+    """A stream of XML to read from; raises SyntaxError, with the line, before it passes on what is not well-formed."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._depth = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.EntityDeclHandler = self._entity
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most so many."""
+        block = self._stream.read(size)
+        try:
+            self._parser.Parse(block, not block)
+        except expat.ExpatError as error:
+            raise _problem(expat.ErrorString(error.code), error.lineno) from None
+        return block
+
+    def _start(self, _name: str, _attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > DEPTH:
+            raise _problem(f"more than {DEPTH:,} elements within each other", self._parser.CurrentLineNumber)
+
+    def _end(self, _name: str) -> None:
+        self._depth -= 1
+
+    def _entity(self, name: str, _parameter: bool, value: str | None, *_: object) -> None:
+        # A few such lines expand to terabytes.
+        if value is not None and "&" in value:
+            problem = f"the entity {name!r} is made of other entities: write its value in full"
+            raise _problem(problem, self._parser.CurrentLineNumber)
+
+
+def _problem(text: str, line: int) -> SyntaxError:
+    return SyntaxError(text, (None, line, None, None))

@@ -12,13 +12,13 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import (
     ABOUT,
+    DEFAULT_GRAPH,
     ENTITY,
     GRAPH,
     LABELS,
     PREFIXES,
     RELATION,
     RESERVED,
-    UNION,
     Triple,
     Vocabulary,
     label_to_iri,
@@ -27,12 +27,10 @@ from gumption.kg.vocabulary import (
 )
 
 from .answers import Answer, Rows, to_arrays
-from .files import DEFAULT_GRAPH
 from .limits import Limits
-from .quads import uncollected
-from .sparql import keywords, label_names, mentions_labels, refuse_bomb, syntax_error
+from .quads import BASE, uncollected
+from .sparql import keywords, label_names, mentions_labels, refuse_bomb, syntax_error, with_blank_nodes
 from .stores import Store
-from .updates import BASE
 
 T = TypeVar("T")
 Dataset: TypeAlias = "tuple[Sequence[str] | None, Sequence[str] | None]"  # seen without GRAPH, and with it
@@ -43,24 +41,23 @@ _DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of a store, by IRI.
+    """The graphs of a store, by IRI. The union of all is read from the default graph, which has the facts of the graphs
+    that were made here, and from those `beside` it.
 
     :ivar named: all but the reserved ones, sorted.
     :ivar foreign: those among them that other programs made: the default graph need not have their facts.
-    :ivar beside: those whose facts the default graph need not have: the foreign ones and the base.
-    :ivar ours: whether any of them was made here, so that the default graph has its facts.
-    :ivar unnamed: whether the default graph has facts of other programs only, and is one more graph.
+    :ivar beside: the base and the foreign ones.
+    :ivar default: whether the default graph has facts.
+    :ivar unnamed: whether these are of other programs only, so that it is one more graph.
     :ivar merged: whether the server shows the facts of all graphs as its default graph, the reserved ones included.
-    :ivar old_union: whether the facts are in the graph UNION and not in the default graph, as older versions had it.
     """
 
     named: list[str]
     foreign: list[str]
     beside: list[str]
-    ours: bool
+    default: bool
     unnamed: bool
     merged: bool
-    old_union: bool
 
 
 class Selection:
@@ -90,7 +87,7 @@ class Selection:
         base = [iri for iri in named if found[iri]["own"] is not None and found[iri]["base"] is not None]
         ours = len(foreign) < len(named)
         merged = bool(named) and (self._store.merged() if ours else not self._store.near and self._is_merged())
-        return Graphs(named, foreign, base + foreign, ours, filled and not ours, merged, UNION in found)
+        return Graphs(named, foreign, base + foreign, ours or filled, filled and not ours, merged)
 
     def _is_merged(self) -> bool:
         """Whether the default graph has what other programs put into named graphs, by the first facts of them."""
@@ -99,9 +96,9 @@ class Selection:
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset) -> T:
         """What `read` makes of the answer to somebody's query; the dataset is the union where nobody names another."""
-        asked = sparql
+        asked = with_blank_nodes(sparql)
         if dataset == (None, None) and "FROM" not in keywords(sparql):
-            asked, dataset = self._united(sparql)
+            asked, dataset = self._united(asked)
         try:
             # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
             # to end in the thread that asked.
@@ -121,16 +118,15 @@ class Selection:
         graphs, labels = self.graphs(), mentions_labels(sparql)
         also = [LABELS] if labels else []
         named = graphs.named + also
-        if graphs.old_union:
-            return sparql, ([UNION, *graphs.foreign, *also], named)
-        default = graphs.ours or graphs.unnamed
-        sources = Sources(default, graphs.beside + also, labels=labels and not graphs.beside)
+        sources = Sources(graphs.default, graphs.beside + also, labels=labels and not graphs.beside)
         if self._store.near:
             # FROM serves as well as long as no two places of facts can share one.
-            apart = default + len(graphs.foreign) < 2 and not (labels and self._has_labels(graphs))
+            apart = graphs.default + len(graphs.foreign) < 2
+            if apart and labels:  # an rdfs:label can be among the facts, too
+                apart = not self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], [])
             whole = ["", *graphs.beside, *also]
         else:
-            apart = graphs.merged or default + len(sources.named) < 2
+            apart = graphs.merged or graphs.default + len(sources.named) < 2
             whole = named if graphs.named and (graphs.merged or sources.named) else [""]
         if not apart and (asked := over(sparql, sources)) is not None:
             refuse_bomb(asked)
@@ -143,16 +139,9 @@ class Selection:
             )
         return sparql, (whole, named)
 
-    def _has_labels(self, graphs: Graphs) -> bool:
-        """Whether an rdfs:label is among the facts of a local store."""
-        return bool(self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], []))
-
     def adopt(self, iris: Iterable[str]) -> None:
         """Before anything is written: take over the default graph, and other programs' graphs among these."""
         graphs = self.graphs()
-        if graphs.old_union:
-            self._refresh()
-            graphs = self.graphs()
         left = set(graphs.foreign).intersection(iris)
         if not self._store.near:  # a folder that a server serves: an endpoint keeps no base
             left.update(set(graphs.beside).difference(graphs.foreign))
@@ -186,15 +175,13 @@ class Selection:
         if graphs.merged:
             hidden = " ".join(f"FILTER NOT EXISTS {{ GRAPH <{iri}> {{ {pattern} }} }}" for iri in (LABELS, ABOUT))
             return f"{pattern} {hidden}", True
-        first = f"GRAPH <{UNION}> {{ {pattern} }}" if graphs.old_union else pattern
-        beside = graphs.foreign if graphs.old_union else graphs.beside
-        if not beside:
-            return first, False
-        among = ", ".join(f"<{iri}>" for iri in beside)
+        if not graphs.beside:
+            return pattern, False
+        among = ", ".join(f"<{iri}>" for iri in graphs.beside)
         others = f"GRAPH ?g {{ {pattern} }} FILTER(?g IN ({among}))"
-        if len(beside) == 1:
-            others = f"GRAPH <{beside[0]}> {{ {pattern} }}"
-        return f"{{ {first} }} UNION {{ {others} }}", bool(graphs.foreign) or not self._store.near
+        if len(graphs.beside) == 1:
+            others = f"GRAPH <{graphs.beside[0]}> {{ {pattern} }}"
+        return f"{{ {pattern} }} UNION {{ {others} }}", bool(graphs.foreign) or not self._store.near
 
     def counts(self) -> dict[str, int]:
         """The name of each graph that has facts -> how many, sorted by name."""

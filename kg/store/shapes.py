@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.kg.graph import KnowledgeGraph
-from gumption.kg.vocabulary import ENTITY, RELATION, iri_to_label, label_to_iri, object_to_term
+from gumption.kg.vocabulary import BLANK, ENTITY, RELATION, iri_to_label, label_to_iri, object_to_term
 
 if TYPE_CHECKING:
     import rdflib
@@ -89,7 +89,12 @@ def _facts(graph: KnowledgeGraph, name: str | None) -> "rdflib.Graph":
     from rdflib.util import from_n3
 
     vocabulary, ids = graph.arrays(name)
-    entities: list[Any] = [from_n3(str(object_to_term(label, stored=False))) for label in vocabulary.entities]
+    entities: list[Any] = [
+        rdflib.BNode(label.removeprefix(BLANK))
+        if label.startswith(BLANK)
+        else from_n3(str(object_to_term(label, stored=False)))
+        for label in vocabulary.entities
+    ]
     relations = [rdflib.URIRef(label_to_iri(label, RELATION)) for label in vocabulary.relations]
     facts = rdflib.Graph()
     for subject, relation, object_ in ids.tolist():
@@ -127,6 +132,8 @@ def _violations(results: "rdflib.Graph") -> list[Violation]:
     def label(node: Any, namespace: str = ENTITY) -> str:
         if isinstance(node, rdflib.URIRef):
             return iri_to_label(str(node), namespace)
+        if isinstance(node, rdflib.BNode) and namespace == ENTITY:
+            return BLANK + node
         return "" if node is None else node.n3() if isinstance(node, rdflib.Literal) else str(node)
 
     def path(node: Any) -> str:

@@ -9,20 +9,21 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.data.settings import check
 from gumption.kg.vocabulary import (
+    BLANK,
     ENTITY,
     GRAPH,
     LABELS,
     PREFIXES,
     RDFS_LABEL,
     RELATION,
+    iri_to_label,
     is_text,
     label_to_iri,
     object_to_term,
     unknown_label,
 )
 
-from .limits import Limits
-from .query_process import QueryProcess
+from .limits import Limits, QueryProcess
 
 # A backslash in a name escapes what follows it: "#" begins no comment there, and a quote no string.
 _TOKEN = re.compile(
@@ -36,6 +37,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PREFIX = re.compile(r"\bPREFIX\s+([\w.-]*:)\s*<([^<>\s]*)>", re.IGNORECASE)
+_NODE_TEST = re.compile(r"is(blank|iri|uri)\s*\(\s*([?$]\w+)\s*\)", re.IGNORECASE)
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
@@ -146,6 +148,21 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
     return "".join(out) + sparql[done:]
 
 
+def with_blank_nodes(sparql: str) -> str:
+    """The query whose isBlank(?x), isIRI(?x) and isURI(?x) take the IRIs of blank nodes for blank nodes."""
+    if not _NODE_TEST.search(sparql):
+        return sparql
+    out, done = [], 0
+    for kind, _, start in _tokens(sparql):
+        if kind == "word" and (call := _NODE_TEST.match(sparql, start)):
+            test, variable = call.groups()
+            named = f'STRSTARTS(STR({variable}), "{BLANK}")'
+            blank = f"(isBlank({variable}) || isIRI({variable}) && {named})"
+            out += [sparql[done:start], blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"]
+            done = call.end()
+    return "".join(out) + sparql[done:]
+
+
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
     """The query where each variable after GRAPH ranges over these graphs only."""
     values = " ".join(f"<{iri}>" for iri in graphs)
@@ -187,6 +204,37 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
         reason = syntax_error(sparql) or f"rdflib cannot parse this query, so no label can be bound in it: {error}"
         raise InputError(reason) from None
     return found
+
+
+def named_relations(sparql: str) -> list[str]:
+    """The labels of the relations that a query names, also within paths; none where rdflib cannot parse it."""
+    from rdflib import URIRef
+    from rdflib.paths import NegatedPath, Path
+    from rdflib.plugins.sparql import prepareQuery
+    from rdflib.plugins.sparql.algebra import traverse
+    from rdflib.plugins.sparql.parserutils import CompValue
+
+    found: dict[str, None] = {}
+
+    def see(part: object) -> None:
+        if isinstance(part, URIRef):
+            found[iri_to_label(str(part), RELATION)] = None
+        elif isinstance(part, Path) and not isinstance(part, NegatedPath):
+            see(list(vars(part).values()))
+        elif isinstance(part, list):
+            for each in part:
+                see(each)
+
+    def visit(node: object) -> None:
+        if isinstance(node, CompValue):
+            for triple in node.triples or ():
+                see(triple[1])
+
+    try:
+        traverse(prepareQuery(sparql, initNs=PREFIXES).algebra, visitPre=visit)
+    except Exception:  # as in variable_namespaces
+        return []
+    return list(found)
 
 
 def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:

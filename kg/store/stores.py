@@ -8,8 +8,9 @@ A union of the named graphs would not do: Oxigraph repeats a fact for each graph
 falsify counts and joins. Many facts that come first into a local store are its base: a graph that is not copied.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,17 +18,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.kg.vocabulary import ABOUT, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
+from gumption.data.writing import check_name, whole_folder
+from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
 from .answers import Answer, Rows
-from .files import DEFAULT_GRAPH
-from .folders import open_folder, told
-from .limits import Limits, refuse_addresses
-from .quads import Completion, label_quad, unnamed
-from .query_process import QueryProcess
+from .limits import Limits, QueryProcess, refuse_addresses
+from .quads import (
+    BASE,
+    Completion,
+    adoption,
+    bare,
+    forgetting,
+    insertion,
+    label_quad,
+    removal,
+    renewal,
+    thinning,
+    unnamed,
+    withdrawal,
+)
 from .reading import FactFile
 from .sparql import syntax_error
-from .updates import BASE, adoption, bare, forgetting, insertion, removal, renewal, thinning, withdrawal
 
 if TYPE_CHECKING:
     import rdflib
@@ -281,7 +292,7 @@ class LocalStore:
         if self._dataset is None:
             import rdflib
 
-            from .rdflib_store import FactStore
+            from .datasets import FactStore
 
             self._dataset = rdflib.Dataset(
                 store=FactStore(self.written_by_rdflib, self._quads, read_only), default_union=True
@@ -302,7 +313,7 @@ class LocalStore:
         store, self._dataset, self._open = self._open, None, None
         if self._changed and store is not None:
             with told(self._path, "write"):
-                store.flush()  # see folders.py
+                store.flush()  # see the end of this file
 
     def _is_empty(self) -> bool:
         """Whether it has no facts, and nothing that remembers any."""
@@ -356,3 +367,127 @@ class LocalStore:
 
 def _base_quad(name: ox.NamedNode) -> ox.Quad:
     return ox.Quad(name, _BASE, ox.Literal(True), _LABELS)
+
+
+# ---- Folders of graphs on disk: made whole, opened, or refused in a sentence.
+#
+# The engine keeps a checksum of each block of its files and checks those that it reads; what it has not yet put into
+# blocks stands in a log, whose end it drops where a checksum is wrong. So a graph is flushed when it is closed: after
+# that a changed byte is told as soon as it is read, and nothing more has to be read to find it.
+
+
+_CURRENT = "CURRENT"  # a file that each folder of the engine has
+
+
+def open_folder(path: Path, read_only: bool) -> ox.Store:
+    """The store in a folder, which is made where there is none.
+
+    :raises InputError: something else there, nothing there to read, a store that is in use or damaged.
+    """
+    check_name(path)
+    if path.is_file():
+        raise InputError(f"{path} is a file: read it with KnowledgeGraph.load; a graph on disk is a folder")
+    ours = (path / _CURRENT).exists()
+    if not ours and path.is_dir() and any(path.iterdir()):
+        raise InputError(f"{path} holds other files and no knowledge graph: choose a new or an empty folder")
+    if read_only and not ours:
+        raise InputError(f"there is no knowledge graph at {path} to be read")
+    with told(path, "open"):
+        if read_only:
+            return ox.Store.read_only(str(path.resolve()))
+        if not ours:
+            _make(path.resolve() if path.is_symlink() else path)
+        # Resolved, because within one process the lock is on the path as it is written.
+        return ox.Store(path.resolve())
+
+
+def _make(path: Path) -> None:
+    """An empty store; made beside its place, because the engine cannot open what a kill leaves while it makes one."""
+    try:
+        with whole_folder(path, replace=False) as beside:
+            ox.Store(beside.resolve())
+    except InputError:
+        if not (path / _CURRENT).exists():  # else another process was quicker
+            raise
+
+
+@contextmanager
+def told(path: Path | None, what: str) -> Iterator[None]:
+    """What goes wrong in the engine, as an InputError.
+
+    :param what: was to be done with the graph.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        text = " ".join(str(error).split())
+        broken = "Corruption" in text or "No such file" in text or "Column family" in text
+        if isinstance(error, RuntimeError) and not broken:
+            raise  # a query that cannot be evaluated
+        if broken:
+            text += "; the folder is damaged: restore it from a copy, or make the graph anew"
+        elif what == "open" and "lock" in text.lower():
+            text = "it is in use: close it there first, or open it with read_only=True"
+        raise InputError(f"cannot {what} the knowledge graph {path or 'in memory'}: {text}") from None
+
+
+@contextmanager
+def undone_if_new(folder: Path) -> Iterator[None]:
+    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it.
+
+    It stays where another process, which was quicker to make it, holds it.
+    """
+    new = not folder.exists()
+    try:
+        yield
+    except InputError:
+        if new and (folder / _CURRENT).exists():
+            with suppress(OSError):  # somebody else holds it
+                held = ox.Store(folder.resolve())
+                if not len(held):
+                    shutil.rmtree(folder)
+        raise
+
+
+# ---- Changes that are collected and then made at once
+
+
+class Transaction:
+    """What is to be added to and removed from a store; `commit` does it in one step."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether it will be there
+        self.updates: list[str] = []
+
+    def add(self, facts: Sequence[ox.Quad]) -> int:
+        """How many of these facts would not be there."""
+        return self._set(facts, there=True)
+
+    def remove(self, facts: Sequence[ox.Quad]) -> int:
+        """How many of these facts would be there."""
+        return self._set(facts, there=False)
+
+    @property
+    def graphs(self) -> set[str]:
+        """The IRIs of the graphs that get facts."""
+        return {str(fact.graph_name)[1:-1] for fact, there in self._there.items() if there}
+
+    @property
+    def changed(self) -> bool:
+        """Whether any fact is added or removed."""
+        return bool(self._there)
+
+    def commit(self) -> None:
+        """Make the changes."""
+        removed = [fact for fact, there in self._there.items() if not there]
+        added = [fact for fact, there in self._there.items() if there]
+        if removed or added or self.updates:
+            self._store.change(removed, Completion()(added), self.updates)
+
+    def _set(self, facts: Sequence[ox.Quad], there: bool) -> int:
+        distinct = list(dict.fromkeys(facts))
+        stored = set(self._store.present([fact for fact in distinct if fact not in self._there]))
+        changed = [fact for fact in distinct if self._there.get(fact, fact in stored) != there]
+        self._there.update(dict.fromkeys(changed, there))
+        return len(changed)

@@ -1,4 +1,4 @@
-"""The program of a process that answers queries on a graph until it is killed: see query_process.py.
+"""The program of a process that answers queries on a graph until it is killed: see limits.py.
 
 It is run as a file and imports nothing of gumption, so that it starts in a few hundredths of a second. Its argument is
 the folder of a graph on disk; without one it reads the quads of a graph in memory from its input, in frames. A frame

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import optimize, sparse
 
 from gumption.data import InputError
-from gumption.kg.nary import NaryRelation
+from gumption.kg.facts import NaryRelation
 from gumption.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

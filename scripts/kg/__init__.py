@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, build, external, fit, infer, leaks, predict, pykeen_bridge, serve, store, tune
+from . import analysis, build, external, fit, infer, predict, pykeen_bridge, store, tune
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -11,7 +11,6 @@ app = typer.Typer(
 )
 app.add_typer(build.app, name="build")
 app.add_typer(store.app)
-app.add_typer(serve.app)
 app.add_typer(fit.app)
 app.add_typer(tune.app)
 app.add_typer(predict.app)
@@ -19,4 +18,3 @@ app.add_typer(pykeen_bridge.app)
 app.add_typer(external.app)
 app.add_typer(analysis.app)
 app.add_typer(infer.app)
-app.add_typer(leaks.app)

@@ -1,21 +1,28 @@
-"""`gumption kg stats`, `draw` and `path`: the shape of a graph in figures and pictures, and ways through it."""
+"""`gumption kg stats`, `draw`, `path` and `leaks`: what is in a graph, in figures and pictures, and ways through it."""
 
+from __future__ import annotations
+
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from annotated_types import Ge, Le
 
-from gumption.data.settings import Count, Whole
+from gumption.data import InputError
+from gumption.data.settings import Count, InnerShare, Seed, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, print_json, print_table, working
-from .sources import Source, binary_graphs, nary_relations, node_endings, open_graph
+from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from gumption.envs.worlds import World
     from gumption.kg import Vocabulary
+    from gumption.kg.leaks import Leaks
     from gumption.kg.views.analysis import GraphStatistics
     from gumption.kg.views.derivations import Derivation, Recipes
 
@@ -31,15 +38,14 @@ Basic = Annotated[
 
 @app.command(epilog="Example: gumption kg stats runs/kg.nq --plot runs/kg-statistics.svg")
 def stats(
-    source: Source,
-    plot: Annotated[Path | None, typer.Option(help="Also draw them to this .svg or .png file.")] = None,
-    top: Annotated[Whole, typer.Option(help="How many of the entities with most facts to list.")] = 10,
-    basic: Basic = None,
-    as_json: Json = False,
-) -> None:
+    source: Source, *, plot: Path | None = None, top: Whole = 10, basic: Basic = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Facts by relation, components, degrees, and where the graph has recipes how deep things lie.
 
     Without #NAME all graphs together, recipe nodes apart.
+
+    :param plot: Also draw them to this .svg or .png file.
+    :param top: How many of the entities with most facts to list.
     """
     from gumption.kg.views import analysis
     from gumption.kg.views.pictures import check_ending, draw_statistics
@@ -64,18 +70,16 @@ def stats(
 
 @app.command(epilog="Example: gumption kg draw runs/kg.nq --around steam --hops 1 --out steam.svg")
 def draw(
-    source: Source,
-    around: Annotated[str, typer.Option(help="The label of the entity in the middle.")],
-    out: Annotated[Path, typer.Option(help="A .svg or .png file, or .html to zoom and point in.")],
-    hops: Annotated[Count, typer.Option(help="How many facts away an entity may be.")] = 1,
-    max_nodes: Annotated[
-        Annotated[int, Ge(2), Le(300)],
-        typer.Option(help="At most so many entities: the nearest, then those with most facts, then by label."),
-    ] = 60,
-) -> None:
+    source: Source, *, around: str, out: Path, hops: Count = 1, max_nodes: Annotated[int, Ge(2), Le(300)] = 60,
+) -> None:  # fmt: skip
     """Draw the surroundings of an entity. Without #NAME in all graphs together, recipe nodes apart.
 
     In a graph of recipe nodes each one is a dot that its ingredients and products are joined to.
+
+    :param around: The label of the entity in the middle.
+    :param out: A .svg or .png file, or .html to zoom and point in.
+    :param hops: How many facts away an entity may be.
+    :param max_nodes: At most so many entities: the nearest, then those with most facts, then by label.
     """
     from gumption.kg.views.analysis import neighbourhood
     from gumption.kg.views.pictures import ENDINGS, check_ending, draw_neighbourhood
@@ -94,21 +98,19 @@ def draw(
 
 @app.command(epilog="Example: gumption kg path runs/kg.nq --goal train")
 def path(
-    source: Source,
-    goal: Annotated[str | None, typer.Option(help="What to make: the fewest combinations that lead to it.")] = None,
-    basic: Basic = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --goal: a short way at once, without a proof that none is shorter.")
-    ] = False,
-    start: Annotated[str | None, typer.Option("--from", help="With --to: the entity where a path begins.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="The entity where it ends.")] = None,
-    as_json: Json = False,
-) -> None:
+    source: Source, *, goal: str | None = None, basic: Basic = None, quick: bool = False,
+    start: Annotated[str | None, typer.Option("--from")] = None,
+    end: Annotated[str | None, typer.Option("--to")] = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """The recipes that make a goal, or the shortest path of facts between two entities.
 
     Recipes are read from all graphs or the one that #NAME picks; a path from all but recipe nodes.
+
+    :param goal: What to make: the fewest combinations that lead to it.
+    :param quick: With --goal: a short way at once, without a proof that none is shorter.
+    :param start: With --to: the entity where a path begins.
+    :param end: The entity where it ends.
     """
-    from gumption.data import InputError
     from gumption.kg.views.analysis import shortest_path
 
     if (goal is None) == (start is None) or (start is None) != (end is None):
@@ -133,12 +135,11 @@ def path(
         _print_path(start, steps)
 
 
-def _read(source: str) -> "tuple[Arrays, Arrays, set[str]]":
+def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
     """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME.
 
     Third the entities among the first that stand for an n-ary fact: the subjects in graphs of recipe nodes.
     """
-    from gumption.data import InputError
     from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source)
@@ -155,7 +156,7 @@ def _read(source: str) -> "tuple[Arrays, Arrays, set[str]]":
         return merged([graph.arrays(each) for each in chosen]), everything, set()
 
 
-def _recipes(arrays: "Arrays") -> "Recipes":
+def _recipes(arrays: Arrays) -> Recipes:
     """The recipes of a graph: the n-ary facts of a world, of whose roles it has some."""
     from gumption.kg.views.derivations import Recipes
 
@@ -164,11 +165,9 @@ def _recipes(arrays: "Arrays") -> "Recipes":
     return Recipes(*arrays, (here or known)[0])
 
 
-def _depths(arrays: "Arrays", basic: list[str] | None) -> dict[str, Any] | None:
+def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
     """How deep things lie in the recipes of a graph; None where it has none and nobody asks for them."""
     import numpy as np
-
-    from gumption.data import InputError
 
     try:
         recipes = _recipes(arrays)
@@ -189,7 +188,7 @@ def _depths(arrays: "Arrays", basic: list[str] | None) -> dict[str, Any] | None:
 
 
 def _statistics_json(
-    statistics: "GraphStatistics", most: list[tuple[str, int, int]], depths: dict[str, Any] | None
+    statistics: GraphStatistics, most: list[tuple[str, int, int]], depths: dict[str, Any] | None
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -208,7 +207,7 @@ def _statistics_json(
     }
 
 
-def _distribution(values: "np.ndarray") -> dict[int, int]:
+def _distribution(values: np.ndarray) -> dict[int, int]:
     """Value -> how often it occurs."""
     import numpy as np
 
@@ -216,7 +215,7 @@ def _distribution(values: "np.ndarray") -> dict[int, int]:
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, int]]) -> None:
+def _print_statistics(statistics: GraphStatistics, most: list[tuple[str, int, int]]) -> None:
     sizes = statistics.component_sizes
     caption = (
         f"{statistics.facts:,} facts, {statistics.entities:,} entities, {len(statistics.relations)} relations, "
@@ -246,7 +245,7 @@ def _print_statistics(statistics: "GraphStatistics", most: list[tuple[str, int, 
         )
 
 
-def _answer_derivation(found: "Derivation", as_json: bool) -> None:
+def _answer_derivation(found: Derivation, as_json: bool) -> None:
     from dataclasses import asdict
 
     if as_json:
@@ -274,3 +273,96 @@ def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...])
             rows.append((number, here, f"--{fact[1]}->" if forward else f"<-{fact[1]}--", there))
         here = there
     print_table(["step", "from", "fact", "to"], rows, f"{len(steps)} step{'' if len(steps) == 1 else 's'}")
+
+
+# ---- How much of a world's test a graph or a predictor already knows
+
+
+_PARTS = ("train", "test")
+
+
+@app.command(epilog="Example: gumption kg leaks game.nq --world wordcraft --split by_recipe")
+def leaks(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="GRAPH", help=f"A {READ}, a folder or an http address, or the folder of a predictor."),
+    ], *, world: str, split: str | None = None, train_ratio: InnerShare | None = None, split_seed: Seed | None = None,
+    setting: list[str] | None = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """How many facts of a world's test part a graph states or entails, or a predictor was trained on, and of how many.
+
+    An agent that these guide has been told these answers. A fact counts in any form: of two parties, or
+    entailed by a node of three; under another name that the graph gives an entity (rdfs:label, owl:sameAs); entailed by
+    rules, where `kg infer` has written it into the graph. Without #NAME all graphs are read. A predictor that does not
+    say on what it was trained is refused.
+
+    :param world: Whose test.
+    :param split: How the world is split, where there are several ways.
+    :param train_ratio: Share of the training part.
+    :param split_seed: Seed of the draw.
+    :param setting: NAME=VALUE: another setting of the world's facts, such as recipe_book=my.tsv. Repeatable.
+    """
+    import inspect
+
+    from gumption.envs import worlds
+
+    asked = worlds.find(world)
+    facts = asked.get("facts")
+    if facts is None:
+        raise InputError(f"the world {world!r} states no facts")
+    given = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
+    given = {name: value for name, value in given.items() if value is not None}
+    known = [name for name in inspect.signature(facts).parameters if name != "partition"]
+    if unknown := [name for name in given if name not in known]:
+        option = unknown[0].replace("_", "-")
+        raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
+    given |= dict(_setting(text, known) for text in setting or ())
+    digest, counts = (_of_predictor if _is_predictor(source) else _of_graph)(source, asked, given)
+    if as_json:
+        found = {part: leaks._asdict() for part, leaks in counts.items()}
+        print_json({"graph": source, "sha256": digest, "world": world, **found})
+        return
+    rows = [(part, *leaks) for part, leaks in counts.items()]
+    told = counts["test"].stated
+    verdict = f"it tells {told} answers of the test" if told else "nothing of the test is in it"
+    print_table(["facts of", "stated", "of"], rows, f"{source} (sha256 {digest[:12]}): {verdict}")
+
+
+def _setting(text: str, known: list[str]) -> tuple[str, Any]:
+    """The name and the value of a setting of a world's facts, a number where it is one."""
+    from gumption.kg.vocabulary import unknown_label
+
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise InputError(f"--setting {text!r}: expected NAME=VALUE, such as {known[0]}=...")
+    if name not in known:
+        raise InputError(f"--setting: {unknown_label('setting', name, known)} (there are: {', '.join(known)})")
+    with suppress(ValueError):
+        return name, json.loads(value)
+    return name, value
+
+
+def _is_predictor(source: str) -> bool:
+    from gumption.kg.checkpoint import has_checkpoint
+
+    return has_checkpoint(Path(source))
+
+
+def _of_graph(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
+    """The graph's hash, and how many facts of each part it knows."""
+    graph, name = open_graph(source)
+    with graph, working("reading"):
+        return graph.content_hash(name), {part: world.leaks(graph, name, part, **given) for part in _PARTS}
+
+
+def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
+    """As `_of_graph`; InputError for a predictor that does not say on what it was trained."""
+    from gumption.kg import load_predictor
+    from gumption.kg.checkpoint import checkpoint_hash
+    from gumption.kg.leaks import count_marked
+
+    predictor = load_predictor(source, "cpu")
+    found = {part: count_marked(predictor.trained_on, world.asked(part, **given)) for part in _PARTS}
+    if any(leaks is None for leaks in found.values()):
+        raise InputError(f"{source} does not say on what it was trained: what it knows of the test is not known")
+    return checkpoint_hash(source), {part: leaks for part, leaks in found.items() if leaks is not None}

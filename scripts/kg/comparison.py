@@ -20,14 +20,14 @@ from gumption.data.writing import write_json
 from gumption.scripts.experiments import FINAL, Condition, Experiment, Job
 from gumption.scripts.parts import rank_part, read_dataset
 
+from .fit import read_settings, read_training_facts
 from .link_prediction import PLACES, LinkPredictionRuns
-from .training_facts import read_settings, read_training_facts
 
 if TYPE_CHECKING:
     from gumption.kg.links.predictor import LinkPredictor
     from gumption.kg.links.ranking import Ranks
 
-    from .training_facts import TrainingInput
+    from .fit import TrainingInput
 
 PEER = "pykeen"  # the method of a condition that PyKEEN trains
 SHARED = ("rank", "epochs", "batch_size", "learning_rate", "n3", "seed")  # what PyKEEN is told, too

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from annotated_types import Ge, Le
 
+from gumption.data import InputError
 from gumption.data.settings import NonNegative, Whole
 from gumption.scripts.apps import App
 
@@ -40,19 +41,19 @@ SkipBad = Annotated[Whole, typer.Option(help="How many malformed lines of a file
     epilog='Example: gumption kg import conceptnet "$(gumption data fetch conceptnet)" --out runs/conceptnet'
 )
 def conceptnet(
-    file: Annotated[Path, typer.Argument(help="Assertions (.csv) or the tab form (.tsv), plain or .gz, .bz2, .xz.")],
-    out: Out,
-    update: Update = None,
-    graph: Annotated[str, typer.Option(help="Name of the graph.")] = "conceptnet",
-    language: Annotated[str, typer.Option(help="Language of both ends; all for every one.")] = "en",
-    relations: Relations = None,
-    min_weight: Annotated[NonNegative | None, typer.Option(help="Leave out assertions that weigh less.")] = None,
-    senses: Annotated[bool, typer.Option("--senses", help="Keep senses: 'ice cream/n/wn/food'.")] = False,
-    skip_bad: SkipBad = 0,
+    file: Path, *, out: Out, update: Update = None, graph: str = "conceptnet", language: str = "en",
+    relations: Relations = None, min_weight: NonNegative | None = None, senses: bool = False, skip_bad: SkipBad = 0,
     as_json: Json = False,
-) -> None:
-    """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default."""
-    from gumption.kg.sources.conceptnet import import_conceptnet
+) -> None:  # fmt: skip
+    """ConceptNet 5, with its weights and licences. Links to other data sets (ExternalURL) are left out by default.
+
+    :param file: Assertions (.csv) or the tab form (.tsv), plain or .gz, .bz2, .xz.
+    :param graph: Name of the graph.
+    :param language: Language of both ends; all for every one.
+    :param min_weight: Leave out assertions that weigh less.
+    :param senses: Keep senses: 'ice cream/n/wn/food'.
+    """
+    from gumption.kg.sources.external import import_conceptnet
 
     with changed_graph(out, update) as into, _progress([file]) as progress:
         done = import_conceptnet(
@@ -71,16 +72,15 @@ def conceptnet(
 
 @importers.command(epilog="Example: gumption kg import atomic2020 train.tsv dev.tsv test.tsv --out runs/atomic")
 def atomic2020(
-    files: Annotated[list[Path], typer.Argument(help="train.tsv, dev.tsv, test.tsv, or the zip they are in.")],
-    out: Out,
-    update: Update = None,
-    graph: Annotated[str, typer.Option(help="Start of the graphs' names: GRAPH/train and so on.")] = "atomic",
-    relations: Relations = None,
-    skip_bad: SkipBad = 0,
-    as_json: Json = False,
-) -> None:
-    """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out."""
-    from gumption.kg.sources.atomic import import_atomic2020
+    files: list[Path], *, out: Out, update: Update = None, graph: str = "atomic", relations: Relations = None,
+    skip_bad: SkipBad = 0, as_json: Json = False,
+) -> None:  # fmt: skip
+    """ATOMIC 2020, each file in a graph of its own. Rows whose tail is "none" are left out.
+
+    :param files: The files train.tsv, dev.tsv, test.tsv, or the zip they are in.
+    :param graph: Start of the graphs' names: GRAPH/train and so on.
+    """
+    from gumption.kg.sources.external import import_atomic2020
 
     with changed_graph(out, update) as into, _progress(files) as progress:
         done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
@@ -88,14 +88,12 @@ def atomic2020(
 
 
 @importers.command(epilog="Example: gumption kg import wordnet WordNet-3.1/dict --out runs/wordnet")
-def wordnet(
-    folder: Annotated[Path, typer.Argument(help="The folder with data.noun, index.noun and so on.")],
-    out: Out,
-    update: Update = None,
-    graph: Annotated[str, typer.Option(help="Name of the graph.")] = "wordnet",
-    as_json: Json = False,
-) -> None:
-    """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma)."""
+def wordnet(folder: Path, *, out: Out, update: Update = None, graph: str = "wordnet", as_json: Json = False) -> None:
+    """WordNet: synsets such as dog.n.01, their relations, and the words that they have (hasLemma).
+
+    :param folder: The folder with data.noun, index.noun and so on.
+    :param graph: Name of the graph.
+    """
     from gumption.kg.sources.wordnet import import_wordnet
 
     with changed_graph(out, update) as into, working(f"reading {folder}, then storing"):
@@ -105,31 +103,25 @@ def wordnet(
 
 @app.command(epilog="Example: gumption kg link wordcraft conceptnet --out runs/kg")
 def link(
-    labels: Annotated[str, typer.Argument(help="Whose entities are to be linked.")],
-    targets: Annotated[str, typer.Argument(help="Whose entities are to be found.")],
-    out: Annotated[
-        str | None, typer.Option(help="A graph that has either side, as a named graph, and gets the links.")
-    ] = None,
-    update: Update = None,
-    graph: Annotated[
-        str | None, typer.Option(help="Name of the links' graph; links/LABELS/TARGETS if not given.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option(help="exact, lemma, compound or nearest; may be repeated. All if not given.")
-    ] = None,
-    min_cosine: Annotated[Annotated[float, Ge(-1), Le(1)], typer.Option(help="What nearest has to reach.")] = 0.6,
-    vectors: Annotated[Path | None, typer.Option(help="Word vectors for nearest, in word2vec's binary format.")] = None,
-    skip_bad: SkipBad = 0,
-    as_json: Json = False,
-) -> None:
+    labels: str, targets: str, *, out: str | None = None, update: Update = None, graph: str | None = None,
+    methods: list[str] | None = None, min_cosine: Annotated[float, Ge(-1), Le(1)] = 0.6,
+    vectors: Path | None = None, skip_bad: SkipBad = 0, as_json: Json = False,
+) -> None:  # fmt: skip
     """How many entities of one graph have a partner in another, by exact spelling, lemma, compound and word vectors.
 
     LABELS and TARGETS are each the first of these that fits: a named graph of --out; a file of ConceptNet, assertions
     or tab form; a file, folder or http address of a graph, with #NAME for one of its graphs; a world, whose facts are
     read; the name conceptnet, which is the file that gumption data fetch conceptnet has put into the cache folder
     (GUMPTION_DATA_DIR moves that).
+
+    :param labels: Whose entities are to be linked.
+    :param targets: Whose entities are to be found.
+    :param out: A graph that has either side, as a named graph, and gets the links.
+    :param graph: Name of the links' graph; links/LABELS/TARGETS if not given.
+    :param methods: A method: exact, lemma, compound or nearest; may be repeated. All if not given.
+    :param min_cosine: What nearest has to reach.
+    :param vectors: Word vectors for nearest, in word2vec's binary format.
     """
-    from gumption.data import InputError
     from gumption.kg import KnowledgeGraph
     from gumption.kg.sources.linking import METHODS, add_links, coverage
     from gumption.kg.sources.linking import link as make_links
@@ -188,9 +180,8 @@ def _examples(links: "Sequence[Link]", method: str) -> str:
 
 def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list[str], dict[str, str]]:
     """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
-    from gumption.data import InputError
     from gumption.envs import worlds
-    from gumption.kg.places import is_address
+    from gumption.kg.graph import is_address
 
     if source in store.graphs():
         return list(store.arrays(source)[0].entities), store.annotations(source)
@@ -201,10 +192,10 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
     if source == "conceptnet" and not path.exists():
         path = _fetched_conceptnet()
     if path.is_file() and _is_conceptnet(path):
-        from gumption.kg.sources.conceptnet import ABOUT, conceptnet_entities
+        from gumption.kg.sources.external import CONCEPTNET, conceptnet_entities
 
         with _progress([path]) as progress:
-            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), ABOUT
+            return conceptnet_entities(path, skip_bad=skip_bad, progress=progress), CONCEPTNET
     if not (path.exists() or is_address(source) or "#" in source):
         raise InputError(
             f"{source!r} is neither a graph of --out nor a file, a folder or an address of a graph, nor one of the "
@@ -221,8 +212,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
 
 def _is_conceptnet(path: Path) -> bool:
     """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
-    from gumption.data import InputError
-    from gumption.kg.sources.conceptnet import conceptnet_form
+    from gumption.kg.sources.external import conceptnet_form
     from gumption.kg.store.files import is_rdf
 
     if is_rdf(path):
@@ -234,7 +224,6 @@ def _is_conceptnet(path: Path) -> bool:
 
 
 def _fetched_conceptnet() -> Path:
-    from gumption.data import InputError
     from gumption.data.download import cache_folder
     from gumption.data.manifest import fetchable
 
@@ -256,19 +245,9 @@ def _short(source: str) -> str:
 @contextmanager
 def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]:
     """A bar on stderr over the bytes of some files; None where stderr is no terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
     total = sum(file.stat().st_size for file in files if file.is_file())
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading, then storing", total=total)
-        yield lambda read: bar.advance(task, read)
+    with working("reading, then storing", total) as shown:
+        yield shown and (lambda read: shown(advance=read))
 
 
 def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:

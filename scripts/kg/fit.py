@@ -1,40 +1,149 @@
 """`gumption kg fit`: train a link predictor on a graph, or on a data set, whose test facts it then ranks."""
 
+from __future__ import annotations
+
+import hashlib
+import json
 import os
 import shutil
-from collections.abc import Collection
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gumption.data import InputError
 from gumption.data.claims import sole_writer
 from gumption.data.progress import Bar
+from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
 from gumption.data.writing import check_writable
 from gumption.scripts.apps import App, refuse_foreign, was_typed
-from gumption.scripts.parts import rank_part
+from gumption.scripts.parts import rank_part, read_dataset
 
-from .output import count, print_table, side_rows
-from .sources import new_folder
-from .training_facts import (
-    DataSet,
-    Known,
-    OptionalSource,
-    TrainingInput,
-    Valid,
-    check_source,
-    chosen_settings,
-    read_training_facts,
-)
+from .output import count, print_table, side_rows, working
+from .sources import READ, new_folder, only_graph, open_graph, read_facts
 
 if TYPE_CHECKING:
-    from gumption.kg import ComplEx, PyKEENPredictor
+    import numpy as np
+
+    from gumption.kg import ComplEx, PyKEENPredictor, Vocabulary
     from gumption.kg.links.predictor import LinkPredictor
     from gumption.kg.links.training_settings import TrainingSettings
+    from gumption.kg.vocabulary import Triple
+
+OptionalSource = Annotated[
+    str | None,
+    typer.Argument(metavar="[GRAPH]", help=f"A {READ}, a folder or an http address; #NAME picks one graph."),
+]
+DataSet = Annotated[
+    str | None,
+    typer.Option(
+        help="In place of a GRAPH: a data set that PyKEEN knows (umls, fb15k237, wn18rr, ...), or a folder of "
+        "train, valid and test facts (.txt or .tsv)."
+    ),
+]
+Valid = Annotated[str | None, typer.Option(help="Facts to stop by, GRAPH or GRAPH#NAME; the best is kept.")]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(help="True facts to leave out besides when --valid is ranked, GRAPH or GRAPH#NAME. Repeatable."),
+]
+_OF_A_GRAPH = ("valid", "known", "entities")
+
+
+@dataclass(frozen=True)
+class TrainingInput:
+    """What is learned.
+
+    :ivar name: of the graph or the data set.
+    :ivar vocabulary: the labels, which may be more than those of the facts.
+    :ivar train: (n, 3) int64 ids.
+    :ivar valid: facts to look at, None without any.
+    :ivar known: true facts besides.
+    :ivar parts: the ids of all parts of a data set; empty of a graph.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    train: np.ndarray
+    valid: list[Triple] | None
+    known: list[Triple]
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def hash(self) -> str:
+        """sha256 (hex) of what is learned and what is looked at."""
+        import numpy as np
+
+        content = hashlib.sha256(self.vocabulary.hash.encode() + np.unique(self.train, axis=0).tobytes())
+        content.update(json.dumps([sorted(self.valid or ()), sorted(self.known)]).encode())
+        return content.hexdigest()
+
+
+def check_source(context: typer.Context, source: str | None, dataset: str | None) -> None:
+    """InputError unless one of the two is given, and only the options that go with it."""
+    if (source is None) == (dataset is None):
+        raise InputError("give either a GRAPH or --dataset")
+    kind = "a GRAPH" if dataset is None else "a data set"
+    refuse_foreign(context, dict.fromkeys(_OF_A_GRAPH, "a GRAPH"), kind, kind)
+    if context.params.get("known") and context.params.get("valid") is None:
+        raise InputError("--known is left out when --valid is ranked: give --valid, too")
+
+
+def read_training_facts(
+    source: str | None,
+    dataset: str | None,
+    valid: str | None = None,
+    known: Sequence[str] | None = None,
+    entities: Sequence[str] | None = None,
+) -> TrainingInput:
+    """The facts of a GRAPH with its options, or of a data set; InputError for what cannot be read."""
+    if dataset is not None:
+        with working(f"reading {dataset}"):
+            vocabulary, parts = read_dataset(dataset)
+            looked_at = vocabulary.ids_to_triples(parts["valid"])
+        return TrainingInput(Path(dataset).name, vocabulary, parts["train"], looked_at, [], parts)
+    assert source is not None
+    graph, name = open_graph(source)
+    with graph:
+        name = name or only_graph(graph, source)
+        vocabulary, ids = graph.arrays(name)
+    held_out = None if valid is None else read_facts(valid, only=True)
+    true = [fact for place in known or () for fact in read_facts(place, only=False)]
+    others = [fact for place in entities or () for fact in read_facts(place, only=False)]
+    return TrainingInput(name, vocabulary.extended([*(held_out or ()), *others]), ids, held_out, true)
+
+
+def _chosen_settings(context: typer.Context, file: Path | None) -> TrainingSettings:
+    """The settings of a file, and of the options where they were typed or the file does not have them.
+
+    :raises InputError: as `read_settings`; a setting that is out of range.
+    """
+    from gumption.kg.links.training_settings import TrainingSettings
+
+    names = [field.name for field in fields(TrainingSettings) if field.name in context.params]
+    given = {} if file is None else read_settings(file)
+    kept = [name for name in names if name not in given or was_typed(context, name)]
+    return TrainingSettings(**{**given, **{name: context.params[name] for name in kept}})
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """A JSON object of names and values, such as best.json of `gumption kg tune`.
+
+    :raises InputError: a file that is no such object, a setting that is unknown or out of range.
+    """
+    from gumption.kg.links.training_settings import TrainingSettings
+
+    given = read_json(file, advice="write names and values of settings")
+    if not isinstance(given, dict):
+        raise InputError(f'{file}: expected an object of settings, such as {{"rank": 100}}')
+    try:
+        TrainingSettings(**given)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return given
+
 
 app = App()
 
@@ -50,40 +159,13 @@ _OURS_ALONE = (
     "torchrun --nproc-per-node 2 -m gumption.scripts.cli kg fit runs/kg.nq#wordcraft/train --out runs/complex"
 )
 def fit(
-    context: typer.Context,
-    out: Annotated[Path, typer.Option(help="A new folder for the model.")],
-    source: OptionalSource = None,
-    dataset: DataSet = None,
-    model: Annotated[str, typer.Option(help="complex is our own; else a model of PyKEEN's, such as rotate.")] = OURS,
-    settings: Annotated[
-        Path | None, typer.Option(help="JSON of settings, as best.json of `kg tune`; options typed beside it win.")
-    ] = None,
-    rank: Annotated[Size, typer.Option(help="Complex dimensions of an embedding.")] = 128,
-    epochs: Annotated[Count, typer.Option(help="Passes over the facts.")] = 50,
-    batch_size: Annotated[Count, typer.Option(help="Queries in a batch.")] = 512,
-    learning_rate: Annotated[Positive, typer.Option(help="Step size of Adagrad.")] = 0.1,
-    n3: Annotated[NonNegative, typer.Option(help="Weight of the nuclear 3-norm.")] = 1e-2,
-    reciprocal: Annotated[bool, typer.Option(help="Learn each relation in both directions.")] = True,
-    relation_weight: Annotated[
-        NonNegative, typer.Option(help="Weight of predicting the relation beside the entity.")
-    ] = 0.0,
-    weighting: Annotated[str, typer.Option(help="What weighs the same: each fact, or each query.")] = "fact",
-    valid: Valid = None,
-    valid_every: Annotated[Count, typer.Option(help="Epochs between two looks at the validation facts.")] = 10,
-    patience: Annotated[Count | None, typer.Option(help="Stop after so many looks without a better MRR.")] = None,
-    known: Known = None,
-    entities: Annotated[
-        list[str] | None, typer.Option(help="GRAPH whose labels it shall know too, such as test facts. Repeatable.")
-    ] = None,
-    words: Annotated[
-        str | None, typer.Option(help="Read word vectors: a file, or `shipped`. Entities without facts get a score.")
-    ] = None,
-    word_mode: Annotated[str, typer.Option(help="add the word's projection, or gate it.")] = "add",
-    precision: Annotated[str, typer.Option(help="float32, tf32 or bfloat16.")] = "float32",
-    seed: Annotated[Seed, typer.Option(help="Seed of the first embeddings and the batches.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped fit into this folder was.")] = False,
-) -> None:
+    context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None, model: str = OURS,
+    settings: Path | None = None, rank: Size = 128, epochs: Count = 50, batch_size: Count = 512,
+    learning_rate: Positive = 0.1, n3: NonNegative = 1e-2, reciprocal: bool = True,
+    relation_weight: NonNegative = 0.0, weighting: str = "fact", valid: Valid = None, valid_every: Count = 10,
+    patience: Count | None = None, known: Known = None, entities: list[str] | None = None, words: str | None = None,
+    word_mode: str = "add", precision: str = "float32", seed: Seed = 0, device: str = "auto", resume: bool = False,
+) -> None:  # fmt: skip
     """Fit a link predictor on one named graph, or on a data set. Without #NAME it is the only one, recipe nodes apart.
 
     A data set is trained on its train part and looked at by its valid part; then the test facts are ranked, filtered by
@@ -93,20 +175,32 @@ def fit(
     the same command with --resume goes on from there, until there are --epochs in all.
     torchrun spreads the entities over processes and machines. A model of PyKEEN's is trained by PyKEEN's loops, in one
     process and without --resume; --rank, --batch-size and --learning-rate (of Adam) are PyKEEN's own where not given.
+
+    :param out: A new folder for the model.
+    :param model: The model: complex is our own; else a model of PyKEEN's, such as rotate.
+    :param settings: JSON of settings, as best.json of `kg tune`; options typed beside it win.
+    :param rank: Complex dimensions of an embedding.
+    :param epochs: Passes over the facts.
+    :param batch_size: Queries in a batch.
+    :param learning_rate: Step size of Adagrad.
+    :param n3: Weight of the nuclear 3-norm.
+    :param reciprocal: Learn each relation in both directions.
+    :param relation_weight: Weight of predicting the relation beside the entity.
+    :param weighting: What weighs the same: each fact, or each query.
+    :param valid_every: Epochs between two looks at the validation facts.
+    :param patience: Stop after so many looks without a better MRR.
+    :param entities: GRAPH whose labels it shall know too, such as test facts. Repeatable.
+    :param words: Read word vectors: a file, or `shipped`. Entities without facts get a score.
+    :param word_mode: How a word's projection is used: add it, or gate it.
+    :param precision: Numbers of the products: float32, tf32 or bfloat16.
+    :param seed: Seed of the first embeddings and the batches.
+    :param device: Where to compute: auto, cpu or cuda.
+    :param resume: Go on where a stopped fit into this folder was.
     """
     check_source(context, source, dataset)
     kind = OURS if model.lower() == OURS else model
     refuse_foreign(context, dict.fromkeys(_OURS_ALONE, OURS), kind, model)
-    chosen = chosen_settings(
-        context,
-        settings,
-        {
-            "rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "n3": n3,
-            "reciprocal": reciprocal, "relation_weight": relation_weight, "weighting": weighting,
-            "valid_every": valid_every, "patience": patience, "word_mode": word_mode, "precision": precision,
-            "seed": seed, "epochs": epochs,
-        },
-    )  # fmt: skip
+    chosen = _chosen_settings(context, settings)
     check_writable(out)
     if os.environ.get("RANK", "0") == "0":  # the other processes of torchrun work for the first one
         context.with_resource(sole_writer(out, wait=False))
@@ -142,11 +236,11 @@ def fit(
 
 
 def _fit_ours(
-    facts: TrainingInput, out: Path, settings: "TrainingSettings", device: str, words: str | None
-) -> "tuple[ComplEx | None, float]":
+    facts: TrainingInput, out: Path, settings: TrainingSettings, device: str, words: str | None
+) -> tuple[ComplEx | None, float]:
     """Our ComplEx, None in all processes of torchrun but the first, and the seconds of the training."""
     from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
-    from gumption.kg.links.entity_slice import processes
+    from gumption.kg.links.training import processes
 
     vectors = None if words is None else WordVectors.load(None if words == "shipped" else words)
     started = perf_counter()
@@ -159,8 +253,8 @@ def _fit_ours(
 
 
 def _fit_pykeen(
-    facts: TrainingInput, model: str, settings: "TrainingSettings", own: Collection[str], device: str
-) -> "tuple[PyKEENPredictor, float]":
+    facts: TrainingInput, model: str, settings: TrainingSettings, own: Collection[str], device: str
+) -> tuple[PyKEENPredictor, float]:
     """A model of PyKEEN's, and the seconds of the training; `own` are the settings that are not left to PyKEEN."""
     from gumption.kg import fit_pykeen
 
@@ -174,9 +268,14 @@ def _fit_pykeen(
     return predictor, perf_counter() - started
 
 
-def _rank(facts: TrainingInput, predictor: "LinkPredictor", name: str, seconds: float | None) -> None:
+def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: float | None) -> None:
     """Print the figures of the test facts, and those of the baseline below them."""
-    from gumption.kg.links.frequency import FrequencyBaseline
+    import numpy as np
+
+    from gumption.kg.leaks import alike, following
+    from gumption.kg.links.predictor import FrequencyBaseline
+
+    from .split import follows_text
 
     started = perf_counter()
     baseline = FrequencyBaseline(facts.vocabulary, facts.train)
@@ -187,6 +286,9 @@ def _rank(facts: TrainingInput, predictor: "LinkPredictor", name: str, seconds: 
     print_table(["model", *columns, "seconds"], table)
     test = count(facts.parts["test"], "test fact")
     print(f"{test}, filtered by train, valid and test; frequency is how often an entity answers a relation in train")
+    likenesses = alike(np.concatenate([*facts.parts.values()]))
+    follow = int(following(likenesses, facts.parts["train"], facts.parts["test"]).sum())
+    print(follows_text(follow, len(facts.parts["test"]), [one.told(facts.vocabulary) for one in likenesses]))
 
 
 def _state(out: Path) -> Path:
@@ -194,7 +296,7 @@ def _state(out: Path) -> Path:
     return out.with_name(f"{out.name}.training")
 
 
-def _complete(out: Path, epochs: int) -> "ComplEx":
+def _complete(out: Path, epochs: int) -> ComplEx:
     """Say that a fit has nothing left to do, and remove what a kill at its very end left of its state."""
     from gumption.kg import ComplEx
 

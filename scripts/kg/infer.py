@@ -1,14 +1,12 @@
 """`gumption kg infer` and `mine`: what rules entail in a graph, and the rules that a graph obeys."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
+from gumption.data import InputError
 from gumption.data.settings import Count, Share, Whole
 from gumption.scripts.apps import App
 
@@ -22,27 +20,25 @@ app = App()
 
 @app.command(epilog="Example: gumption kg infer runs/kg.nq#wordcraft/train --rules rules.json --out runs/inferred.nq")
 def infer(
-    source: Source,
-    rules: Annotated[Path, typer.Option(help='A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.')],
-    into: Annotated[str | None, typer.Option(help="The graph for what follows; NAME/inferred if not given.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where GRAPH is a file: the file for all of it afterwards.")] = None,
-    update: Update = None,
-    provenance: Annotated[bool, typer.Option(help="Also write what each fact was derived from.")] = False,
-    explain: Annotated[
-        tuple[str, str, str] | None,
-        typer.Option(metavar="SUBJECT RELATION OBJECT", help="Say how this fact follows, and write nothing."),
-    ] = None,
+    source: Source, *, rules: Path, into: str | None = None, out: Path | None = None, update: Update = None,
+    provenance: bool = False,
+    explain: Annotated[tuple[str, str, str] | None, typer.Option(metavar="SUBJECT RELATION OBJECT")] = None,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write what rules entail and nobody stated into a graph of its own. Without #NAME all graphs are read.
 
     A folder or an endpoint is changed in place. What an earlier run with the same rules left is built on: only new
     facts are followed; facts that no longer follow are removed.
+
+    :param rules: A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.
+    :param into: The graph for what follows; NAME/inferred if not given.
+    :param out: Where GRAPH is a file: the file for all of it afterwards.
+    :param provenance: Also write what each fact was derived from.
+    :param explain: Say how this fact follows, and write nothing.
     """
-    from gumption.data import InputError
     from gumption.kg.rules.horn import read_rules
+    from gumption.kg.rules.inference import explain as explained
     from gumption.kg.rules.inference import infer as inferred
-    from gumption.kg.rules.proof import explain as explained
 
     place = source if Path(source).exists() else source.partition("#")[0]
     is_file = Path(place).is_file()
@@ -79,28 +75,24 @@ def infer(
 
 @app.command(epilog="Example: gumption kg mine runs/kg.nq#wordcraft/train --min-confidence 0.8 --out rules.json")
 def mine(
-    source: Source,
-    min_support: Annotated[Whole, typer.Option(help="Facts that the rule predicts and that are stated.")] = 10,
-    min_head_coverage: Annotated[Share, typer.Option(help="Their share of the facts of that relation.")] = 0.01,
-    min_confidence: Annotated[Share, typer.Option(help="Their share of all that the rule predicts.")] = 0.5,
-    min_pca_confidence: Annotated[
-        Share, typer.Option(help="The same, counting only predictions about what the relation says anything of.")
-    ] = 0.0,
-    min_contradiction_confidence: Annotated[
-        Share,
-        typer.Option(
-            help="The same, counting only predictions that are stated or contradicted: for graphs of which facts are "
-            "missing, with --min-confidence 0. A relation that no other excludes has its PCA confidence here."
-        ),
-    ] = 0.0,
-    sort_by: Annotated[Order, typer.Option(help=f"The figure that orders the rules: {', '.join(get_args(Order))}.")] = (
-        "confidence"
-    ),
-    out: Annotated[Path | None, typer.Option(help="A JSON file of the rules, which `infer` understands.")] = None,
-    top: Annotated[Count, typer.Option(help="How many rules the table shows.")] = 25,
-    as_json: Json = False,
-) -> None:
-    """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart."""
+    source: Source, *, min_support: Whole = 10, min_head_coverage: Share = 0.01, min_confidence: Share = 0.5,
+    min_pca_confidence: Share = 0.0, min_contradiction_confidence: Share = 0.0, sort_by: Order = "confidence",
+    out: Path | None = None, top: Count = 25, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Find the rules that a graph mostly obeys (AMIE). Without #NAME it is the only graph, recipe nodes apart.
+
+    :param min_support: Facts that the rule predicts and that are stated.
+    :param min_head_coverage: Their share of the facts of that relation.
+    :param min_confidence: Their share of all that the rule predicts.
+    :param min_pca_confidence: The same, counting only predictions about what the relation says anything of.
+    :param min_contradiction_confidence: The same, counting only predictions that are stated or contradicted: for graphs
+        of which facts are missing, with --min-confidence 0. A relation that no other excludes has its PCA confidence
+        here.
+    :param sort_by: The figure that orders the rules: confidence, pca-confidence, contradiction-confidence, support or
+        head-coverage.
+    :param out: A JSON file of the rules, which `infer` understands.
+    :param top: How many rules the table shows.
+    """
     from gumption.data.writing import check_writable
     from gumption.kg.rules.mining import mine_rules, write_mined
 
@@ -109,7 +101,7 @@ def mine(
     graph, name = open_graph(source)
     with graph:
         facts = graph.arrays(name or only_graph(graph, source))
-    with _counting() as progress:
+    with working("counting", 1) as shown:
         mined = mine_rules(
             facts,
             min_support=min_support,
@@ -117,7 +109,7 @@ def mine(
             min_confidence=min_confidence,
             min_pca_confidence=min_pca_confidence,
             min_contradiction_confidence=min_contradiction_confidence,
-            progress=progress,
+            progress=shown and (lambda done, of: shown(completed=done, total=of)),
         )
     mined.sort(key=lambda each: -getattr(each, sort_by.replace("-", "_")))  # equal ones stay in the order of mining
     if out is not None:
@@ -125,25 +117,14 @@ def mine(
     if as_json:
         print_json([{"rule": str(each.rule), **each.figures()} for each in mined])
         return
-    shown = mined[:top]
+    first = mined[:top]
     columns = {"head coverage": "head_coverage", "confidence": "confidence", "PCA confidence": "pca_confidence"}
     asked = min_contradiction_confidence > 0 or sort_by == "contradiction-confidence"
-    if asked or any(each.contradicted_by for each in shown):  # elsewhere it only repeats the PCA confidence
+    if asked or any(each.contradicted_by for each in first):  # elsewhere it only repeats the PCA confidence
         columns["contradiction confidence"] = "contradiction_confidence"
-    rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in shown]
-    caption = f"{len(shown)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
+    rows = [(each.rule, each.support, *(f"{getattr(each, name):.3f}" for name in columns.values())) for each in first]
+    caption = f"{len(first)} of {len(mined)} rules" + ("" if out is None else f", all written to {out}")
     print_table(["rule", "support", *columns], rows, caption)
-    for head, by in sorted({each.rule.head: each.contradicted_by for each in shown}.items(), key=str):
+    for head, by in sorted({each.rule.head: each.contradicted_by for each in first}.items(), key=str):
         if by:
             print(f"{head} is contradicted by {', '.join(map(str, by))}")
-
-
-@contextmanager
-def _counting() -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr where that is a terminal; the function that it yields moves it on."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("counting", total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,15 +46,19 @@ def side_rows(ranks: "Ranks") -> tuple[list[str], list[tuple[str, ...]]]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on stderr that something goes on and for how long, where that is a terminal."""
+def working(what: str, total: int | None = None) -> Iterator[Callable[..., Any] | None]:
+    """Show on stderr that something goes on and for how long; nothing where that is no terminal.
+
+    :param total: how much there is to do: then a bar shows how much is done.
+    :returns: what tells the bar, by advance=, completed= or total=; None where stderr is no terminal.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = () if total is None else (BarColumn(), TaskProgressColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *bar, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(what.replace("[", r"\["), total=None)
-        yield
+        yield partial(progress.update, progress.add_task(what.replace("[", r"\["), total=total))

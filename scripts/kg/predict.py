@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gumption.data import InputError
 from gumption.data.settings import Count
 from gumption.scripts.apps import App
 
@@ -12,7 +13,7 @@ from .output import Json, count, print_json, print_table, side_rows
 from .sources import read_facts
 
 if TYPE_CHECKING:
-    from gumption.kg.links.fact_ids import Facts
+    from gumption.kg.facts import Facts
     from gumption.kg.links.predictor import LinkPredictor
 
 app = App()
@@ -29,28 +30,24 @@ Known = Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAP
 
 @app.command(epilog="Example: gumption kg predict runs/complex --subject fire --relation combinesWith -k 10")
 def predict(
-    model: Model,
-    relation: Annotated[str, typer.Option(help="A relation's label.")],
-    subject: Annotated[str | None, typer.Option(help="An entity's label: asks for objects.")] = None,
-    object_: Annotated[str | None, typer.Option("--object", help="An entity's label: asks for subjects.")] = None,
-    k: Annotated[Count, typer.Option("-k", help="How many.")] = 10,
-    graph: Annotated[
-        list[str] | None, typer.Option(help="What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.")
-    ] = None,
-    exclude_known: Annotated[bool, typer.Option("--exclude-known", help="Leave out what --graph knows.")] = False,
-    words: Annotated[
-        str | None,
-        typer.Option(help="Vectors for a label that a model fitted with words has not met: a file, or `shipped`."),
-    ] = None,
-    why: Annotated[bool, typer.Option("--why", help="The nearest facts of --graph behind each answer.")] = False,
-    as_json: Json = False,
-) -> None:
+    model: Model, *, relation: str, subject: str | None = None, object_: str | None = None,
+    k: Annotated[Count, typer.Option("-k")] = 10, graph: list[str] | None = None, exclude_known: bool = False,
+    words: str | None = None, why: bool = False, as_json: Json = False,
+) -> None:  # fmt: skip
     """The k entities that most probably complete a fact.
 
     With --graph the probability is that of an answer which the graph does not have, calibrated where the model has
     been (`gumption kg calibrate`); without it, the model's plain softmax over all entities.
+
+    :param relation: A relation's label.
+    :param subject: An entity's label: asks for objects.
+    :param object_: An entity's label: asks for subjects.
+    :param k: How many.
+    :param graph: What is known, GRAPH or GRAPH#NAME: marks known answers. Repeatable.
+    :param exclude_known: Leave out what --graph knows.
+    :param words: Vectors for a label that a model fitted with words has not met: a file, or `shipped`.
+    :param why: The nearest facts of --graph behind each answer.
     """
-    from gumption.data import InputError
 
     if (subject is None) == (object_ is None):
         raise InputError("give either --subject or --object: the other one is what is predicted")
@@ -108,14 +105,14 @@ def predict(
     "--skip-unknown"
 )
 def evaluate(
-    model: Model,
-    test: Annotated[str, typer.Option(help="The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.")],
-    known: Known = None,
-    memory: Annotated[Count | None, typer.Option(help="MiB that scores may take at a time.")] = None,
-    skip_unknown: Skip = False,
+    model: Model, *, test: str, known: Known = None, memory: Count | None = None, skip_unknown: Skip = False,
     as_json: Json = False,
-) -> None:
-    """Filtered ranking of test facts: mean reciprocal rank and hits, overall, by side and by relation."""
+) -> None:  # fmt: skip
+    """Filtered ranking of test facts: mean reciprocal rank and hits, overall, by side and by relation.
+
+    :param test: The graph whose facts are ranked: GRAPH#NAME, or GRAPH if it has one.
+    :param memory: MiB that scores may take at a time.
+    """
     predictor, facts, others, skipped = _held_out(model, test, known, skip_unknown)
 
     from gumption.kg import filtered_ranks
@@ -145,15 +142,13 @@ def evaluate(
     "--known runs/kg.nq#wordcraft/train --skip-unknown"
 )
 def calibrate(
-    model: Model,
-    held_out: Annotated[str, typer.Option(help="Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.")],
-    known: Known = None,
-    skip_unknown: Skip = False,
-    as_json: Json = False,
-) -> None:
+    model: Model, *, held_out: str, known: Known = None, skip_unknown: Skip = False, as_json: Json = False,
+) -> None:  # fmt: skip
     """Fit temperatures on held-out facts, so that stated probabilities match frequencies; kept with the model.
 
     Take a validation part (`gumption kg build wordcraft --validation-ratio 0.1`), not the facts of the test.
+
+    :param held_out: Facts that the model was not fitted on: GRAPH#NAME, or GRAPH.
     """
     predictor, facts, others, skipped = _held_out(model, held_out, known, skip_unknown)
 
@@ -183,7 +178,7 @@ def _held_out(
     others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
 
     from gumption.kg import load_predictor
-    from gumption.kg.links.fact_ids import to_ids
+    from gumption.kg.facts import to_ids
 
     predictor = load_predictor(model)
     if not skip_unknown:
@@ -195,7 +190,6 @@ def _held_out(
 
 def _check_entities(predictor: "LinkPredictor", source: str, facts: "list[tuple[str, str, str]]") -> None:
     """InputError for entities that the predictor does not have."""
-    from gumption.data import InputError
 
     seen = set(predictor.vocabulary.entities)
     new = sorted({entity for subject, _, object_ in facts for entity in (subject, object_)} - seen)
@@ -239,7 +233,6 @@ def _decimals(part: dict[str, Any], names: Any) -> list[str]:
 
 def _extended(predictor: "LinkPredictor", label: str, words: str) -> "LinkPredictor":
     """The model with one more entity, known by its word vector, where it does not have it yet."""
-    from gumption.data import InputError
     from gumption.kg import ComplEx, WordVectors
 
     if not isinstance(predictor, ComplEx):

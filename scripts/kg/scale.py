@@ -1,7 +1,7 @@
 """What fits where: bytes and rates measured on this machine, and the calculation for large graphs that rests on them.
 
 Training takes memory by the entity (parameters, Adagrad's sums, their gradient, the copy in low precision) and matrix
-work by the query and entity: 6 * 2 * rank * N operations for each query, in the three products of complex_training.py.
+work by the query and entity: 6 * 2 * rank * N operations for each query, in the three products of complex.py.
 Training is measured at two sizes, so that what a process takes for itself falls out. A store takes disk by the fact.
 """
 
@@ -31,7 +31,7 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import torch
-from gumption.kg.links.complex_training import ComplExTraining
+from gumption.kg.links.complex import ComplExTraining
 from gumption.kg.links.training_settings import TrainingSettings
 entities, rank, facts, batch_size = map(int, sys.argv[1:])
 torch.set_num_threads(1)

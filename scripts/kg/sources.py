@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gumption.data import InputError
 from gumption.data.settings import Seconds
 
 from .output import working
@@ -28,11 +29,11 @@ Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is
 def open_graph(
     source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> "tuple[KnowledgeGraph, str | None]":
-    """`gumption.kg.places.open_graph`; a terminal shows that the graph is read."""
-    from gumption.kg import places
+    """`gumption.kg.graph.open_graph`; a terminal shows that the graph is read."""
+    from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
-        return places.open_graph(source, update=update, read_only=read_only, timeout=timeout)
+        return opened(source, update=update, read_only=read_only, timeout=timeout)
 
 
 @contextmanager
@@ -44,8 +45,8 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     """
     from gumption.data.claims import sole_writer
     from gumption.kg import KnowledgeGraph
-    from gumption.kg.places import is_address
-    from gumption.kg.store.folders import undone_if_new
+    from gumption.kg.graph import is_address
+    from gumption.kg.store.stores import undone_if_new
 
     check_place(place)
     file = Path(place)
@@ -79,7 +80,7 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
     """Those that link predictors are trained on: not those that say something about the facts of another."""
-    from gumption.kg.rules.fact_arrays import PROVENANCE
+    from gumption.kg.rules.fixpoint import PROVENANCE
     from gumption.kg.sources.weights import WEIGHTS
 
     return [name for name in graph.graphs() if not name.endswith((WEIGHTS, PROVENANCE, *node_endings()))]
@@ -100,7 +101,6 @@ def nary_relations() -> "list[NaryRelation]":
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
-    from gumption.data import InputError
 
     names = binary_graphs(graph)
     if len(names) == 1:
@@ -112,7 +112,6 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
 
 def new_folder(out: Path) -> None:
     """InputError where there is something already, or nothing can be written."""
-    from gumption.data import InputError
     from gumption.data.writing import check_writable
 
     check_writable(out)
@@ -123,7 +122,7 @@ def new_folder(out: Path) -> None:
 def check_place(place: str) -> None:
     """InputError, before anything is worked out, for a place or a kind of file that no graph is written to."""
     from gumption.data.writing import check_name, check_writable
-    from gumption.kg.places import is_address
+    from gumption.kg.graph import is_address
     from gumption.kg.store.files import file_format
 
     if is_address(place):

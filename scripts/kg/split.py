@@ -1,7 +1,7 @@
 """A graph's facts as the folder of a link-prediction data set: a file for each part, and manifest.json."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from gumption.data.extras import extra
 from gumption.data.manifest import file_sha256
 from gumption.data.provenance import versions
 from gumption.data.writing import whole_folder, write_json, write_text
+from gumption.kg.leaks import Likeness, alike, families, following
 from gumption.scripts.parts import PARTS
 
 if TYPE_CHECKING:
@@ -24,11 +25,14 @@ FORMATS = ("tsv", "huggingface")
 
 
 def write_parts(
-    graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int, form: str = "tsv"
-) -> dict[str, Any]:
+    graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int, form: str = "tsv",
+    together: bool = True,
+) -> dict[str, Any]:  # fmt: skip
     """Split the facts of one named graph at random and write them; every entity and relation is in the training part.
 
     :param shares: of valid and test.
+    :param together: whether facts that follow from each other by inverse, near-duplicate or symmetric relations stay
+        in one part.
     :param form: "tsv", train.txt and so on as PyKEEN reads them; "huggingface", Parquet files with a card.
     :returns: the manifest.
     :raises InputError: shares that leave nothing for training or cannot be had, or a folder that is there; an unknown
@@ -41,7 +45,8 @@ def write_parts(
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder")
     vocabulary, ids = graph.arrays(name)
-    rows = split(ids, shares, seed)
+    likenesses = alike(ids)
+    rows = split(ids, shares, seed, likenesses if together else ())
     parts = {part: ids[rows[part]] for part in PARTS}
     said = graph.annotations(name)
     with whole_folder(out) as folder:
@@ -57,6 +62,8 @@ def write_parts(
             "shares": shares,
             "seed": seed,
             "facts": {part: len(rows[part]) for part in PARTS},
+            "alike": [likeness.told(vocabulary) for likeness in likenesses],
+            "test_facts_that_follow": int(following(likenesses, parts["train"], parts["test"]).sum()),
             "sha256": {file: file_sha256(folder / file) for file in files},
         }
         write_json(folder / MANIFEST, manifest)
@@ -79,8 +86,14 @@ def _write_tables(
     return list(files.values())
 
 
-def split(ids: np.ndarray, shares: dict[str, float], seed: int) -> dict[str, np.ndarray]:
-    """The rows of each part, sorted, of (n, 3) ids."""
+def split(
+    ids: np.ndarray, shares: dict[str, float], seed: int, likenesses: "Sequence[Likeness]" = ()
+) -> dict[str, np.ndarray]:
+    """The rows of each part, sorted, of (n, 3) ids.
+
+    Facts that follow from each other by one of the likenesses stay together; a part is then smaller than its share by
+    less than one such family.
+    """
     if seed < 0 or not all(0 <= share < 1 for share in shares.values()) or sum(shares.values()) >= 1:
         raise InputError(f"shares {shares}, seed {seed}: shares are at least 0 and below 1 in all, a seed at least 0")
     order = np.random.default_rng(seed).permutation(len(ids))
@@ -88,6 +101,9 @@ def split(ids: np.ndarray, shares: dict[str, float], seed: int) -> dict[str, np.
     _, relations = np.unique(ids[order][:, 1], return_index=True)
     kept = np.zeros(len(ids), dtype=bool)
     kept[entities // 2] = kept[relations] = True
+    family = families(likenesses, ids) if likenesses else np.arange(len(ids))
+    if likenesses:
+        kept = np.isin(family[order], family[order][kept])
     free = order[~kept]
     sizes = {part: round(share * len(ids)) for part, share in shares.items()}
     if sum(sizes.values()) > len(free):
@@ -96,9 +112,29 @@ def split(ids: np.ndarray, shares: dict[str, float], seed: int) -> dict[str, np.
             f"in training: {sum(sizes.values())} are too many"
         )
     valid, test = sizes["valid"], sizes["test"]
+    if likenesses and len(free):
+        free, ends = _by_family(free, family)
+        valid, test = (int(ends[ends.searchsorted(size, side="right") - 1]) for size in (valid, valid + test))
+        test -= valid
     parts = {"valid": free[:valid], "test": free[valid : valid + test]}
     parts["train"] = np.concatenate([order[kept], free[valid + test :]])
     return {part: np.sort(rows) for part, rows in parts.items()}
+
+
+def follows_text(number: int, test: int, found: Sequence[Mapping[str, Any]]) -> str:
+    """How many facts of a test follow from a training fact, and the first of the relations that say so."""
+    names = ["symmetric" if one["kind"] == "symmetric" else f"{one['kind']} of {one['other']}" for one in found]
+    shown = "; ".join(f"{one['relation']} ({name})" for one, name in zip(found[:3], names, strict=False))
+    which = f"{len(found)} inverse, near-duplicate or symmetric relation{'' if len(found) == 1 else 's'}"
+    return f"{number:,} of {test:,} test facts follow from a training fact ({which}{': ' if found else ''}{shown})"
+
+
+def _by_family(rows: np.ndarray, family: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows, those of one family next to each other in the order of their first, and where a part can end."""
+    _, first, of = np.unique(family[rows], return_index=True, return_inverse=True)
+    place = first[of.reshape(-1)]
+    order = np.argsort(place, kind="stable")
+    return rows[order], np.append(np.flatnonzero(np.diff(place[order], prepend=-1)), len(rows))
 
 
 # ---- A graph's facts as a data set of the Hugging Face hub: a Parquet file for each part, and a card, README.md.

@@ -1,13 +1,13 @@
-"""`gumption kg load`, `query`, `export`, `remove`, `validate` and `hash`: a graph as a store of facts."""
+"""`gumption kg load`, `query`, `export`, `remove`, `validate`, `hash` and `serve`: a graph as a store of facts."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 import typer
+from annotated_types import Ge, Le
 
-from gumption.data.settings import Megabytes, Seed, SmallShare, Whole
+from gumption.data import InputError
+from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, count, print_json, print_table, working
@@ -21,23 +21,19 @@ def load(
     place: Annotated[
         str, typer.Argument(metavar="GRAPH", help=f"A {FILES}, a folder or an http address; made if not there.")
     ],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")],
-    graph: Annotated[str | None, typer.Option(help="Where facts go that a file puts in no named graph.")] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="Of .csv and .tsv: SUBJECT,RELATION,OBJECT[,GRAPH], names in the header or numbers from 1."),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether their first line names the columns.", show_default=False),
-    ] = None,
-    skip_bad: Annotated[Whole, typer.Option(help="How many bad lines of a file are left out.")] = 0,
-    update: Update = None,
-    as_json: Json = False,
-) -> None:
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"One {READ}, or several.")], *,
+    graph: str | None = None, columns: str | None = None,
+    header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
+    skip_bad: Whole = 0, update: Update = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Add the facts of files to a graph, in bounded memory where it is a folder or an endpoint.
 
     Loading again adds only what is not there: after an interruption the same command does the rest.
+
+    :param graph: Where facts go that a file puts in no named graph.
+    :param columns: Of .csv and .tsv: SUBJECT,RELATION,OBJECT[,GRAPH], names in the header or numbers from 1.
+    :param header: Whether their first line names the columns.
+    :param skip_bad: How many bad lines of a file are left out.
     """
     new = {}
     with changed_graph(place, update) as into:
@@ -57,18 +53,16 @@ def load(
     epilog="Example: gumption kg query runs/kg.nq 'SELECT ?x { ?x gum:componentOf ?goal }' --bind goal='acid rain'"
 )
 def query(
-    source: Source,
-    sparql: Annotated[str, typer.Argument(help="SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.")],
-    bind: Annotated[list[str] | None, typer.Option(help="VARIABLE=LABEL; may be repeated.")] = None,
-    timeout: Timeout = None,
-    memory_limit: Annotated[Megabytes | None, typer.Option(help="How many megabytes the query may take.")] = None,
-    allow_service: Annotated[
-        bool, typer.Option("--allow-service", help="Let SERVICE in the query ask other servers.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Ask a graph a question in SPARQL. It is opened for reading only."""
-    from gumption.data import InputError
+    source: Source, sparql: str, *, bind: list[str] | None = None, timeout: Timeout = None,
+    memory_limit: Megabytes | None = None, allow_service: bool = False, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Ask a graph a question in SPARQL. It is opened for reading only.
+
+    :param sparql: SELECT, ASK, CONSTRUCT or DESCRIBE; gum: and ent: are declared.
+    :param bind: VARIABLE=LABEL; may be repeated.
+    :param memory_limit: How many megabytes the query may take.
+    :param allow_service: Let SERVICE in the query ask other servers.
+    """
 
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
     for name in sorted({"timeout", "memory_limit", "allow_service"}.intersection(labels)):
@@ -79,14 +73,16 @@ def query(
         if name is not None:
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
         answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
-        told = answer or as_json or isinstance(answer, bool)
-        unknown = [] if told else _unknown_relations(graph, sparql)
+        row = answer[0] if isinstance(answer, list) and len(answer) == 1 else None
+        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # such as a COUNT of 0
+        unknown = _unknown_relations(graph, sparql) if nothing and not as_json else []
     if as_json:
         print_json(answer)
     elif isinstance(answer, bool):
-        print("yes" if answer else "no")
+        print("\n".join(["yes" if answer else "no", *unknown]))
     elif answer and isinstance(answer[0], dict):
         print_table(list(answer[0]), [tuple(row.values()) for row in answer], count(answer, "row"))
+        print("".join(f"{line}\n" for line in unknown), end="")
     elif answer:
         print_table(["subject", "relation", "object"], answer, count(answer, "fact"))
     else:
@@ -95,32 +91,34 @@ def query(
 
 @app.command(epilog="Example: gumption kg export runs/kg.nq#wordcraft/train --out train.tsv")
 def export(
-    source: Source,
+    source: Source, *,
     out: Annotated[Path, typer.Option(help=f"A {FILES}, or a new folder for a data set of three parts.")],
-    validation_ratio: Annotated[
-        SmallShare | None, typer.Option(help="Of a data set: share of the valid part; 0.1.")
-    ] = None,
-    test_ratio: Annotated[SmallShare | None, typer.Option(help="Of a data set: share of the test part; 0.1.")] = None,
-    seed: Annotated[Seed | None, typer.Option(help="Of a data set: which facts go where; 0.")] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help="Of a data set: tsv, or huggingface (Parquet with a card); tsv.")
-    ] = None,
+    validation_ratio: SmallShare | None = None, test_ratio: SmallShare | None = None, seed: Seed | None = None,
+    form: Annotated[str | None, typer.Option("--format")] = None, split_families: bool = False,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write a graph, or the one that #NAME picks, to a file of another kind, with its licences.
 
     Where --out has no ending, one named graph is split at random into train.txt, valid.txt and test.txt, as PyKEEN and
     others read them, or with --format huggingface into Parquet files that datasets.load_dataset reads. Every entity and
-    relation is in the training part; manifest.json has shares, seed, counts and hashes.
+    relation is in the training part, and facts that follow from each other by inverse, near-duplicate or symmetric
+    relations are in one part; manifest.json has these relations, shares, seed, counts and hashes.
+
+    :param validation_ratio: Of a data set: share of the valid part; 0.1.
+    :param test_ratio: Of a data set: share of the test part; 0.1.
+    :param seed: Of a data set: which facts go where; 0.
+    :param form: Of a data set: tsv, or huggingface (Parquet with a card); tsv.
+    :param split_families: Of a data set: draw each fact by itself, also where one follows from another.
     """
-    from gumption.data import InputError
-    from gumption.kg.places import split_source
+    from gumption.kg.graph import split_source
 
     if not out.suffix:
-        _export_parts(source, out, validation_ratio, test_ratio, seed, form or "tsv", as_json)
+        shares = {"valid": 0.1 if validation_ratio is None else validation_ratio}
+        shares["test"] = 0.1 if test_ratio is None else test_ratio
+        _export_parts(source, out, shares, seed or 0, form or "tsv", not split_families, as_json)
         return
-    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None):
-        options = "--validation-ratio, --test-ratio, --seed and --format"
+    if (validation_ratio, test_ratio, seed, form) != (None, None, None, None) or split_families:
+        options = "--split-families, --validation-ratio, --test-ratio, --seed and --format"
         raise InputError(f"{out}: {options} are for a folder, a name without an ending")
     place = Path(split_source(source)[0])
     if place.exists() and out.exists() and out.samefile(place):
@@ -142,16 +140,16 @@ def export(
 
 @app.command(epilog="Example: gumption kg remove runs/kg.nq#wordcraft/train --object steam")
 def remove(
-    source: Source,
-    subject: Annotated[str | None, typer.Option(help="Of the facts to remove.")] = None,
-    relation: Annotated[str | None, typer.Option(help="Of the facts to remove.")] = None,
-    object_: Annotated[str | None, typer.Option("--object", help="Of the facts to remove.")] = None,
-    update: Update = None,
-    as_json: Json = False,
-) -> None:
-    """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it."""
-    from gumption.data import InputError
-    from gumption.kg.places import split_source
+    source: Source, *, subject: str | None = None, relation: str | None = None, object_: str | None = None,
+    update: Update = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Remove the facts with these labels, or the whole graph that #NAME picks with what is said about it.
+
+    :param subject: Of the facts to remove.
+    :param relation: Of the facts to remove.
+    :param object_: Of the facts to remove.
+    """
+    from gumption.kg.graph import split_source
     from gumption.kg.vocabulary import unknown_graph
 
     place, name = split_source(source)
@@ -174,12 +172,11 @@ def remove(
 
 
 @app.command(epilog="Example: gumption kg validate runs/kg.nq --shapes wordcraft")
-def validate(
-    source: Source,
-    shapes: Annotated[str, typer.Option(help="The name of a world, or a file of SHACL shapes in Turtle.")],
-    as_json: Json = False,
-) -> None:
-    """Check a graph's facts against SHACL shapes; the exit code is 1 where they do not conform."""
+def validate(source: Source, *, shapes: str, as_json: Json = False) -> None:
+    """Check a graph's facts against SHACL shapes; the exit code is 1 where they do not conform.
+
+    :param shapes: The name of a world, or a file of SHACL shapes in Turtle.
+    """
     from dataclasses import asdict
 
     from gumption.kg.store.shapes import validate as validated
@@ -210,23 +207,23 @@ def content_hash(source: Source) -> None:
 
 
 def _export_parts(
-    source: str, out: Path, valid: float | None, test: float | None, seed: int | None, form: str, as_json: bool
+    source: str, out: Path, shares: dict[str, float], seed: int, form: str, together: bool, as_json: bool
 ) -> None:
-    from .split import write_parts
+    from .split import follows_text, write_parts
 
-    shares = {"valid": 0.1 if valid is None else valid, "test": 0.1 if test is None else test}
     graph, name = open_graph(source)
     with graph, working(f"writing {out}"):
-        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0, form)
+        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed, form, together)
     if as_json:
         print_json(manifest)
         return
     print(", ".join(f"{part} {number}" for part, number in manifest["facts"].items()) + f" facts written to {out}")
+    if manifest["alike"]:
+        print(follows_text(manifest["test_facts_that_follow"], manifest["facts"]["test"], manifest["alike"]))
 
 
 def _shapes_file(shapes: str) -> Path:
     import gumption.envs
-    from gumption.data import InputError
 
     if Path(shapes).is_file():
         return Path(shapes)
@@ -238,12 +235,11 @@ def _shapes_file(shapes: str) -> Path:
 
 def _unknown_relations(graph: Any, sparql: str) -> list[str]:
     """What is wrong with the relations that a query names and the graph lacks; they may be mistyped."""
-    from gumption.data import InputError
+    from gumption.kg.store.sparql import named_relations
     from gumption.kg.vocabulary import unknown_label
 
-    named = dict.fromkeys(unquote(name) for name in re.findall(r"\bgum:([\w%-]+)", sparql))
     try:
-        missing = [name for name in named if next(graph.triples(relation=name), None) is None]
+        missing = [name for name in named_relations(sparql) if next(graph.triples(relation=name), None) is None]
         known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
     except InputError:  # the graph takes longer than --timeout for that: the answer stands without it
         return []
@@ -251,9 +247,63 @@ def _unknown_relations(graph: Any, sparql: str) -> list[str]:
 
 
 def _binding(text: str) -> tuple[str, str]:
-    from gumption.data import InputError
 
     variable, mark, label = text.partition("=")
     if not variable or not mark:
         raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
     return variable.lstrip("?$"), label
+
+
+# ---- A graph as a SPARQL 1.1 endpoint that other programs can ask, and not change
+
+
+_QUEUE = 64  # connections that are open at once; more are told to come again
+
+
+@app.command(epilog="Example: gumption kg serve runs/kg --port 7878")
+def serve(
+    source: Source, *, host: str = "127.0.0.1", port: Annotated[int, Ge(0), Le(65_535)] = 7878,
+    timeout: Seconds = 30, memory_limit: Megabytes = 2_048, max_rows: Count = 100_000,
+) -> None:  # fmt: skip
+    """Answer SPARQL queries on a graph over HTTP, at /query, with a page to type one in at /. Nobody can change it.
+
+    A query sees the union of all graphs, and each of them with GRAPH. A file or folder is served as it is now: start
+    again to serve what was added. Queries are answered one at a time.
+
+    :param host: The address to listen at; 127.0.0.1 is for this machine only.
+    :param port: 0 for any that is free.
+    :param timeout: Seconds that a query may take.
+    :param memory_limit: Megabytes that a query may take.
+    :param max_rows: Rows, or facts, that an answer may have.
+    """
+    import warnings
+
+    from gumption.data import InputError, Note
+    from gumption.data.extras import extra
+    from gumption.data.listening import is_loopback, listen, shown_address
+    from gumption.kg.graph import open_graph, split_source
+    from gumption.kg.store.limits import Limits
+    from gumption.kg.store.serving import sparql_app
+
+    with extra("serve", "a SPARQL server"):
+        import uvicorn
+
+    limits = Limits(timeout, memory_limit, max_rows=max_rows)
+    place, name = split_source(source)
+    if name is not None:
+        raise InputError(f"a server shows all graphs: leave out #{name}, and ask for GRAPH or FROM in a query")
+    listening = listen(host, port, "--host")
+    with listening, open_graph(place, timeout=timeout)[0] as graph:
+        if not is_loopback(host):
+            warnings.warn(f"everybody who reaches {host} can ask this graph: there is no password", Note, stacklevel=1)
+        address = f"http://{shown_address(listening)}"
+        print(f"{place} is served at {address}/query, a page at {address}/; Ctrl-C ends it", flush=True)
+        config = uvicorn.Config(
+            sparql_app(graph, limits, host),
+            lifespan="off",
+            log_level="warning",
+            limit_concurrency=_QUEUE,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        uvicorn.Server(config).run(sockets=[listening])

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from gumption.kg import ComplEx, Vocabulary
-from gumption.kg.links.complex_training import ComplExTraining
+from gumption.kg.links.complex import ComplExTraining
 from gumption.kg.links.training_settings import TrainingSettings
 
 Look = Callable[[int, float, ComplEx], None]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,16 +18,8 @@ from gumption.data.settings import Count, Seed, Size, check
 from gumption.data.writing import check_writable, write_json, write_text
 from gumption.scripts.apps import App
 
+from .fit import DataSet, Known, OptionalSource, TrainingInput, Valid, check_source, read_training_facts
 from .output import print_table
-from .training_facts import (
-    DataSet,
-    Known,
-    OptionalSource,
-    TrainingInput,
-    Valid,
-    check_source,
-    read_training_facts,
-)
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -78,27 +70,24 @@ class Search:
 
 @app.command(epilog="Example: gumption kg tune --dataset umls --trials 30 --out runs/umls-settings")
 def tune(
-    context: typer.Context,
-    out: Annotated[
-        Path, typer.Option(help="Folder of the search; the same command goes on with one that was stopped.")
-    ],
-    source: OptionalSource = None,
-    dataset: DataSet = None,
-    trials: Annotated[Count, typer.Option(help="Settings to try, in all.")] = 30,
-    rank: Annotated[list[Size] | None, typer.Option(help="A rank to try. Repeatable.  (default: 128)")] = None,
-    valid: Valid = None,
-    known: Known = None,
-    epochs: Annotated[Count, typer.Option(help="Passes over the facts, at most.")] = 100,
-    valid_every: Annotated[Count, typer.Option(help="Epochs between two looks at the validation facts.")] = 5,
-    patience: Annotated[Count, typer.Option(help="Stop a trial after so many looks without a better MRR.")] = 3,
-    seed: Annotated[Seed, typer.Option(help="Seed of the search and of every training.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-) -> None:
+    context: typer.Context, source: OptionalSource = None, *, out: Path, dataset: DataSet = None,
+    trials: Count = 30, rank: list[Size] | None = None, valid: Valid = None, known: Known = None,
+    epochs: Count = 100, valid_every: Count = 5, patience: Count = 3, seed: Seed = 0, device: str = "auto",
+) -> None:  # fmt: skip
     """Search for settings of ComplEx: rank, learning rate, N3, batch size and the weight of predicting relations.
 
     Each trial trains on the training facts and counts by its best MRR of the validation facts; test facts are not
     looked at. The next settings are drawn by a Tree-structured Parzen Estimator. --out gets best.json (for `gumption kg
     fit --settings`), trials.csv, and study.db, which optuna reads. With one seed, searches agree to the bit on a CPU.
+
+    :param out: Folder of the search; the same command goes on with one that was stopped.
+    :param trials: Settings to try, in all.
+    :param rank: A rank to try. Repeatable.  (default: 128)
+    :param epochs: Passes over the facts, at most.
+    :param valid_every: Epochs between two looks at the validation facts.
+    :param patience: Stop a trial after so many looks without a better MRR.
+    :param seed: Seed of the search and of every training.
+    :param device: Where to compute: auto, cpu or cuda.
     """
     from gumption.kg.links.training_settings import TrainingSettings
 

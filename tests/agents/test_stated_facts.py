@@ -7,7 +7,7 @@ from gumption.agents.stated_facts import StatedFacts
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import MAKES, RELATIONS
 from gumption.kg import KnowledgeGraph
-from gumption.kg.rules.fact_arrays import PROVENANCE
+from gumption.kg.rules.fixpoint import PROVENANCE
 from gumption.kg.sources.weights import WEIGHTS
 
 ENTITIES = ("water", "earth", "fire", "mud", "steam")  # in the world's own order

@@ -12,7 +12,8 @@ import pytest
 from gumption.data import InputError
 from gumption.data.claims import sole_writer
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store.folders import undone_if_new
+from gumption.kg.store import stores
+from gumption.kg.store.stores import undone_if_new
 
 HOLDER = """
 import sys
@@ -94,6 +95,24 @@ def test_a_folder_that_another_one_made_first_is_not_removed(tmp_path: Path) -> 
     quicker.close()
     with KnowledgeGraph(tmp_path / "kg", read_only=True) as graph:
         assert len(graph) == 1
+
+
+def test_two_processes_make_one_folder_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both saw no folder and make one beside it; the slower one finds the other's in its place, and opens that."""
+    make = stores.whole_folder
+
+    @contextmanager
+    def overtaken(path: Path, replace: bool) -> Iterator[Path]:
+        with make(path, replace=replace) as beside:
+            yield beside
+            monkeypatch.undo()
+            with KnowledgeGraph(tmp_path / "kg") as quicker:
+                quicker.add([("fire", "meets", "water")])
+
+    monkeypatch.setattr(stores, "whole_folder", overtaken)
+    with KnowledgeGraph(tmp_path / "kg") as slower:
+        assert slower.add([("fire", "meets", "water"), ("fire", "meets", "air")]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["kg"]
 
 
 def test_a_new_folder_without_facts_is_removed(tmp_path: Path) -> None:

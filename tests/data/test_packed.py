@@ -13,7 +13,7 @@ import pytest
 from gumption.data import InputError
 from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.kg import KnowledgeGraph
-from gumption.kg.sources.atomic import import_atomic2020
+from gumption.kg.sources.external import import_atomic2020
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 LINE = b"water\tAtLocation\tsea\n"
@@ -66,8 +66,8 @@ def test_a_line_without_end(tmp_path, kind):
     program = f"""
 import resource
 from gumption.kg import KnowledgeGraph
-from gumption.kg.sources.atomic import import_atomic2020
-from gumption.kg.sources.conceptnet import import_conceptnet
+from gumption.kg.sources.external import import_atomic2020
+from gumption.kg.sources.external import import_conceptnet
 graph, path = KnowledgeGraph(), {str(tmp_path / name)!r}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

@@ -22,7 +22,7 @@ from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.native import NativeEnv
 from gumption.envs.worlds import Environment, World
 from gumption.kg import KnowledgeGraph
-from gumption.kg.nary import relation_name
+from gumption.kg.facts import relation_name
 
 ENVIRONMENTS = list(worlds.environments())
 LOOKS = [

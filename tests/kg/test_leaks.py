@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gumption.kg import ComplEx, DistMult, KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary, load_predictor
-from gumption.kg.leaks import asked_facts, count_leaks, count_marked
+from gumption.kg.leaks import alike, asked_facts, count_leaks, count_marked, following
 from gumption.kg.links.nary_predictor import NarySettings
 
 OPENS = NaryRelation(
@@ -87,3 +87,71 @@ def test_a_predictor_without_marks_is_not_known(tmp_path: Any) -> None:
     model.save(tmp_path / "m")
     loaded = load_predictor(tmp_path / "m", "cpu")
     assert count_marked(loaded.trained_on, asked_facts([("key", "fits", "lock")])) is None
+
+
+# ---- what a graph says of a fact, and what stands for it
+
+
+ENT, GUM, RDF = "urn:gumption:entity:", "urn:gumption:relation:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+def test_a_statement_about_a_fact_states_it() -> None:
+    asked = {("fire", "componentOf", "steam"), ("ice", "componentOf", "slush")}
+    graph = KnowledgeGraph()
+    graph.add([("node", f"{RDF}subject", "fire"), ("node", f"{RDF}object", "steam"), ("other", f"{RDF}subject", "ice")])
+    assert count_leaks(graph, None, asked).stated == 0
+    graph.add([("node", f"{RDF}predicate", f"{GUM}componentOf")])
+    assert count_leaks(graph, None, asked) == (1, 2)
+
+
+def test_a_triple_term_states_a_fact(tmp_path: Any) -> None:
+    import pyoxigraph as ox
+
+    term = f"<<( <{ENT}fire> <{GUM}componentOf> <{ENT}acid%20rain> )>>"
+    store = ox.Store(tmp_path / "kg")
+    store.load(f"<urn:x> <{RDF}reifies> {term} <urn:gumption:graph:a> .\n".encode(), ox.RdfFormat.N_QUADS)
+    store.flush()
+    del store
+    asked = {("fire", "componentOf", "acid rain")}
+    with KnowledgeGraph(tmp_path / "kg", read_only=True) as graph:
+        assert list(graph.triples()) == [("urn:x", f"{RDF}reifies", term)]
+        assert term in graph.arrays()[0].entities
+        assert count_leaks(graph, None, asked) == (1, 1)
+        graph.save(tmp_path / "kg.nq")
+    assert count_leaks(KnowledgeGraph.load(tmp_path / "kg.nq"), None, asked) == (1, 1)
+    graph = KnowledgeGraph()
+    graph.add([("a", "says", "<<( no triple )>>")])
+    assert count_leaks(graph, None, asked) == (0, 1)
+
+
+def test_what_is_the_same_as_the_same_counts() -> None:
+    same = "http://www.w3.org/2002/07/owl#sameAs"
+    graph = KnowledgeGraph()
+    graph.add([("http://x.org/1", "componentOf", "steam")], graph="facts")
+    graph.add([("http://y.org/2", same, "http://x.org/1"), ("http://y.org/2", same, "http://z.org/3")], graph="links")
+    graph.add([("http://z.org/3", "http://www.w3.org/2000/01/rdf-schema#label", '"fire"@en')], graph="labels")
+    assert count_leaks(graph, "facts", {("fire", "componentOf", "steam")}) == (1, 1)
+
+
+# ---- leaks within a data set
+
+
+def test_relations_that_are_alike() -> None:
+    facts = [("parent", x, x + 20) for x in range(10)] + [("child", x + 20, x) for x in range(9)] + [("child", 50, 51)]
+    facts += [("near", x, y) for x in range(0, 6, 2) for y in (x + 1,)] + [("near", x + 1, x) for x in range(0, 6, 2)]
+    facts += [("beside", x, x + 20) for x in range(10)] + [("loop", x, x) for x in range(10)]
+    facts += [("few", x, x + 20) for x in range(4)]
+    vocabulary = Vocabulary([str(x) for x in range(60)], sorted({fact[0] for fact in facts}))
+    ids = np.array([(x, vocabulary.relations.index(r), y) for r, x, y in facts])
+    told = [tuple(one.told(vocabulary).values()) for one in alike(ids)]
+    assert sorted((relation, kind, other, share) for relation, other, kind, share in told) == [
+        ("beside", "duplicate", "parent", 1.0), ("beside", "inverse", "child", 0.9),
+        ("child", "inverse", "beside", 0.9),
+        ("child", "inverse", "parent", 0.9), ("near", "symmetric", "near", 1.0), ("parent", "duplicate", "beside", 1.0),
+        ("parent", "inverse", "child", 0.9),
+    ]  # fmt: skip
+    train, test = ids[:10], np.concatenate([ids[10:20], ids[20:22], ids[26:28]])
+    # The child facts but the last, whose pair no parent fact has, and the two of "beside"; no "near" is in training.
+    assert following(alike(ids), train, test).tolist() == [*[True] * 9, False, False, False, True, True]
+    assert following(alike(ids), train[:0], test).sum() == 0
+    assert alike(ids[:0]) == []

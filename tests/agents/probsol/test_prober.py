@@ -23,8 +23,7 @@ from gumption.envs.probsol.tasks import Task, read_task
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule
-from gumption.kg.rules.inference import infer
-from gumption.kg.rules.proof import explain
+from gumption.kg.rules.inference import explain, infer
 
 LABELS = [f"t:{k}" for k in "abcdef"]
 ALIKE = (

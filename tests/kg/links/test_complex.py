@@ -11,7 +11,8 @@ import torch
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, KnowledgeGraph, Vocabulary, evaluate_ranking
-from gumption.kg.links import complex_training, training
+from gumption.kg.links import complex as complex_module
+from gumption.kg.links import training
 from gumption.kg.vocabulary import Triple
 
 # Five entities, two relations, queries with one to three answers, and a fact about an entity and itself.
@@ -119,7 +120,7 @@ def test_training_follows_the_gradient_of_the_objective_of_single_facts(
     reciprocal: bool, n3: float, relation_weight: float, weighting: str, answers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if answers != "entries":  # what a large graph meets
-        monkeypatch.setattr(complex_training, "BY_ENTRY", 0)
+        monkeypatch.setattr(complex_module, "BY_ENTRY", 0)
     if answers == "rows in parts":
         monkeypatch.setattr(training, "LOGITS_BYTES", 1)
     settings: dict[str, Any] = {"rank": 3, "batch_size": 100, "n3": n3, "reciprocal": reciprocal, "device": "cpu"}

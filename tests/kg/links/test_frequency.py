@@ -3,7 +3,7 @@
 import torch
 
 from gumption.kg import Vocabulary, evaluate_ranking
-from gumption.kg.links.frequency import FrequencyBaseline
+from gumption.kg.links.predictor import FrequencyBaseline
 
 FACTS = [("a", "r", "x"), ("b", "r", "x"), ("a", "r", "y"), ("a", "q", "b")]
 

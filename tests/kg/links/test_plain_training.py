@@ -7,8 +7,9 @@ from torch import distributed
 
 from gumption.data import InputError
 from gumption.kg import F2, N3, ComplEx, DistMult, Regularizer, Vocabulary, evaluate_ranking
-from gumption.kg.links import complex_training, training
-from gumption.kg.links.complex_training import ComplExTraining, halves
+from gumption.kg.links import complex as complex_module
+from gumption.kg.links import training
+from gumption.kg.links.complex import ComplExTraining, halves
 from gumption.kg.links.factor_model import PlainTraining
 from gumption.kg.links.training_settings import TrainingSettings
 from gumption.kg.vocabulary import Triple
@@ -42,7 +43,7 @@ def test_the_closed_form_has_the_loss_and_the_gradients_of_the_plain_objective(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if answers != "entries":
-        monkeypatch.setattr(complex_training, "BY_ENTRY", 0)
+        monkeypatch.setattr(complex_module, "BY_ENTRY", 0)
     if answers == "rows in parts":
         monkeypatch.setattr(training, "LOGITS_BYTES", 4 * ENTITIES * 7)
     settings = TrainingSettings(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gumption.kg.links.products import against_all
+from gumption.kg.links.training import against_all
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (64, 1001, 37), (0, 4, 3), (4, 0, 3)])

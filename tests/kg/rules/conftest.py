@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gumption.kg import KnowledgeGraph
 from gumption.kg.rules.horn import Atom, Rule, composition, inverse, symmetric, transitive
-from gumption.kg.rules.proof import Explanation
+from gumption.kg.rules.inference import Explanation
 
 Triples = set[tuple[str, str, str]]
 

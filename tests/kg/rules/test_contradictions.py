@@ -244,7 +244,7 @@ def test_contradictions_are_those_of_counting_everything(stated, expected):
         assert each.contradiction_confidence == (each.support / total if by else each.pca_confidence)
 
 
-@pytest.mark.parametrize("place", ["mining.PATHS", "supports.STEPS"])
+@pytest.mark.parametrize("place", ["mining.PATHS", "mining.STEPS"])
 def test_large_counts_are_made_in_pieces(place, monkeypatch):
     facts = Magnets(opposites_attract=True, known=0.7, tables=20).facts
     whole = mine_rules(arrays(facts), **ALL)

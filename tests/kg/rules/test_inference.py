@@ -23,8 +23,7 @@ from gumption.kg.rules.horn import (
     transitive,
     write_rules,
 )
-from gumption.kg.rules.inference import infer
-from gumption.kg.rules.proof import explain
+from gumption.kg.rules.inference import explain, infer
 
 from .conftest import ANCHOR, FACTS, RELATIONS, RULE_SETS, SHORT, applied, check, closure, graph_of, rules
 
@@ -251,7 +250,7 @@ def test_closure_is_that_of_networkx(acyclic):
 
 def test_joins_are_made_in_pieces(monkeypatch):
     """A join larger than the memory for one piece gives the same."""
-    monkeypatch.setattr("gumption.kg.rules.joins.ROWS", 7)
+    monkeypatch.setattr("gumption.kg.rules.fixpoint.ROWS", 7)
     draw = random.Random(1)
     stated = {(str(draw.randrange(12)), draw.choice("rst"), str(draw.randrange(12))) for _ in range(40)}
     rule_set = [

@@ -153,7 +153,7 @@ def test_figures_are_those_of_counting_everything(stated, support, coverage, con
         assert found[text] == pytest.approx(figures)
 
 
-@pytest.mark.parametrize("place", ["mining.PATHS", "supports.STEPS"])
+@pytest.mark.parametrize("place", ["mining.PATHS", "mining.STEPS"])
 def test_large_counts_are_made_in_pieces(place, monkeypatch):
     draw = random.Random(2)
     stated = {(str(draw.randrange(30)), draw.choice("rst"), str(draw.randrange(30))) for _ in range(200)}

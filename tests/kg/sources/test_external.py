@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.sources.atomic import import_atomic2020
-from gumption.kg.sources.conceptnet import RELATIONS, conceptnet_entities, conceptnet_form, import_conceptnet
+from gumption.kg.sources.external import (
+    CONCEPTNET_RELATIONS,
+    conceptnet_entities,
+    conceptnet_form,
+    import_atomic2020,
+    import_conceptnet,
+)
 from gumption.kg.sources.weights import WEIGHTS, add_weighted, fact_weights, weighted_relation
 
 
@@ -126,7 +131,7 @@ BAD = {
 def test_a_malformed_assertion_is_told_with_its_line_and_nothing_is_added(write, line, problem):
     file = write(ASSERTIONS[1], line, ASSERTIONS[3])
     graph = KnowledgeGraph()
-    relations = [*RELATIONS]
+    relations = [*CONCEPTNET_RELATIONS]
     with pytest.raises(InputError, match=r"assertions.csv:2: ") as caught:
         import_conceptnet(graph, file, relations=relations)
     assert problem in str(caught.value)

@@ -12,7 +12,7 @@ from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook
 from gumption.kg import KnowledgeGraph, WordVectors
 from gumption.kg.sources import linking
-from gumption.kg.sources.conceptnet import conceptnet_entities
+from gumption.kg.sources.external import conceptnet_entities
 from gumption.kg.sources.linking import Link, add_links, coverage, link
 from gumption.kg.sources.weights import fact_weights
 

@@ -1,6 +1,5 @@
 """Facts that other programs put into the default graph, and what clients that know nothing of gumption see of ours."""
 
-import json
 import subprocess
 import threading
 import time
@@ -197,22 +196,3 @@ def test_stock_clients_see_the_union_of_whatever_gumption_serves(written, free_p
     finally:
         server.should_exit = True
         thread.join()
-
-
-def test_a_folder_of_an_older_version(tmp_path):
-    """Facts in their graph and in the graph UNION, nothing in the default graph."""
-    import pyoxigraph as ox
-
-    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
-    graph, union, labels = (f"<urn:gumption:{name}>" for name in ("graph:a", "union", "labels"))
-    quads = "".join(lines(THEIRS).replace(" .\n", f" {name} .\n") for name in (graph, union))
-    ox.Store(tmp_path / "kg").load(f'{quads}{graph} {label} "a" {labels} .\n'.encode(), ox.RdfFormat.N_QUADS)
-    with KnowledgeGraph(tmp_path / "kg", read_only=True) as old:
-        assert old.graphs() == {"a": 2}
-        assert list(old.triples()) == THEIRS
-        assert len(old.query("SELECT * { ?s ?p ?o }")) == len(old) == 2
-    with KnowledgeGraph(tmp_path / "kg") as old:
-        assert old.add([*THEIRS, *MINE], graph="b") == 3
-        assert len(old.query("SELECT * { ?s ?p ?o }")) == len(old) == 3
-        assert old.graphs() == {"a": 2, "b": 3}
-        assert json.dumps([name.value for name in old._store._quads.named_graphs()]).count("union") == 0

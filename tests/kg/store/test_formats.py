@@ -9,9 +9,10 @@ import re
 import pyoxigraph as ox
 import pytest
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import reading, xml_check
+from gumption.kg.store import reading
+from gumption.kg.store.shapes import validate
 
 X, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
 FACTS = [
@@ -108,7 +109,7 @@ def test_a_damaged_file_is_named(tmp_path, name, content, message):
 
 
 def test_depth_is_not_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(xml_check, "DEPTH", 3)
+    monkeypatch.setattr(reading, "DEPTH", 3)
     things = "".join(f'<rdf:Description rdf:about="{X}{i}"><x:p>{i}</x:p></rdf:Description>\n' for i in range(5_000))
     (tmp_path / "x.rdf").write_text(f"{HEAD}{things}</rdf:RDF>")
     assert KnowledgeGraph().load_file(tmp_path / "x.rdf") == 5_000
@@ -144,7 +145,7 @@ def test_nesting_is_bounded(tmp_path, name):
 @pytest.mark.parametrize("block", range(1, 12))
 def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
     monkeypatch.setattr(reading, "DEPTH", 3)
-    monkeypatch.setattr(reading, "_BLOCK", block)
+    monkeypatch.setattr(reading, "BLOCK", block)
     texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
     file = tmp_path / "x.jsonld"
     file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))
@@ -163,3 +164,27 @@ def test_many_facts_may_have_the_signs_of_a_triple_term(tmp_path, ending):
 def test_deep_lists_of_n3_are_read(tmp_path):
     (tmp_path / "x.n3").write_text(f"<{X}a> <{X}p> " + "(" * 100_000 + ")" * 100_000 + " .")
     assert len(KnowledgeGraph.load(tmp_path / "x.n3")) == 199_999
+
+
+def test_queries_and_shapes_take_blank_nodes_for_blank_nodes(tmp_path):
+    (tmp_path / "x.ttl").write_text("@prefix : <http://x.org/> . :a :has [ :p 1 ] . :a :has :b .")
+    (tmp_path / "s.ttl").write_text(
+        "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://x.org/> . "
+        ":S a sh:NodeShape ; sh:targetObjectsOf :has ; sh:nodeKind sh:BlankNode ."
+    )
+    graph = KnowledgeGraph.load(tmp_path / "x.ttl")
+    [blank] = graph.query("SELECT ?x { ?a <http://x.org/has> ?x FILTER isBlank(?x) }")
+    assert blank["x"].startswith("urn:gumption:blank:")
+    for test in ("isIRI( ?x )", "isuri($x)", "!isBlank(?x)"):
+        assert graph.query(f"SELECT ?x {{ ?a <http://x.org/has> ?x FILTER({test}) }}") == [{"x": "http://x.org/b"}]
+    counted = "SELECT (COUNT(*) AS ?n) { ?x ?r ?y FILTER(isBlank(?x) || isBlank(?y)) }"
+    assert graph.query(counted, timeout=30) == [{"n": 2}]
+    assert graph.query("SELECT ?t { VALUES ?x { 'isBlank(?x)' } BIND(?x AS ?t) }") == [{"t": "isBlank(?x)"}]
+    assert [each.subject for each in validate(graph, tmp_path / "s.ttl").violations] == ["http://x.org/b"]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.nq", "x.ttl"])
+def test_a_file_without_facts_is_told(tmp_path, name):
+    (tmp_path / name).write_text("")
+    with pytest.warns(Note, match=rf"{name} has no facts"):
+        assert KnowledgeGraph().load_file(tmp_path / name) == 0

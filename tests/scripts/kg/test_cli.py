@@ -89,6 +89,12 @@ def test_query_answers_as_a_table_or_as_json(gumption, graph_file):
     assert gumption.ok("query", graph_file, "ASK { ?s ?p ?o }", "--json") == "true\n"
     said = "nothing found\nunknown relation 'componentof': did you mean 'componentOf'?\n"
     assert gumption.ok("query", graph_file, "SELECT ?x { ?x gum:componentof ?y. ?x gum:componentOf ?z }") == said
+    near = "unknown relation 'componentof': did you mean 'componentOf'?\n"
+    assert gumption.ok("query", graph_file, "ASK { ?x (gum:makes|^gum:componentof)+ ?y }").endswith(near)
+    by_iri = "PREFIX r: <urn:gumption:relation:> SELECT ?x { ?x r:componentof ?y }"
+    assert gumption.ok("query", graph_file, by_iri) == said
+    counted = "SELECT (COUNT(*) AS ?n) { ?x <urn:gumption:relation:componentof> ?y }"
+    assert gumption.ok("query", graph_file, counted).endswith(f"1 row\n{near}")
     construct = "CONSTRUCT { ?y gum:madeOf ?x } WHERE { ?x gum:componentOf ?y }"
     table = gumption.ok("query", graph_file, construct)
     assert "3 facts" in table

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gumption.kg import KnowledgeGraph
-from gumption.kg.sources.conceptnet import ABOUT
+from gumption.kg.sources.external import CONCEPTNET
 
 DETAILS = json.dumps({"weight": 2.0, "license": "cc:by/4.0"})
 ASSERTIONS = f"""a\t/r/IsA\t/c/en/ice_cream\t/c/en/dessert\t{DETAILS}
@@ -112,7 +112,7 @@ def test_link_the_graphs_of_one_store(gumption, tmp_path):
         match = "http://www.w3.org/2004/02/skos/core#exactMatch"
         assert list(graph.triples(graph="links/all/conceptnet")) == [("ice cream", match, "ice cream")]
         said = graph.annotations("links/all/conceptnet")
-        assert said["license"] == graph.annotations("conceptnet")["license"] == ABOUT["license"]
+        assert said["license"] == graph.annotations("conceptnet")["license"] == CONCEPTNET["license"]
         assert said["description"].startswith("made by gumption kg link: exact, lemma; cosine of at least 0.6")
 
 
@@ -134,7 +134,7 @@ def test_link_two_graphs_in_files(gumption):
         assert "among the 4 of" in " ".join(gumption.ok("link", "kg.tsv#wordcraft/all", targets).split())
     links = KnowledgeGraph.load("links.nq")
     assert links.graphs() == {"mine": 1}
-    assert links.annotations("mine")["attribution"] == ABOUT["attribution"]
+    assert links.annotations("mine")["attribution"] == CONCEPTNET["attribution"]
 
 
 def test_what_link_refuses(gumption):

@@ -172,3 +172,22 @@ def test_bad_input(gumption, monkeypatch, arguments, message):
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert message in err
+
+
+def test_a_book_of_ones_own(gumption, tmp_path):
+    rows = "".join(f"made {i}\tpart {i}\tpart {i + 1}\n" for i in range(20))
+    (tmp_path / "book.tsv").write_text(f"result\tingredient\tingredient\n{rows}")
+    save(facts(recipe_book=str(tmp_path / "book.tsv"), partition="all"))
+    own = ("--setting", "recipe_book=book.tsv", "--setting", "split_seed=1")
+    told = json.loads(gumption.ok("leaks", "kg.nq", *WORLD, *own, "--json"))
+    assert told["test"]["stated"] > 0
+    assert told["test"]["of"] < 100
+    assert json.loads(gumption.ok("leaks", "kg.nq", *WORLD, "--json"))["test"]["stated"] == 0
+    for setting, message in (
+        ("recipe_bok=x", "--setting: unknown setting 'recipe_bok': did you mean 'recipe_book'"),
+        ("recipe_book", "--setting 'recipe_book': expected NAME=VALUE"),
+        ("partition=test", "--setting: unknown setting 'partition'"),
+    ):
+        code, _, err = gumption("leaks", "kg.nq", *WORLD, "--setting", setting)
+        assert code == 2
+        assert message in err

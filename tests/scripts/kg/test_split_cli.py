@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import numpy as np
 
@@ -70,3 +71,47 @@ def test_data_sets_that_cannot_be_made(gumption, tmp_path):
     assert code == 2
     assert "the label '\"a' begins with a quotation mark that nothing closes" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kg.nq", "quoted.tsv", "there"]
+
+
+def test_facts_that_follow_from_each_other_are_in_one_part(gumption, tmp_path):
+    draw = np.random.default_rng(0)
+    pairs = {(int(a), int(b)) for a, b in draw.integers(40, size=(300, 2)) if a < b}
+    facts = [(f"x{a}", "parent", f"x{b}") for a, b in pairs] + [(f"x{b}", "child", f"x{a}") for a, b in pairs]
+    facts += [(f"x{int(a)}", "likes", f"x{int(b)}") for a, b in draw.integers(40, size=(300, 2))]
+    graph = KnowledgeGraph()
+    graph.add(facts, graph="a")
+    graph.save(tmp_path / "kg.nq")
+    told = gumption.ok("export", "kg.nq", "--out", "set")
+    relations = (
+        "(2 inverse, near-duplicate or symmetric relations: child (inverse of parent); parent (inverse of child))"
+    )
+    assert re.search(rf"^0 of \d+ test facts follow from a training fact {re.escape(relations)}$", told, re.MULTILINE)
+    manifest = json.loads((tmp_path / "set" / "manifest.json").read_text())
+    assert manifest["alike"][0] == {"relation": "child", "other": "parent", "kind": "inverse", "share": 1.0}
+    vocabulary, ids = read_parts(tmp_path / "set")
+    sides = {
+        part: {frozenset(fact[::2]) for fact in vocabulary.ids_to_triples(rows) if fact[1] != "likes"}
+        for part, rows in ids.items()
+    }
+    assert sum(map(len, sides.values())) == len(set().union(*sides.values()))
+    assert sum(map(len, ids.values())) == len(graph)
+    for part in ("valid", "test"):
+        assert 0 <= round(0.1 * len(graph)) - len(ids[part]) <= 1
+    assert sides["test"]
+    apart = json.loads(gumption.ok("export", "kg.nq", "--out", "apart", "--split-families", "--json"))
+    vocabulary, ids = read_parts(tmp_path / "apart")
+    known = {frozenset(fact[::2]) for fact in vocabulary.ids_to_triples(ids["train"]) if fact[1] != "likes"}
+    test = [fact for fact in vocabulary.ids_to_triples(ids["test"]) if fact[1] != "likes"]
+    assert apart["test_facts_that_follow"] == sum(frozenset(fact[::2]) in known for fact in test) > 0
+
+
+def test_what_was_drawn_before_is_drawn_again_where_no_relations_are_alike(gumption, tmp_path):
+    graph = KnowledgeGraph()
+    graph.add(FACTS, graph="a")
+    graph.save(tmp_path / "kg.nq")
+    one, other = (
+        json.loads(gumption.ok("export", "kg.nq", "--out", out, "--json", *more))
+        for out, more in (("one", ()), ("other", ("--split-families",)))
+    )
+    assert one == other
+    assert one["alike"] == []

@@ -216,7 +216,7 @@ def test_an_endpoint_that_is_mute_or_down(gumption, mute_port):
             "update='http://x.org' goes with the http address",
         ),
         (("load", "http://127.0.0.1:1/query", "facts.tsv"), "does not answer"),
-        (("load", "kg.nq", "facts.tsv", "--graph", "urn:gumption:union"), "is reserved: choose another name"),
+        (("load", "kg.nq", "facts.tsv", "--graph", "urn:gumption:labels"), "is reserved: choose another name"),
         (("query", "facts.tsv", "DELETE WHERE { ?s ?p ?o }"), "that is an update, and a query only reads"),
         (("query", "facts.tsv", "ASK { ?s ?p ?o }", "--timeout", "0"), "--timeout is 0.0; it is a number above 0"),
         (("query", "facts.tsv", "ASK { ?s ?p }"), "SPARQL syntax error at line 1, column 14"),

@@ -1,11 +1,14 @@
-"""A local store as one of rdflib's, which tells its owner before rdflib writes, so that the default graph can be made
-anew after it."""
+"""Stores as those of rdflib: a local one, which tells its owner before rdflib writes, and an endpoint, which is asked
+through our own connections."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import Any
 
 import pyoxigraph as ox
 from oxrdflib import OxigraphStore
+from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
+from rdflib.query import Result
 
 from gumption.data import InputError
 
@@ -50,3 +53,37 @@ class FactStore(OxigraphStore):
     remove = _announced("remove")
     add_graph = _announced("add_graph")
     remove_graph = _announced("remove_graph")
+
+
+# ---- An endpoint. rdflib's own class would follow redirects and take the password along, send one password to both
+# addresses, and read answers of any length.
+
+
+#: The query, the protocol's parameters for its dataset and what is accepted -> the answer's body and media type.
+Ask = Callable[[str, Mapping[str, str], str], tuple[bytes, str]]
+
+
+class ReadableEndpoint(SPARQLStore):
+    """An endpoint that is only asked."""
+
+    def __init__(self, address: str, ask: Ask) -> None:
+        super().__init__(address)
+        self._ask = ask
+
+    def _query(self, query: str, default_graph: Any = None, **_: Any) -> Result:
+        dataset = {} if default_graph is None else {"default-graph-uri": str(default_graph)}
+        body, media = self._ask(query, dataset, self.response_mime_types())
+        return Result.parse(BytesIO(body), content_type=media)
+
+
+class WritableEndpoint(SPARQLUpdateStore):
+    """An endpoint that is also changed."""
+
+    def __init__(self, address: str, ask: Ask, change: Callable[[str], None]) -> None:
+        super().__init__(address, address)
+        self._ask, self._change = ask, change
+
+    _query = ReadableEndpoint._query
+
+    def _update(self, update: str) -> None:
+        self._change(update)
