@@ -79,6 +79,14 @@ def trace(env: Any, seed: int, steps: int = 60) -> list[Any]:
     return seen
 
 
+@pytest.mark.parametrize("world", worlds.known().values(), ids=lambda world: world.name)
+def test_facts_of_a_world_is_a_function_whatever_is_imported_first(world: World) -> None:
+    name = f"gumption.envs.{world.name}"
+    code = f"import {name}.facts, {name}.env; from {name} import facts; print(type(facts).__name__)"
+    played = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert played.stdout.strip() == "function", played.stderr
+
+
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)
 def test_environments(environment: Environment, settings: Mapping[str, Any]) -> None:
     env: Any = gym.make(environment.id, **settings).unwrapped
