@@ -162,7 +162,7 @@ def test_labels_are_stored_but_are_no_facts(graph):
     assert [row["label"] for row in rows] == ["cloud", "componentOf", "smog"]
     assert graph.query("SELECT DISTINCT ?p { ?s ?p ?o }") == [{"p": "componentOf"}]
     assert len(graph) == 2
-    for reserved in ("urn:gumption:labels", "urn:gumption:union"):
+    for reserved in ("urn:gumption:labels", "urn:gumption:about"):
         with pytest.raises(InputError, match=f"the graph '{reserved}' is reserved"):
             graph.add(RAIN, graph=reserved)
 
