@@ -303,6 +303,8 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
     made = hasattr(run, "config")
     world = worlds.find(run.config.world) if made else world_of(check("run", run, str | os.PathLike[str]))
     measure = world.get("evaluate")
+    if measure is None and "config" not in world.offers:
+        from .world_setup import evaluate as measure
     if measure is None:
         raise InputError(f"the world {world.name!r} offers no evaluation of its runs")
     return measure(run, **settings)

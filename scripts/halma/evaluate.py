@@ -49,8 +49,7 @@ def _evaluate_halma(
 ) -> None:
     import json
 
-    from gumption.agents.halma.comparisons import comparisons
-    from gumption.agents.halma.evaluation import agents_of, columns, evaluate_splits
+    from gumption.agents.halma.evaluation import agents_of, columns, comparisons, evaluate_splits
     from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits

@@ -5,8 +5,7 @@ import pytest
 
 from gumption.agents.halma.acting import panel_rows, primitives
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import columns, evaluate_splits
-from gumption.agents.halma.given import GivenAgent
+from gumption.agents.halma.evaluation import GivenAgent, columns, evaluate_splits
 from gumption.data import InputError
 from gumption.envs.halma import sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record
