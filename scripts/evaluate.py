@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,22 +149,24 @@ def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:
 
 
 def policy_command(args: Sequence[str]) -> Any:
-    """`gumption evaluate --policy` for the world that its arguments are about.
+    """`gumption evaluate --policy` for the world that its arguments are about; with --environment in any of its
+    environments, without the tests that the world has.
 
     :raises InputError: no world is named.
     """
+    from gumption.agents.evaluation import evaluate_policy
     from gumption.envs import worlds
 
     name, tests = _value_of(args, "--world"), _value_of(args, "--splits") or _value_of(args, "--split")
     if "--help" in args and name is tests is None:
-        offered = " or ".join(f"--world {world}" for world in worlds.known())
-        raise InputError(f"the options beside --policy are those of a world: --help with {offered}")
-    world = worlds.find(name) if name is not None else _world_of(tests)
-    measure = world.get("evaluate_policy")
-    if measure is None:
-        from gumption.agents.evaluation import evaluate_policy
-
-        measure = _in_world(evaluate_policy, world.name)
+        named = " | ".join(worlds.known())
+        example = f"What a world takes besides: gumption evaluate --policy MODULE:NAME --world {named} --help"
+        measure = evaluate_policy
+    else:
+        world = worlds.find(name) if name is not None else _world_of(tests)
+        example = f"Example: gumption evaluate --policy my_agent:act --world {world.name}"
+        own = None if _value_of(args, "--environment") is not None else world.get("evaluate_policy")
+        measure = own or _in_world(evaluate_policy, world.name)
 
     def play(
         *,
@@ -195,8 +197,7 @@ def policy_command(args: Sequence[str]) -> Any:
         else:
             print_players(found)
 
-    example = f"Example: gumption evaluate --policy my_agent:act --world {world.name}"
-    return _command(world.name, play, measure, example)
+    return _command("--policy", play, measure, example)
 
 
 def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
@@ -214,22 +215,26 @@ def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[
 
     :raises InputError: a file that is there, or cannot be written.
     """
+    from gumption.data.writing import check_writable, write_errors
+
     if out is None:
         yield None
         return
+    check_writable(out)
     if out.exists():
         raise InputError(f"{out} is there already: name a new file")
-    try:
-        file = out.open("w", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
-    with file:
+    with ExitStack() as stack:
+        file = None
 
         def keep(row: Mapping[str, Any]) -> None:
-            file.write(json.dumps(row, default=str) + "\n")
-            file.flush()
+            nonlocal file
+            with write_errors(out):
+                if file is None:  # with the first row: what fails before leaves no file
+                    file = stack.enter_context(out.open("x", encoding="utf-8"))
+                    file.write(json.dumps(about, default=str) + "\n")
+                file.write(json.dumps(row, default=str) + "\n")
+                file.flush()
 
-        keep(about)
         yield keep
 
 

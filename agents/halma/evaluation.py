@@ -48,6 +48,9 @@ TAKEN_AWAY = "trained network, KG taken away"
 RANDOM, ORACLE = "random", "oracle"
 COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
 
+#: Of a test that a run does not have.
+ABSENT: dict[str, Any] = {"mazes": 0, "reason": "the splits have no such test"}
+
 # Of a test in a summary: its measures, each {"mean", "std", "low", "high"}, and what it is of.
 Summary = dict[str, Any]
 
@@ -311,7 +314,7 @@ def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str |
     """
     tests: dict[str, Summary] = {}
     for test in dict.fromkeys((*SPLITS, *played)):
-        reason = left_out if left_out and test in splits else splits.reasons.get(test, "the splits have no such test")
+        reason = left_out if left_out and test in splits else splits.reasons.get(test, ABSENT["reason"])
         tests[test] = summarise(played[test]) if test in played else {"mazes": 0, "reason": reason}
     dynamic = [played[test] for test in TESTS if test in played]
     none = {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
@@ -395,6 +398,9 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
             tests = [one["beside"][other] for one in group if other in one.get("beside", {})]
             if len(tests) == len(group):
                 found[other + told] = {"agent": other, **about, "beside": name, "tests": _tests_together(tests)}
+    every = rows_of(found.values())
+    for column in found.values():
+        column["tests"] = {test: column["tests"].get(test, {**ABSENT, "runs": 0}) for test in every}
     return found
 
 
@@ -404,8 +410,7 @@ def agents_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, 
 
 
 def _tests_together(tests: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
-    absent: Summary = {"mazes": 0, "reason": "the splits have no such test"}
-    return {test: together([one.get(test, absent) for one in tests]) for test in dict.fromkeys([*ROWS, *chain(*tests)])}
+    return {test: together([one.get(test, ABSENT) for one in tests]) for test in dict.fromkeys([*ROWS, *chain(*tests)])}
 
 
 def together(summaries: Sequence[Summary]) -> Summary:
