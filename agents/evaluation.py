@@ -116,8 +116,9 @@ def play(
             measure.add(env, actions, playing)
         over = playing & (terminated | truncated)
         rows["ended"][number[over]] = True
-        for episode in number[over].tolist() if tell is not None else ():
-            tell(episode, {name: values[episode].item() for name, values in rows.items() if name != "ended"})
+        if tell is not None:
+            for episode in number[over].tolist():
+                tell(episode, {name: values[episode].item() for name, values in rows.items() if name != "ended"})
         number[over] += size
         made += size
         if most_steps is not None and made >= most_steps:
@@ -233,8 +234,9 @@ class GivenPlayer:
         return self._checked(given, count, where)
 
     def _checked(self, given: Any, count: int, where: str) -> np.ndarray:
-        box = isinstance(self.space, spaces.Box)
-        one = tuple(self.space.shape or ())
+        space: Any = self.space
+        box = isinstance(space, spaces.Box)
+        one = tuple(space.shape or ())
         shape = one if self.single else (count, *one)
         wanted = f"it is to return {'numbers' if box else 'integers'} of the shape {shape}"
         if given is None:
@@ -258,7 +260,6 @@ class GivenPlayer:
         if chosen.dtype.kind not in ("iuf" if box else "iu"):
             raise InputError(f"the policy {self.name} returned {chosen.dtype} at {where}: {wanted}")
         rows = chosen[None] if self.single else chosen
-        space: Any = self.space
         choices = np.asarray(space.nvec if isinstance(space, spaces.MultiDiscrete) else getattr(space, "n", 0))
         low, high = (space.low, space.high) if box else (0, choices - 1)
         outside = (rows < low) | (rows > high)

@@ -97,9 +97,9 @@ def run_command(world: Any) -> Any:
     """`gumption evaluate RUN` for the runs of a world."""
     if world.get("evaluate_command") is not None:
         return command_of(world, "evaluate_command")
-    measure = world.get("evaluate")
-    if measure is None:
-        from gumption.agents.world_setup import evaluate as measure
+    from gumption.agents.run_folder import evaluation_of
+
+    measure = evaluation_of(world)
 
     def show(
         run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, as `gumption train` leaves it.")],
@@ -126,10 +126,11 @@ def print_players(found: Mapping[str, Any]) -> None:
     rows = []
     for name, told in found["players"].items():
         parts = told.items() if "parts" in found else [(None, told)]
-        rows += [([name] if part is None else [name, part], figures) for part, figures in parts]
+        rows += [([name, part or ""], figures) for part, figures in parts]
     names = [name for name in rows[0][1] if name not in ("low", "high", "tasks")]
-    cells = [[*label, *(_figure(name, figures, name == names[0]) for name in names)] for label, figures in rows]
-    headings = ["player", found["parts"]] if "parts" in found else ["player"]
+    width = 2 if "parts" in found else 1
+    cells = [[*label[:width], *(_figure(name, figures, name == names[0]) for name in names)] for label, figures in rows]
+    headings = ["player", found.get("parts", "")][:width]
     print_table([*headings, *(HEADINGS.get(name, name) for name in names)], cells)
     print(found["about"])
 

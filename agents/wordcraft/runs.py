@@ -134,11 +134,12 @@ def evaluate(
 
 
 def _players(config: TrainConfig, policy: Policy) -> dict[str, Player]:
-    """A run's policy and those to compare it with: the network that a training begins with, the knowledge alone, and
-    the trained network without it."""
+    """A policy and those to compare it with: the network that a training begins with, the knowledge alone, and the
+    policy without it."""
     found: dict[str, Player] = {"trained": Greedy(policy)}
-    features = word_features(policy)
-    if features is not None and not config.kg_only:
+    state = policy.network.state_dict()
+    features = next((tensor.cpu().numpy() for name, tensor in state.items() if name.endswith("encoder.features")), None)
+    if features is not None and not config.kg_only:  # else it is a network of a person's own, or none is trained
         env = WordCraftVectorEnv(1, **config.env_settings("train"))
         with own_random_numbers():
             torch.manual_seed(config.seed)
@@ -150,20 +151,9 @@ def _players(config: TrainConfig, policy: Policy) -> dict[str, Player]:
     return found
 
 
-def word_features(policy: Policy) -> np.ndarray | None:
-    """(N + 1, F) what a policy knows the words by; None for a network of a person's own."""
-    state = policy.network.state_dict()
-    return next((tensor.cpu().numpy() for name, tensor in state.items() if name.endswith("encoder.features")), None)
-
-
 @checked
 def baseline(
-    name: Baseline,
-    config: TrainConfig,
-    policy: Policy | None = None,
-    *,
-    episodes_per_task: Count = 10,
-    seed: Seed = 0,
+    name: Baseline, config: TrainConfig, policy: Policy | None = None, *, episodes_per_task: Count = 10, seed: Seed = 0
 ) -> dict[str, float]:
     """What a training of a config is compared with; figures as of `all_tasks`.
 
@@ -176,13 +166,13 @@ def baseline(
         return all_tasks(random_slots if name == "random" else oracle, config, episodes_per_task, seed)
     config = replace(config, cross_fit=False)  # held-out scores are for learning
     if name == "kg_only":
-        policy = WordCraftSetup(replace(config, kg_only=True, mixing="linear")).policy()
-    elif name == "untrained":
+        config = replace(config, kg_only=True, mixing="linear")
+    if name != "without_kg":
         setup = WordCraftSetup(config)
         with own_random_numbers():
             torch.manual_seed(config.seed)
             policy = setup.policy()
-    if policy is None or (name == "without_kg" and config.kg == "none"):
+    elif config.kg == "none":
         raise InputError("this policy has no knowledge that could be taken away")
     player = Greedy(policy, without_knowledge=name == "without_kg")
     return all_tasks(player, config, episodes_per_task, seed)
