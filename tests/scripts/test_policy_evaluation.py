@@ -244,3 +244,18 @@ def test_what_was_played_before_a_stop_is_kept(gumption: Call, tmp_path: Path) -
     code, _, err = gumption("evaluate", "--policy", "policy_of_a_test:nothing", *asked, "--out", "none.jsonl")
     assert code == 2
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_what_is_not_held_out_is_not_called_so(gumption: Call) -> None:
+    small = ("--steps", "256", "--eval-interval", "256", "--eval-episodes", "2", "--device", "cpu", "--run", "run")
+    code, out, err = gumption("train", "gradual", "--env", "max_steps=5", *small)
+    assert code == 0, err
+    assert "on other episodes like them" in out
+    code, out, err = gumption("evaluate", "run", "--episodes", "2")
+    assert code == 0, err
+    assert "2 episodes drawn as in training" in out
+    assert "held out" not in out
+
+
+def test_the_help_of_a_model_names_the_command_that_makes_it(gumption: Call) -> None:
+    assert "gumption halma pretrain" in " ".join(gumption("halma", "probe", "--help")[1].replace("│", " ").split())
