@@ -127,11 +127,11 @@ def print_players(found: Mapping[str, Any]) -> None:
     for name, told in found["players"].items():
         parts = told.items() if "parts" in found else [(None, told)]
         rows += [([name, part or ""], figures) for part, figures in parts]
-    names = [name for name in rows[0][1] if name not in ("low", "high", "tasks")]
+    names: list[str] = [name for name in rows[0][1] if name not in ("low", "high", "tasks")]
     width = 2 if "parts" in found else 1
     cells = [[*label[:width], *(_figure(name, figures, name == names[0]) for name in names)] for label, figures in rows]
-    headings = ["player", found.get("parts", "")][:width]
-    print_table([*headings, *(HEADINGS.get(name, name) for name in names)], cells)
+    headings = ["player", str(found.get("parts"))][:width] + [HEADINGS.get(name, name) for name in names]
+    print_table(headings, cells)
     print(found["about"])
 
 

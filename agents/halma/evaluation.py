@@ -161,7 +161,7 @@ def evaluate_splits(
     :param tests: the names of those that are played; None for all.
     :param num_mazes: of each test at most so many, the first ones.
     :param tell: is called with the name of each test before it is played, `keep` with the name and what came of it.
-    :param beside: by name, others that play the same tests; see comparisons.py.
+    :param beside: by name, others that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
         how many, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
         "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over
