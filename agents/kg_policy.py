@@ -10,9 +10,8 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.settings import Size, checked_methods
 
-from .given_policy import of_module
 from .readout import MASKED, Readout
-from .settings import MIXINGS, Mixing
+from .settings import MIXINGS, Mixing, of_module
 
 
 class Reader(Protocol):

@@ -302,10 +302,17 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
     """
     made = hasattr(run, "config")
     world = worlds.find(run.config.world) if made else world_of(check("run", run, str | os.PathLike[str]))
-    measure = world.get("evaluate")
+    measure = evaluation_of(world)
     if measure is None:
         raise InputError(f"the world {world.name!r} offers no evaluation of its runs")
     return measure(run, **settings)
+
+
+def evaluation_of(world: worlds.World) -> Any:
+    """`evaluate` of a world, or that of the general learner where the world has none of its own; None without any."""
+    found = world.get("evaluate")
+    general = found is None and "config" not in world.offers
+    return world.load("gumption.agents.world_setup:evaluate", "evaluation") if general else found
 
 
 def _offered(run_dir: str | Path, offer: str) -> Any:

@@ -15,10 +15,12 @@ from gumption.envs import worlds
 from gumption.kg.checkpoint import pick_device
 
 from .advice import Advice
+from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
 from .kg_policy import guided_policy
 from .knowledge import Knowledge
 from .learner_state import put_network, saved_network
 from .readout import MASKED, Readout
+from .run import own_random_numbers
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .world_config import WorldConfig
 
@@ -100,8 +102,9 @@ class WorldSetup:
                 f"{self.entry.id} has actions {self.env.single_action_space}: the general learner chooses one of A "
                 f"candidates; the world {world.name!r} needs a learner of its own"
             )
-        self.test_env = self._make(min(config.eval_episodes, 512), self.entry.held_out)
-        self.train_env = self._make(min(config.eval_episodes, 512), {})
+        side_by_side = min(config.eval_episodes, SIDE_BY_SIDE)
+        self.test_env = self._make(side_by_side, {**self.entry.held_out, "autoreset_mode": "SameStep"})
+        self.train_env = self._make(side_by_side, {"autoreset_mode": "SameStep"})
         self.advice, self.knowledge = advice, None
         if advice is None and config.kg != "none":
             self.knowledge = Knowledge.of_run(
@@ -117,14 +120,15 @@ class WorldSetup:
         return make_policy(self.config, self.env, self.advice, self.network)
 
     def measure(self, policy: WorldPolicy) -> dict[str, float]:
-        return {"test_success": success_rate(policy, self.test_env, self.config.eval_episodes, self.config.seed)}
+        count, seed = self.config.eval_episodes, self.config.seed
+        return {"test_success": success_rate(Greedy(policy), self.test_env, count, seed)}
 
     def final(self, policy: WorldPolicy) -> dict[str, float]:
         count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no evaluation has shown
         return {
-            "test_success": success_rate(policy, self.test_env, count, seed),
-            "train_success": success_rate(policy, self.train_env, count, seed),
-            "random_success": success_rate(None, self.test_env, count, seed),
+            "test_success": success_rate(Greedy(policy), self.test_env, count, seed),
+            "train_success": success_rate(Greedy(policy), self.train_env, count, seed),
+            "random_success": success_rate(random_player, self.test_env, count, seed),
         }
 
     def manifest(self) -> dict[str, Any]:
@@ -184,34 +188,47 @@ def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
     return array.reshape(len(array), -1).astype(np.float32)
 
 
-@torch.no_grad()
-@checked
-def success_rate(policy: WorldPolicy | None, env: Any, episodes: Count, seed: Seed) -> float:
-    """Share of episodes in which the world's goal was reached: by a policy's most probable choices, or at random.
+def untrained(config: WorldConfig, advice: Advice | None) -> Greedy:
+    """The policy with which training begins, with the advice of its knowledge."""
+    env: Any = gym.make_vec(worlds.find(config.world).environments[0].id, num_envs=1, **dict(config.env)).unwrapped
+    env.reset(seed=config.seed)
+    with own_random_numbers():
+        torch.manual_seed(config.seed)
+        return Greedy(make_policy(config, env, advice).eval())
 
-    :param env: a native batch; each environment plays one episode at a time, `episodes` in all, each counted once.
+
+@checked
+def evaluate(
+    run: Any, *, episodes: Count = 500, seed: Seed = 0, device: str | None = None, network: nn.Module | None = None
+) -> dict[str, Any]:
+    """How well a run of the general learner does, the best action always, beside players that it is compared with.
+
+    :param run: its folder, or the result of a training.
+    :param episodes: how many are played.
+    :param seed: of the episodes.
+    :param device: other than in training: auto, cpu or cuda.
+    :param network: see `load_policy`.
+    :returns: "success" and "random", shares of the run's and of random choices, "episodes" and "seed"; "players": name
+        -> {"success"}.
+    :raises InputError: as `load_policy`.
     """
-    was_training = policy is not None and policy.training
-    if policy is not None:
-        policy.eval()
-    env.reset(seed=seed)
-    won = counted = 0
-    share = np.zeros(env.num_envs, dtype=np.int64)
-    share[: episodes % env.num_envs] = 1
-    share += episodes // env.num_envs  # so many episodes of each environment count: short ones are not preferred
-    reached = np.zeros(env.num_envs, dtype=bool)
-    while counted < episodes:
-        if policy is None:
-            mask = env.info_arrays()["action_mask"].astype(bool)
-            action = np.where(mask, env.np_random.random(mask.shape), -1.0).argmax(1)
-        else:
-            action = policy(policy.read(env)).logits.argmax(1).cpu().numpy()
-        _, over, success = env.step_arrays(action)
-        reached |= success
-        counts = over & (share > 0)
-        won, counted = won + int((reached & counts).sum()), counted + int(counts.sum())
-        share -= counts
-        reached &= ~over
-    if policy is not None:
-        policy.train(was_training)
-    return won / episodes
+    made = getattr(run, "policy", None)
+    config, policy = (run.config, made) if made is not None else load_policy(run, device=device, network=network)
+    entry = worlds.find(config.world).environments[0]
+    settings = {**dict(config.env), **entry.held_out}
+    env: Any = gym.make_vec(entry.id, num_envs=min(episodes, SIDE_BY_SIDE), autoreset_mode="SameStep", **settings)
+    players: dict[str, Player] = {"trained": Greedy(policy)}
+    if network is None:
+        players["untrained"] = untrained(config, policy.advice)
+    if policy.advice is not None:
+        players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
+    players["random"] = random_player
+    found = {name: {"success": success_rate(one, env.unwrapped, episodes, seed)} for name, one in players.items()}
+    return {
+        "success": found["trained"]["success"],
+        "random": found["random"]["success"],
+        "episodes": episodes,
+        "seed": seed,
+        "players": found,
+        "about": f"{episodes:,} episodes " + ("that were held out" if entry.held_out else "drawn as in training"),
+    }

@@ -262,12 +262,16 @@ def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any
     if get_origin(hint) is tuple:
         if get_origin(get_args(hint)[0]) is tuple:
             given = [f"{name}={json.dumps(value)}" for name, value in default]
-            return list[str], given, lambda pairs: tuple(map(_pair, pairs))
+            return list[str], given, lambda pairs: tuple(map(pair, pairs))
         return str, ",".join(default), lambda text: tuple(part.strip() for part in text.split(",") if part.strip())
     return hint, default, lambda value: value
 
 
-def _pair(text: str) -> tuple[str, Any]:
+def pair(text: str) -> tuple[str, Any]:
+    """The name and the value in NAME=VALUE; a value that is no JSON is a text.
+
+    :raises InputError: another form.
+    """
     name, mark, value = text.partition("=")
     if not mark or not name:
         raise InputError(f"{text!r} is not NAME=VALUE")

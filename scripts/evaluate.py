@@ -1,17 +1,28 @@
-"""`gumption evaluate RUN...`: play with trained agents, by the command of their world."""
+"""`gumption evaluate RUN...`: how well trained agents do; `--policy MODULE:NAME`: how well an agent of your own does.
+
+The options of a world are the parameters of its Python function (`evaluate` and `evaluate_policy` of its entry), and
+their help is what its docstring says of them.
+"""
 
 from __future__ import annotations
 
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from gumption.data import InputError
+from gumption.data.reading import parse_json
+from gumption.scripts.apps import App, pair
 
-from .world_commands import general_evaluate
-from .worlds import command_of, served
+from .worlds import command_of
 
 HELP = """Play with trained agents, and tell how well they did.
 
@@ -19,6 +30,13 @@ Options are those of the world of the run: `gumption evaluate RUN --help` lists 
 --help`. An agent that is not ours, a function, plays with --policy MODULE:NAME in place of a run: `gumption evaluate
 --policy MODULE:NAME --world WORLD --help`.
 """
+MANIFEST = "manifest.json"  # of a folder of tests
+#: Parameters that are options of another name, and those that are none.
+FLAGS = {"num_distractors": "--distractors", "num_mazes": "--mazes"}
+UNSEEN = {"network", "name", "keep", "progress", "tell"}
+#: How figures are written; those that are not named here are shares.
+FORMS = {"return": ".2f", "steps": ".1f", "auccess": ".3f", "rate": ".3f", "actions": ".1f"}
+HEADINGS = {"auccess": "AUCCESS", "same_slot_twice": "one slot twice"}
 
 
 class RunCommand(typer.core.TyperGroup):
@@ -29,26 +47,26 @@ class RunCommand(typer.core.TyperGroup):
         from gumption.agents.settings import CONFIG
         from gumption.envs import worlds
 
-        from .policy_evaluation import policy_command, value_of
-
-        if value_of(args, "--policy") is not None:
+        if _value_of(args, "--policy") is not None:
             return "--policy", policy_command(args), args
         runs = [Path(word) for word in args if (Path(word) / CONFIG).is_file()]
         if not runs and args[0] in worlds.known() and not Path(args[0]).exists():
             world = worlds.find(args[0])
             if "--help" not in args:
                 raise InputError(f"{world.name} is a world: name the folder of a run, such as runs/{world.name}")
-            return world.name, command_of(world, "evaluate_command", general_evaluate), ["--help"]
+            return world.name, run_command(world), ["--help"]
         if not runs:  # which says what is wrong with it
             runs = [Path(next((word for word in args if not word.startswith("-")), args[0]))]
         found = {world.name: world for world in map(world_of, runs)}
         if len(found) > 1:
             raise InputError("these are runs of different worlds; evaluate them apart")
         (world,) = found.values()
-        return world.name, command_of(world, "evaluate_command", general_evaluate), args
+        return world.name, run_command(world), args
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [world.name for world in served("evaluate_command", everyone=True)]
+        from gumption.envs import worlds
+
+        return list(worlds.known())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         from gumption.envs import worlds
@@ -70,3 +88,220 @@ app = typer.Typer(
 @app.callback(help=HELP)
 def evaluate() -> None:
     pass
+
+
+# ---- runs
+
+
+def run_command(world: Any) -> Any:
+    """`gumption evaluate RUN` for the runs of a world."""
+    if world.get("evaluate_command") is not None:
+        return command_of(world, "evaluate_command")
+    from gumption.agents.run_folder import evaluation_of
+
+    measure = evaluation_of(world)
+
+    def show(
+        run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, as `gumption train` leaves it.")],
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        **given: Any,
+    ) -> None:
+        found = measure(run, **given)
+        if as_json:
+            print(json.dumps(found))
+        else:
+            print_players(found)
+
+    return _command(world.name, show, measure, f"Example: gumption evaluate runs/{world.name}")
+
+
+def print_players(found: Mapping[str, Any]) -> None:
+    """A table: a row for each player, or for each of its parts, and a column for each figure.
+
+    :param found: "players", name -> figures, or name -> part -> figures, where "parts" says what a part is; "about",
+        what was played. A figure is a number or a mean with its interval; "low" and "high" are that of the first one.
+    """
+    from gumption.scripts.kg.output import print_table
+
+    rows = []
+    for name, told in found["players"].items():
+        parts = told.items() if "parts" in found else [(None, told)]
+        rows += [([name, part or ""], figures) for part, figures in parts]
+    names: list[str] = [name for name in rows[0][1] if name not in ("low", "high", "tasks")]
+    width = 2 if "parts" in found else 1
+    cells = [[*label[:width], *(_figure(name, figures, name == names[0]) for name in names)] for label, figures in rows]
+    headings = ["player", str(found.get("parts"))][:width] + [HEADINGS.get(name, name) for name in names]
+    print_table(headings, cells)
+    print(found["about"])
+
+
+def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:
+    told = figures[name]
+    if not isinstance(told, Mapping):
+        told = {"mean": told, **({end: figures.get(end) for end in ("low", "high")} if first else {})}
+    if told["mean"] is None:
+        return "-"
+    form = FORMS.get(name, ".1%")
+    text = format(told["mean"], form)
+    return text if told.get("low") is None else f"{text} ({told['low']:{form}} to {told['high']:{form}})"
+
+
+# ---- a policy of a person's own
+
+
+def policy_command(args: Sequence[str]) -> Any:
+    """`gumption evaluate --policy` for the world that its arguments are about; with --environment in any of its
+    environments, without the tests that the world has.
+
+    :raises InputError: no world is named.
+    """
+    from gumption.agents.evaluation import evaluate_policy
+    from gumption.envs import worlds
+
+    name, tests = _value_of(args, "--world"), _value_of(args, "--splits") or _value_of(args, "--split")
+    if "--help" in args and name is tests is None:
+        named = " | ".join(worlds.known())
+        example = f"What a world takes besides: gumption evaluate --policy MODULE:NAME --world {named} --help"
+        measure = evaluate_policy
+    else:
+        world = worlds.find(name) if name is not None else _world_of(tests)
+        example = f"Example: gumption evaluate --policy my_agent:act --world {world.name}"
+        own = None if _value_of(args, "--environment") is not None else world.get("evaluate_policy")
+        measure = own or _in_world(evaluate_policy, world.name)
+
+    def play(
+        *,
+        policy: Annotated[str, typer.Option(help="MODULE:NAME of a function (observation, info) -> action.")],
+        world: Annotated[
+            str | None, typer.Option(help="Which world; not needed where the tests are of one.", show_default=False)
+        ] = None,
+        env: Annotated[
+            list[str] | None,
+            typer.Option(metavar="NAME=VALUE", help="A setting of the environment; may be given again."),
+        ] = None,
+        single: Annotated[bool, typer.Option("--single", help="It acts in one environment at a time.")] = False,
+        out: Annotated[
+            Path | None, typer.Option(help="Keep each episode or test here as it ends, a line of JSON each.")
+        ] = None,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        **given: Any,
+    ) -> None:
+        from gumption.agents.settings import of_module
+
+        function, more = of_module(policy), dict(map(pair, env or ()))
+        if twice := sorted(set(given) & set(more)):
+            raise InputError(f"--env sets {twice[0]}, which has an option of its own")
+        with kept_rows(out, {"policy": policy, **given, **more}) as keep:
+            found = measure(function, name=policy, single=single, keep=keep, progress=True, **given, **more)
+        if as_json:
+            print(json.dumps(found, default=str))
+        else:
+            print_players(found)
+
+    return _command("--policy", play, measure, example)
+
+
+def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
+    """The general function for one world: its other parameters are the options."""
+    made = partial(measure, world=world)
+    parameters = [one for one in inspect.signature(measure).parameters.values() if one.name != "world"]
+    made.__doc__ = measure.__doc__
+    made.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    return made
+
+
+@contextmanager
+def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
+    """Writes what it is called with, a line of JSON each, into a new file; the first line says what is played.
+
+    :raises InputError: a file that is there, or cannot be written.
+    """
+    from gumption.data.writing import check_writable, write_errors
+
+    if out is None:
+        yield None
+        return
+    check_writable(out)
+    if out.exists():
+        raise InputError(f"{out} is there already: name a new file")
+    with ExitStack() as stack:
+        file = None
+
+        def keep(row: Mapping[str, Any]) -> None:
+            nonlocal file
+            with write_errors(out):
+                if file is None:  # with the first row: what fails before leaves no file
+                    file = stack.enter_context(out.open("x", encoding="utf-8"))
+                    file.write(json.dumps(about, default=str) + "\n")
+                file.write(json.dumps(row, default=str) + "\n")
+                file.flush()
+
+        yield keep
+
+
+def _value_of(args: Sequence[str], option: str) -> str | None:
+    """What an option is given in arguments, None where it is not."""
+    for here, following in zip(args, [*args[1:], ""], strict=True):
+        if here == option:
+            return following
+        if here.startswith(option + "="):
+            return here.removeprefix(option + "=")
+    return None
+
+
+def _world_of(tests: str | None) -> Any:
+    """The world whose tests are in a file or folder, by their schema "gumption/WORLD-...": it is the writer's."""
+    from gumption.envs import worlds
+
+    path = None if tests is None else Path(tests)
+    if path is None or not path.exists():
+        raise InputError(
+            "give --world, or tests that there are"
+            + ("" if path is None else f": {path} is not there")
+            + f" (worlds: {', '.join(worlds.known())})"
+        )
+    path = path / MANIFEST if path.is_dir() else path
+    try:
+        schema = parse_json(path.read_text(encoding="utf-8"))["schema"]
+        return worlds.find(schema.removeprefix("gumption/").rpartition("-")[0])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: no tests of a world that `gumption splits` made") from None
+
+
+# ---- options from a function
+
+
+def _command(name: str, command: Callable[..., None], measure: Callable[..., Any], epilog: str) -> Any:
+    """A command that takes the keyword-only parameters of a function as options beside its own.
+
+    :param measure: the function; its docstring tells of them.
+    """
+    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "given"]
+    unseen = {one.name for one in own} | UNSEEN
+    added = [
+        one
+        for one in inspect.signature(measure, eval_str=True).parameters.values()
+        if one.kind == one.KEYWORD_ONLY and one.name not in unseen
+    ]
+    listed = {one.name for one in added if "tuple" in str(one.annotation)}  # commas between several
+    options = [one.replace(annotation=_option(one, one.name in listed)) for one in added]
+
+    def run(**given: Any) -> None:
+        for name in listed:
+            if given[name] is not None:
+                given[name] = tuple(part.strip() for part in given[name].split(","))
+        command(**given)
+
+    run.__doc__ = (inspect.getdoc(measure) or "").partition(":returns:")[0]
+    run.__signature__ = inspect.Signature(sorted([*own, *options], key=lambda one: one.kind))  # pyright: ignore[reportAttributeAccessIssue]
+    made = App(add_completion=False)
+    made.command(epilog=epilog)(run)
+    found = typer.main.get_command(made)
+    found.name = name
+    return found
+
+
+def _option(one: inspect.Parameter, listed: bool) -> Any:
+    """A parameter's annotation as an option: several texts are one with commas, and what may be anything is text."""
+    hint = str | None if listed else str if one.annotation is Any else one.annotation
+    return Annotated[hint, typer.Option(FLAGS.get(one.name, "--" + one.name.replace("_", "-")))]

@@ -204,12 +204,9 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 def _resolved(command: Any, context: Any, group: str, name: str) -> Any:
     if group == "evaluate":
         from gumption.envs import worlds
-        from gumption.scripts.world_commands import general_evaluate
-        from gumption.scripts.worlds import command_of
+        from gumption.scripts.evaluate import run_command
 
-        world = worlds.find(name)
-        offered = world.get("evaluate_command") is not None
-        return command_of(world, "evaluate_command") if offered else typer.main.get_command(general_evaluate(world))
+        return run_command(worlds.find(name))
     return command.resolve_command(context, [name])[1]
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gumption.agents.evaluation import steps
 from gumption.data import InputError
 from gumption.data.settings import Seed, checked
 from gumption.envs.halma import oracle_trials
@@ -83,11 +84,9 @@ def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> 
 def moves_of(
     actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0
 ) -> Iterator[tuple[np.ndarray, Outcome]]:
-    """Begin an episode in each of the given mazes, and play: options (B, 1 + T) and what came of them, move by move.
+    """Play an episode in each of the given mazes: options (B, 1 + T) and what came of them, move by move.
 
-    There is no last move: environments whose episode is over begin others.
-
-    :param env: with as many environments as mazes.
+    :param env: with as many environments as mazes, and autoreset in the same step.
     :param mazes: (B,) indices into `env.mazes`.
     :param seed: of the agent's choices, and of what the environment draws.
     """
@@ -97,23 +96,32 @@ def moves_of(
 
 
 def _moves(actor: Actor, env: HALMAVectorEnv, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, Outcome]]:
+    before = env.memory_before()
     percept = first_percept(env)
-    while True:
-        options = actor.act(percept, rng)
-        outcome = env.move(options)
+    outcome: Outcome | None = None
+
+    def act(env: HALMAVectorEnv, first: np.ndarray) -> np.ndarray:
+        nonlocal before, percept
+        if outcome is not None:
+            percept = next_percept(env, options, outcome)
+        before = env.memory_before()
+        return actor.act(percept, rng)
+
+    for options, _ in steps(act, env):
+        (rows, maze, trial), (reward, terminated, truncated) = before, env.results()
+        told = env.landed, reward, env.valid, env.reached, env.trial_over
+        after, reward, valid, reached, trial_over = (part.copy() for part in told)
+        outcome = Outcome(rows, after, reward, valid, reached, trial_over, terminated | truncated, maze, trial)
         yield options, outcome
-        percept = next_percept(env, options, outcome)
 
 
 @checked
 def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -> Measures:
-    """One episode in each of the given mazes; parameters as of `moves_of`."""
+    """The measures of one episode in each of the given mazes; parameters as of `moves_of`."""
     moves = moves_of(actor, env, mazes, seed)
     tally = Tally(env)
     for _, outcome in moves:
         tally.add(outcome)
-        if tally.over.all():
-            break
     return tally.measures()
 
 

@@ -10,24 +10,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import numpy as np
 
-from gumption.agents.statistics import bootstrap_interval
+from gumption.agents.evaluation import GivenPlayer, Keep, ends, name_of
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.sealed import read_sealed, write_sealed
+from gumption.data.settings import Count, Size, check, checked, settings
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
+from gumption.envs.halma.maze import Images, Observation, OptLen, Panels
 
-from .acting import Actor, MakeActor, play
+from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, other_options, panel_rows, play
 from .config import HALMAConfig
-from .given import GivenAgent, GivenConfig
 
 if TYPE_CHECKING:
     from gumption.envs.halma.splits import Splits
+
+    from .runs import HALMARun
 
 SCHEMA = "gumption/halma-evaluation/1"
 EVALUATION = "evaluation.json"  # of a run
@@ -36,6 +41,15 @@ GUIDED, WITH_GRAPH = "written strategy + KG", " + given graph"
 DYNAMIC = "dynamic"  # all mazes of the diagnostic tests taken together, as in Figs S14 and S15
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
+# The rows that stand beside a guided agent in every table. The row "no knowledge" is another training, the agent MLP.
+KNOWLEDGE_ONLY = "knowledge only"
+UNTRAINED = "untrained network + KG"
+TAKEN_AWAY = "trained network, KG taken away"
+RANDOM, ORACLE = "random", "oracle"
+COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
+
+#: Of a test that a run does not have.
+ABSENT: dict[str, Any] = {"mazes": 0, "reason": "the splits have no such test"}
 
 # Of a test in a summary: its measures, each {"mean", "std", "low", "high"}, and what it is of.
 Summary = dict[str, Any]
@@ -50,14 +64,76 @@ class Playable(Protocol):
     def actor(self) -> Actor: ...
 
 
-def label(config: HALMAConfig | GivenConfig) -> str:
+@settings
+class GivenAgent:
+    """A function of a person's own, (observation, info) -> options, in the tests; see `GivenPlayer`.
+
+    The observation is (B, 11, 19) uint8 of symbols, or (B, 128, 128, 3) uint8; the options are (B, 1 + T) integers: a
+    direction and T primitives. info has what an agent perceives and nothing else: "first" (B,) bool, an episode
+    begins; "trial_over", "success" (B,) bool, "reward" (B,) float32 and "action" (B, 1 + T) of the move before, zeros
+    at the beginning; "action_mask" (B, 4 + 4 T); and of symbols "panel" (B, 11), the row that they show.
+
+    :ivar observation, images, panels: as in `HALMASettings`.
+    :ivar single: the policy is for one environment: its observation, info and option have no leading axis.
+    :ivar max_opt_len: T; `evaluate_splits` takes it from the splits.
+    :ivar env: other settings of the environment.
+    """
+
+    policy: Callable[..., Any]
+    name: str = ""
+    observation: Observation = "symbolic"
+    images: Images = "train"
+    panels: Panels = "redrawn"
+    single: bool = False
+    max_opt_len: OptLen = 5
+    env: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> GivenAgent:
+        """As of a run."""
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """What an evaluation keeps of it."""
+        told = {name: getattr(self, name) for name in ("observation", "max_opt_len", "images", "panels")}
+        return {"agent": label(self), **told, **self.env}
+
+    def actor(self, test: str = "the test") -> Actor:
+        """It, ready to act in a test."""
+        space = HALMAVectorEnv(1, max_opt_len=self.max_opt_len).single_action_space
+        return _GivenActor(GivenPlayer(self.policy, space, single=self.single, name=label(self), where=test), self)
+
+
+class _GivenActor:
+    """Tells a policy what it perceives, and plays its options."""
+
+    def __init__(self, player: GivenPlayer, agent: GivenAgent) -> None:
+        self.player, self.agent = player, agent
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        """Options (B, 1 + T) int64; InputError where the policy gives none."""
+        size = len(percept.first)
+        info = {
+            "first": percept.first,
+            "trial_over": percept.trial_over,
+            "success": percept.reached,
+            "reward": percept.reward,
+            "action": percept.action,
+            "action_mask": np.ones((size, 4 + 4 * self.agent.max_opt_len), dtype=np.int8),
+        }
+        if self.agent.observation == "symbolic":
+            info["panel"] = panel_rows(percept.observation)
+        return self.player.actions(percept.observation, info, size)
+
+
+def label(config: HALMAConfig | GivenAgent) -> str:
     """An agent's name as in Table 1. A guided agent is called what it is: people wrote its strategy (see prior.py)."""
-    if isinstance(config, GivenConfig):
-        return config.agent
+    if isinstance(config, GivenAgent):
+        return config.name or name_of(config.policy)
     return GUIDED if config.guided else config.agent.upper() + (config.kg != "none") * WITH_GRAPH
 
 
-def images(config: HALMAConfig | GivenConfig, test: str) -> str:
+def images(config: HALMAConfig | GivenAgent, test: str) -> str:
     """Whose handwriting an agent sees in a test.
 
     Decision: the training problems are shown in the handwriting of the training, all other tests in handwriting that
@@ -71,7 +147,10 @@ def evaluate_splits(
     splits: Splits,
     *,
     seeds: Sequence[int] = SEEDS,
+    tests: Sequence[str] | None = None,
+    num_mazes: Size | None = None,
     tell: Callable[[str], None] | None = None,
+    keep: Callable[[str, Mapping[str, Summary]], None] | None = None,
     beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
     """Play every test of `splits` once with each seed, as the run's actor plays, and as others play beside it.
@@ -79,8 +158,10 @@ def evaluate_splits(
     :param run: see `load_run`; or any function (observation, info) -> options, see `GivenAgent`, which also takes one
         that is made for a single environment or for visual panels.
     :param seeds: of what is left to chance: what the actor draws, and how panels are drawn that are not fixed.
-    :param tell: is called with the name of each test before it is played.
-    :param beside: by name, others that play the same tests; see comparisons.py.
+    :param tests: the names of those that are played; None for all.
+    :param num_mazes: of each test at most so many, the first ones.
+    :param tell: is called with the name of each test before it is played, `keep` with the name and what came of it.
+    :param beside: by name, others that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
         how many, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
         "low", "high": the 95 % bootstrap interval over the mazes, "per_seed", "per_maze": the mean of each maze over
@@ -102,13 +183,20 @@ def evaluate_splits(
             "give the run its own splits"
         )
 
+    for test in tests or ():
+        check("tests", test, Literal[tuple(splits)])
+    chosen = [test for test in splits if tests is None or test in tests]
+
     def tests_of(make: MakeActor | None) -> dict[str, Summary]:
         played = {}
-        for test in splits:
+        for test in chosen:
             if tell is not None:
                 tell(test)
-            played[test] = play_test(agent, splits[test], test, seeds, make)
-        return _summaries(splits, played)
+            mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes])
+            played[test] = play_test(agent, mazes, test, seeds, make)
+            if keep is not None:
+                keep(test, summarise(played[test]))
+        return _summaries(splits, played, None if tests is None else "not asked for")
 
     return {
         "schema": SCHEMA,
@@ -119,6 +207,66 @@ def evaluate_splits(
         "tests": tests_of(None),
         "beside": {name: tests_of(make) for name, make in (beside or {}).items()},
     }
+
+
+@checked
+def evaluate_policy(
+    policy: Callable[..., Any],
+    *,
+    splits: Path,
+    seeds: Count = 3,
+    tests: tuple[str, ...] | None = None,
+    num_mazes: Size | None = None,
+    observation: Observation = "symbolic",
+    images: Images = "train",
+    panels: Panels = "redrawn",
+    single: bool = False,
+    name: str | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+    **env: Any,
+) -> dict[str, Any]:
+    """Play every test with a policy of your own, and tell the paper's measures with their intervals.
+
+    :param splits: folder of tests, as `gumption splits` makes it.
+    :param seeds: how often each test is played, seeds 0, 1, ...
+    :param tests: the names of those that are played, with commas between; without any, all.
+    :param num_mazes: of each test at most so many.
+    :param observation: what it sees: symbolic or visual.
+    :param images: handwriting of visual panels in training: train or train-full.
+    :param panels: visual panels are redrawn at each look, or fixed.
+    :param single: the policy is for one environment.
+    :param keep: called with each test as it ends.
+    :param progress: tell on stderr which test is played.
+    :param env: other settings of the environment, see `HALMASettings`.
+    :returns: as of `evaluate_splits`.
+    :raises InputError: as `evaluate_splits`; no tests there, or no such test or setting.
+    """
+    from gumption.envs.halma.splits import load_splits
+
+    agent = GivenAgent(policy, name or "", observation, images, panels, single, env=env)
+    made = load_splits(splits)
+    with Bar(len(tests or made), "playing", progress) as bar:
+        done = 0
+
+        def ended(test: str, figures: Mapping[str, Summary]) -> None:
+            nonlocal done
+            done += 1
+            bar.show(done, test)
+            if keep is not None:
+                keep({"test": test, **figures})
+
+        found = evaluate_splits(agent, made, seeds=range(seeds), tests=tests, num_mazes=num_mazes, keep=ended)
+    told = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
+    none = [f"{test}: {figures['reason']}" for test, figures in found["tests"].items() if not figures["mazes"]]
+    about = f"valid moves, trials that reach the goal, efficiency; {seeds} seeds, intervals over the mazes"
+    shown = {
+        f"{'all diagnostic tests' if test == DYNAMIC else test} ({figures['mazes']})": {
+            measure: figures[measure] for measure in MEASURES
+        }
+        for test, figures in told.items()
+    }
+    return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join([about, *none])}
 
 
 def play_test(
@@ -137,13 +285,13 @@ def play_test(
     return np.stack([np.concatenate(parts, axis=1) for parts in played], axis=1)
 
 
-def env_of(config: HALMAConfig | GivenConfig, mazes: Mazes, test: str, size: int | None = None) -> HALMAVectorEnv:
+def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int | None = None) -> HALMAVectorEnv:
     """An environment for each maze of a test, or so many, as the run's agent is to see them."""
     visual = config.observation == "visual"
     seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
-    return HALMAVectorEnv(
-        size or len(mazes), mazes=mazes, observation=config.observation, max_opt_len=config.max_opt_len, **seen
-    )
+    more = config.env if isinstance(config, GivenAgent) else {}
+    told = {"mazes": mazes, "observation": config.observation, "max_opt_len": config.max_opt_len, **seen, **more}
+    return HALMAVectorEnv(size or len(mazes), autoreset_mode="SameStep", **told)
 
 
 def summarise(played: np.ndarray) -> Summary:
@@ -159,39 +307,68 @@ def summarise(played: np.ndarray) -> Summary:
     return found
 
 
-def _summaries(splits: Splits, played: Mapping[str, np.ndarray]) -> dict[str, Summary]:
-    """All tests of one run, from the measures of those that have mazes."""
-    tests = {test: summarise(played[test]) if test in played else _absent(splits, test) for test in SPLITS}
+def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str | None) -> dict[str, Summary]:
+    """All tests of one run, from the measures of those that were played; those of a person's own come last.
+
+    :param left_out: why a test that has mazes was not played.
+    """
+    tests: dict[str, Summary] = {}
+    for test in dict.fromkeys((*SPLITS, *played)):
+        reason = left_out if left_out and test in splits else splits.reasons.get(test, ABSENT["reason"])
+        tests[test] = summarise(played[test]) if test in played else {"mazes": 0, "reason": reason}
     dynamic = [played[test] for test in TESTS if test in played]
-    tests[DYNAMIC] = (
-        summarise(np.concatenate(dynamic, axis=2))
-        if dynamic
-        else {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
-    )
-    return tests
+    none = {"mazes": 0, "reason": "none of the diagnostic tests has mazes"}
+    own = {test: tests.pop(test) for test in list(tests) if test not in SPLITS}
+    return {**tests, DYNAMIC: summarise(np.concatenate(dynamic, axis=2)) if dynamic else none, **own}
 
 
-def _absent(splits: Splits, test: str) -> Summary:
-    return {"mazes": 0, "reason": splits.reasons.get(test, "the splits have no such test")}
+def rows_of(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The tests that columns have, or evaluations: those of `ROWS`, then those of a person's own."""
+    return tuple(dict.fromkeys([*ROWS, *(test for column in columns for test in column["tests"])]))
 
 
 def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
-    """Mean and standard deviation of `over`, and the bootstrap interval of the mean of `resampled`.
-
-    One value alone tells of no spread: None.
-    """
-    estimate = bootstrap_interval(resampled)
-    single = len(resampled) < 2
-    return {
-        "mean": round(float(over.mean()), 5),
-        "std": None if len(over) < 2 else round(float(over.std()), 5),
-        "low": None if single else round(estimate.low, 5),
-        "high": None if single else round(estimate.high, 5),
-    }
+    """Mean and standard deviation of `over`, and the interval of the mean of `resampled`; None of one value alone."""
+    low, high = ends(resampled)
+    std = None if len(over) < 2 else round(float(over.std()), 5)
+    return {"mean": round(float(over.mean()), 5), "std": std, "low": low, "high": high}
 
 
 def _rounded(values: np.ndarray) -> list[float]:
     return [round(float(value), 5) for value in values]
+
+
+class Exploring:
+    """An actor that plays its own option with probability `greedy`, else another one, as trained agents do."""
+
+    def __init__(self, actor: Actor, greedy: float) -> None:
+        self.actor, self.greedy = actor, greedy
+
+    def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
+        """Options (B, 1 + T) int64."""
+        options = self.actor.act(percept, rng)
+        elsewhere = rng.random(len(options)) >= self.greedy
+        return np.where(elsewhere[:, None], other_options(rng, options), options)
+
+
+def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
+    """The actors of COMPARISONS by name; none for a run that has no knowledge.
+
+    The knowledge is the one that the run had at its end. Nothing is trained: the untrained network has the weights that
+    the run's training began with.
+    """
+    from .guidance import KnowledgeActor  # with torch, which tables of saved results go without
+
+    knowledge, config = run.player.knowledge, run.config
+    if knowledge is None:
+        return {}
+    return {
+        KNOWLEDGE_ONLY: lambda _: Exploring(KnowledgeActor(knowledge, config.max_opt_len), config.learner.greedy_last),
+        UNTRAINED: lambda _: run.actor(trained=False),
+        TAKEN_AWAY: lambda _: run.actor(guided=False),
+        RANDOM: lambda _: RandomActor(config.max_opt_len),
+        ORACLE: OracleActor,
+    }
 
 
 def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -221,6 +398,9 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
             tests = [one["beside"][other] for one in group if other in one.get("beside", {})]
             if len(tests) == len(group):
                 found[other + told] = {"agent": other, **about, "beside": name, "tests": _tests_together(tests)}
+    every = rows_of(found.values())
+    for column in found.values():
+        column["tests"] = {test: column["tests"].get(test, {**ABSENT, "runs": 0}) for test in every}
     return found
 
 
@@ -230,7 +410,7 @@ def agents_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, 
 
 
 def _tests_together(tests: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
-    return {test: together([one[test] for one in tests]) for test in ROWS}
+    return {test: together([one.get(test, ABSENT) for one in tests]) for test in dict.fromkeys([*ROWS, *chain(*tests)])}
 
 
 def together(summaries: Sequence[Summary]) -> Summary:

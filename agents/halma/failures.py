@@ -118,8 +118,6 @@ def _failed_moves(
         option = np.stack([options[:, 0], options[:, 1:].sum(1)], axis=1)
         made.append((on, outcome.trial[on], outcome.before[on], option[on], outcome.valid[on]))
         over |= outcome.done
-        if over.all():
-            break
     maze, trial, *parts = map(np.concatenate, zip(*made, strict=True))
     lost = ~won[maze, trial]
     panel, option, valid = (part[lost] for part in parts)

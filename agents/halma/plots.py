@@ -13,7 +13,7 @@ from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
 from gumption.data import InputError
 from gumption.kg.views.scene import COLOURS
 
-from .evaluation import DYNAMIC, MEASURES, ROWS
+from .evaluation import DYNAMIC, MEASURES, ROWS, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,18 +48,18 @@ def plot_table(
     """
     if not columns:
         raise InputError("no evaluated run to plot")
-    width = 0.8 / len(columns)
+    width, rows = 0.8 / len(columns), rows_of(columns.values())
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(MEASURES), 1, sharex=True)
         for axis, measure in zip(axes, MEASURES, strict=True):
             for i, (name, column) in enumerate(columns.items()):
-                places = np.arange(len(ROWS)) + (i - (len(columns) - 1) / 2) * width
+                places = np.arange(len(rows)) + (i - (len(columns) - 1) / 2) * width
                 told = published.get(name, {}) if published else {}
                 _bars(axis, places, width, column, measure, COLOURS[i % len(COLOURS)], name, told)
             _percent(axis, NAMES[measure])
-        axes[-1].set_xticks(range(len(ROWS)), [TEST_NAMES.get(test, test) for test in ROWS])
-        axes[-1].set_xlim(-0.5, len(ROWS) - 0.5)
+        axes[-1].set_xticks(range(len(rows)), [TEST_NAMES.get(test, test) for test in rows])
+        axes[-1].set_xlim(-0.5, len(rows) - 0.5)
         for axis in axes:  # T and RT are not made from what the agent has seen, and all together is no test
             for between in (1.5, len(ROWS) - 1.5):
                 axis.axvline(between, color="#bbbbbb", linewidth=0.8)
@@ -68,7 +68,7 @@ def plot_table(
             handles, labels, loc="outside upper center", ncols=min(len(labels), 6), frameon=False, title=title
         )
 
-    return save_figure(draw, (max(8.0, 2.0 + 0.26 * len(ROWS) * len(columns)), 7.2), Path(stem))
+    return save_figure(draw, (max(8.0, 2.0 + 0.26 * len(rows) * len(columns)), 7.2), Path(stem))
 
 
 def _bars(
@@ -81,7 +81,8 @@ def _bars(
     name: str,
     published: Published,
 ) -> None:
-    tests = [column["tests"][test] for test in ROWS]
+    rows = rows_of([column])
+    tests = [column["tests"][test] for test in rows]
     have = np.array([test["mazes"] > 0 for test in tests])
     means = np.array([test[measure]["mean"] if test["mazes"] else 0.0 for test in tests])
     axis.bar(places[have], means[have], 0.92 * width, color=colour, alpha=0.75, label=name, zorder=2)
@@ -96,7 +97,7 @@ def _bars(
             axis.plot(place, 0, "_", color=colour, markersize=4, zorder=3)
     drawn = [
         (place, told[0] / 100)
-        for place, test in zip(places, ROWS, strict=True)
+        for place, test in zip(places, rows, strict=True)
         if (told := published.get(test, {}).get(measure)) is not None
     ]
     if drawn:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gumption.agents import evaluation
 from gumption.data import InputError
 from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
 from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
@@ -243,13 +244,9 @@ def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray,
     """Play one episode on each table, begun by a reset; after each step (B,) bool who made it, and whose episode ended
     with it."""
     player.begin(batch)
-    over = np.zeros(batch.num_envs, dtype=bool)
-    while not over.all():
-        batch.make_step(player.act(batch), over)
+    for _, playing in evaluation.steps(lambda batch, first: player.act(batch), batch):
         _, terminated, truncated = batch.results()
-        ended = (terminated | truncated) & ~over
-        yield ~over, ended
-        over |= ended
+        yield playing, (terminated | truncated) & playing
 
 
 class Random:

@@ -1,69 +1,97 @@
-"""How well a player does on levels: each is played once, in independent roll-outs."""
+"""Players of SEGAR's levels that learn nothing, and what comes of playing each level once.
 
-from typing import Any, NamedTuple, Protocol
+Players act as the environment takes it: by forces of a box, or by one of so many pushes (`directions`).
+"""
+
+from typing import Any
 
 import numpy as np
 
+from gumption.agents.evaluation import Rows, play
 from gumption.data.settings import Seed, checked
+from gumption.envs.physics.entities import GoalTile, GolfBall
+from gumption.envs.physics.factors import Mass, Position, Velocity
 from gumption.envs.segar import env as environments
 from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.observations import ObservationSettings
 
-
-class Player(Protocol):
-    """Who chooses forces."""
-
-    def __call__(self, env: SegarVectorEnv, observation: Any) -> np.ndarray:
-        """Forces (B, 2) of a batch of environments."""
-        ...
+#: Of the scripted player: the velocity that it wants, in 1/s, times the way to the goal, by forces and by pushes.
+APPROACH, PUSHED = 4.0, 15.0
 
 
-class Score(NamedTuple):
-    """What came of playing levels.
-
-    :ivar returns: (n,) the sum of all rewards of each episode, the last one included.
-    :ivar successes: (n,) bool: the goal was reached. :ivar lengths: (n,) steps.
-    """
-
-    returns: np.ndarray
-    successes: np.ndarray
-    lengths: np.ndarray
-
-    def figures(self, prefix: str) -> dict[str, float]:
-        """Means, as PREFIX_return and PREFIX_success."""
-        return {f"{prefix}_return": float(self.returns.mean()), f"{prefix}_success": float(self.successes.mean())}
+def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+    """Forces drawn uniformly from the box of actions, or pushes, each alike."""
+    if env.settings.directions:
+        return env.np_random.integers(env.settings.directions + 1, size=env.num_envs)
+    bound = env.settings.action_max
+    return env.np_random.uniform(-bound, bound, (env.num_envs, 2))
 
 
-def make_env(task: str, levels: Levels, observation: ObservationSettings, num_envs: int) -> SegarVectorEnv:
-    """A batch whose next episodes begin in the same step, as learners want it."""
+def no_action(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+    """No force at all, which is the first of the pushes."""
+    space = env.single_action_space
+    return np.zeros((env.num_envs, *(space.shape or ())), dtype=space.dtype)
+
+
+def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+    """A controller that people wrote: it reads where the ball and the goal are, and what a force does to the ball, and
+    goes straight to the goal whatever is on the way. By forces it is proportional-derivative; of pushes it takes the
+    one after which the velocity is nearest to the one that it wants."""
+    state, mine = env.state, np.arange(env.num_envs)
+    actor, goal = state.first(GolfBall), state.first(GoalTile)
+    x, v = state.columns[Position], state.columns[Velocity]
+    way = x[:, goal, mine] - x[:, actor, mine]
+    if env.settings.directions:
+        off = env.pushed() - PUSHED * way.T[:, None]
+        return (off**2).sum(axis=2).argmin(axis=1)
+    force = state.columns[Mass][0, actor, mine] * (APPROACH * way - v[:, actor, mine])
+    return np.clip(force, -env.settings.action_max, env.settings.action_max).T
+
+
+BASELINES = {"random": random_player, "no action": no_action, "scripted": scripted}
+
+
+def make_env(task: str, levels: Levels, observation: ObservationSettings, num_envs: int | None = None) -> Any:
+    """A batch that acts by forces, of one environment for each level or so many; the next episode begins in the same
+    step, as learners want it."""
     kind = getattr(environments, f"{task}VectorEnv")
-    return kind(num_envs, autoreset_mode="SameStep", levels=levels, observation=observation)
+    return kind(num_envs or len(levels), autoreset_mode="SameStep", levels=levels, observation=observation)
 
 
-def begin_levels(env: SegarVectorEnv, seed: int) -> Any:
-    """Put environment i on level i; the first observation."""
+def begin_levels(env: SegarVectorEnv, seed: int) -> None:
+    """Put environment i on level i."""
     env.reset(seed=seed)
     for i in range(env.num_envs):
         env.set_up(np.array([i]), {"level": i}, env.np_random)
-    return env.observe()
+
+
+class _Ends:
+    """Counts how the ball ends; see `gumption.agents.evaluation.Measure`."""
+
+    def __init__(self, size: int) -> None:
+        self.destroyed, self.consumed = np.zeros((2, size), dtype=bool)
+
+    def add(self, env: SegarVectorEnv, actions: np.ndarray, playing: np.ndarray) -> None:
+        ended = playing & env.results()[1]
+        if ended.any():
+            alive = env.info_arrays()["alive"]
+            self.destroyed |= ended & ~alive
+            self.consumed |= ended & alive & ~env.success
+
+    def rows(self) -> Rows:
+        return {"destroyed": self.destroyed, "consumed": self.consumed}
 
 
 @checked
-def play_levels(player: Any, task: str, levels: Levels, observation: ObservationSettings, *, seed: Seed = 0) -> Score:
-    """Play each level once.
+def play_levels(player: Any, env: Any, seed: Seed = 0) -> Rows:
+    """Play each level once, in independent roll-outs.
 
-    :param player: see `Player`; one that draws at random takes the generator of the environments.
+    :param player: see `gumption.agents.evaluation`; one that draws at random takes the generator of the environments.
+    :param env: of as many environments as it has levels.
+    :returns: of each level "return", "success" and "steps"; "destroyed" bool, the ball was; "consumed" bool, it fell
+        into a hole.
     """
-    env = make_env(task, levels, observation, len(levels))
-    seen = begin_levels(env, seed)
-    returns, lengths = np.zeros(len(levels)), np.zeros(len(levels), dtype=np.int64)
-    successes, playing = np.zeros(len(levels), dtype=bool), np.ones(len(levels), dtype=bool)
-    while playing.any():
-        reward, over, success = env.step_arrays(player(env, seen))
-        seen = env.observe()
-        returns[playing] += reward[playing]
-        lengths += playing
-        successes |= success & playing
-        playing &= ~over
-    return Score(returns, successes, lengths)
+    env = env.unwrapped
+    begin_levels(env, seed)
+    return play(player, env, measure=_Ends(env.num_envs))

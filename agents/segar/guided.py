@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
 
 from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_setup import WorldPolicy, make_policy
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
-from gumption.envs.kg_wrapper import KGScores
-from gumption.envs.physics.entities import GoalTile, GolfBall
-from gumption.envs.physics.factors import Position
+from gumption.envs.kg_wrapper import KG_SCORES, KGScores
 from gumption.envs.segar.configurations import Split
 from gumption.envs.segar.env import SegarVectorEnv
 
@@ -36,29 +32,6 @@ OBSERVATION = {
 BY_HAND = {"affordsReaching": 2.0, "affordsBurning": -1.0, "affordsFallingIn": -3.0}
 #: Of the scores in an observation. A graph that is looked up says 0 or 1, and 0 of pushes that meet nothing.
 BOUND = 1.0
-#: Of the scripted player: the velocity that it wants, in 1/s, times the way to the goal.
-APPROACH = 15.0
-
-#: (environments, observation) -> (B,) actions.
-Player = Callable[[SegarVectorEnv, Any], np.ndarray]
-
-
-class Outcome(NamedTuple):
-    """What came of playing each of n levels once, (n,) each.
-
-    :ivar returns: the sum of rewards.
-    :ivar success: the goal was reached; `destroyed` the ball was; `consumed` it fell into a hole.
-    """
-
-    returns: np.ndarray
-    success: np.ndarray
-    destroyed: np.ndarray
-    consumed: np.ndarray
-
-    def figures(self) -> dict[str, float]:
-        """The means."""
-        named = {"return": self.returns, **{name: getattr(self, name) for name in self._fields[1:]}}
-        return {name: float(values.mean()) for name, values in named.items()}
 
 
 @checked
@@ -74,15 +47,13 @@ def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partitio
     }
 
 
-def level_env(where: Mapping[str, Any], partition: Split, advice: Advice | None = None) -> Any:
+def level_env(where: Mapping[str, Any], partition: Split) -> Any:
     """An environment for each level.
 
     :param where: arguments of `env_settings`.
-    :param advice: whose scores are put into the observation.
     """
     settings = env_settings(**where, partition=partition)
-    env = gym.make_vec(ID, num_envs=settings["num_levels"], **settings)
-    return env if advice is None else KGScores(env, advice, bound=BOUND)
+    return gym.make_vec(ID, num_envs=settings["num_levels"], **settings)
 
 
 def advice_of(config: WorldConfig) -> Advice:
@@ -93,50 +64,7 @@ def advice_of(config: WorldConfig) -> Advice:
     return knowledge.advice(env.vocabulary, env.relations)
 
 
-def play_each_level(env: Any, player: Player, seed: Seed = 0) -> Outcome:
-    """Play each level once.
-
-    :param env: a vector env, perhaps with `KGScores`, of as many environments as it has levels; its autoreset is in the
-        next step.
-    """
-    batch: SegarVectorEnv = env.unwrapped
-    n = batch.num_envs
-    seen, _ = env.reset(seed=seed)
-    for i in range(n):
-        seen, _ = env.reset(options={"level": i, "reset_mask": np.arange(n) == i})
-    returns, playing = np.zeros(n), np.ones(n, dtype=bool)
-    success, destroyed, consumed = np.zeros((3, n), dtype=bool)
-    while playing.any():
-        seen, reward, terminated, truncated, infos = env.step(player(batch, seen))
-        returns[playing] += reward[playing]
-        ended = playing & terminated
-        success |= ended & infos["success"]
-        destroyed |= ended & ~infos["alive"]
-        playing &= ~(terminated | truncated)
-        consumed |= ended & ~success & ~destroyed
-    return Outcome(returns, success, destroyed, consumed)
-
-
 # ---- players
-
-
-def random_player(env: SegarVectorEnv, observation: Any) -> np.ndarray:
-    """Any push, each alike."""
-    return env.np_random.integers(env.settings.directions + 1, size=env.num_envs)
-
-
-def no_push(env: SegarVectorEnv, observation: Any) -> np.ndarray:
-    """None at all."""
-    return np.zeros(env.num_envs, dtype=np.int64)
-
-
-def scripted(env: SegarVectorEnv, observation: Any) -> np.ndarray:
-    """A controller that people wrote: the push after which the velocity is nearest to `APPROACH` times the way to the
-    goal, whatever is on that way. It reads where the ball and the goal are and what a push does."""
-    x, mine = env.state.columns[Position], np.arange(env.num_envs)
-    way = x[:, env.state.first(GoalTile), mine] - x[:, env.state.first(GolfBall), mine]
-    off = env.pushed() - APPROACH * way.T[:, None]
-    return (off**2).sum(axis=2).argmin(axis=1)
 
 
 class FollowsScores:
@@ -150,38 +78,11 @@ class FollowsScores:
         given = weights if weights is not None else dict.fromkeys(advice.relations, 1.0)
         self._weights = np.array([given.get(relation, 0.0) for relation in advice.relations])
 
-    def __call__(self, env: SegarVectorEnv, observation: Any) -> np.ndarray:
-        """See `Player`."""
+    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        """See `gumption.agents.evaluation.Player`."""
         sums = self._advice(env).numpy() @ self._weights
         best = np.isclose(sums, sums.max(axis=1, keepdims=True))
         return np.where(best, env.np_random.random(sums.shape), -1.0).argmax(axis=1)
-
-
-class Trained:
-    """Takes the most probable push of a policy of the general learner."""
-
-    def __init__(self, policy: WorldPolicy, *, without_knowledge: bool = False) -> None:
-        """
-        :param without_knowledge: every score that it reads is 0.
-        """
-        self._policy, self._without = policy.eval(), without_knowledge
-
-    @torch.no_grad()
-    def __call__(self, env: SegarVectorEnv, observation: Any) -> np.ndarray:
-        """See `Player`."""
-        state = self._policy.read(env)
-        if self._without:
-            state = state._replace(scores=torch.zeros_like(state.scores))
-        return self._policy(state).logits.argmax(1).cpu().numpy()
-
-
-def untrained(config: WorldConfig, advice: Advice | None) -> Trained:
-    """The policy with which training begins, with the advice of its knowledge."""
-    env: Any = gym.make_vec(ID, num_envs=1, **dict(config.env)).unwrapped
-    env.reset(seed=config.seed)
-    with torch.random.fork_rng(devices=[] if not torch.cuda.is_available() else None):
-        torch.manual_seed(config.seed)
-        return Trained(make_policy(config, env, advice))
 
 
 # ---- PPO of Stable-Baselines3
@@ -209,11 +110,17 @@ def train_ppo(
 
 
 class PPOPlayer:
-    """Takes the most probable push of a model of Stable-Baselines3."""
+    """Takes the most probable push of a model of Stable-Baselines3.
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    :param advice: whose scores are in its observation, if any.
+    """
 
-    def __call__(self, env: SegarVectorEnv, observation: Any) -> np.ndarray:
-        """See `Player`."""
-        return self._model.predict(observation, deterministic=True)[0]
+    def __init__(self, model: Any, advice: Advice | None) -> None:
+        self._model, self._advice = model, advice
+
+    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        """See `gumption.agents.evaluation.Player`."""
+        seen: Any = env.observe()
+        if self._advice is not None:
+            seen[KG_SCORES] = self._advice(env).numpy().clip(-BOUND, BOUND)
+        return self._model.predict(seen, deterministic=True)[0]

@@ -5,21 +5,24 @@ A run of PPO or SAC has a `SegarConfig`; one of the general learner, which choos
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
+from gumption.agents.evaluation import Greedy, Player, means
 from gumption.agents.run_folder import NO_RUN
 from gumption.agents.settings import CONFIG
 from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_setup import load_policy
+from gumption.agents.world_setup import load_policy, untrained
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked
 from gumption.envs.segar.configurations import Split
 
 from . import guided
+from .evaluation import BASELINES, play_levels
 
 if TYPE_CHECKING:
     from gumption.agents.run import RunResult
@@ -44,13 +47,16 @@ def evaluate(
     num_levels: Size | None = None,
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Mean return and success of a run's player, and of players that learn nothing, on levels played once each.
+    """Play levels once each with a run's most probable actions, and tell mean return and success.
+
+    Beside it: the network before training, random forces, no force, and a controller that people wrote (scripted);
+    beside a run that knowledge guides, the same network with its knowledge taken away.
 
     :param run: its folder, or the result of a training.
-    :param partition: "train" for its own training levels, or "test".
-    :param levels: another configuration.
+    :param partition: train (the run's own training levels) or test.
+    :param levels: another configuration, such as objectsx2-hard.
     :param num_levels: how many; without it as many as the config says.
-    :param device: other than the training's, of a run in a folder.
+    :param device: other than in training, of a run in a folder: auto, cpu or cuda.
     :returns: "levels", "partition", "num_levels", and "players": name -> "return" and "success".
     :raises InputError: no run there, or a damaged one; no such configuration.
     """
@@ -62,10 +68,25 @@ def evaluate(
     if isinstance(found.config, WorldConfig):
         if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
             found = _load(found.run_dir, None)
-        return _evaluate_general(found, partition, levels, num_levels)
-    from .study import evaluate_levels
+        told, count, figures = _play_general(found, partition, levels, num_levels)
+    else:
+        told, count, figures = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+    about = f"{count} {partition} levels of {told}"
+    return {"levels": told, "partition": partition, "num_levels": count, "players": figures, "about": about}
 
-    return evaluate_levels(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
+
+Played = tuple[str, int, dict[str, dict[str, float]]]  # the levels, how many, and figures of each player
+
+
+def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> Played:
+    from .study import before_training, played
+
+    config = run.config
+    count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
+    drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
+    told = levels or (config.levels if partition == "train" else config.test or config.levels)
+    players = {"trained": run.player, "untrained": before_training(run), **BASELINES}
+    return told, count, played(run, drawn, players)
 
 
 def player_of(run_dir: Path, partition: Split, level: str | None = None) -> Any:
@@ -116,7 +137,7 @@ def general_settings(
     return {**dict(config.env), "partition": partition, **changes}
 
 
-def _evaluate_general(run: Any, partition: Split, levels: str | None, num_levels: int | None) -> dict[str, Any]:
+def _play_general(run: Any, partition: Split, levels: str | None, num_levels: int | None) -> Played:
     settings = general_settings(run.config, partition, levels, num_levels)
     drawn: Any = gym.make_vec(guided.ID, num_envs=1, **settings).unwrapped
     if drawn.levels.split != partition:
@@ -125,16 +146,13 @@ def _evaluate_general(run: Any, partition: Split, levels: str | None, num_levels
             "name others (--levels)"
         )
     env = gym.make_vec(guided.ID, num_envs=len(drawn.levels), **{**settings, "levels": drawn.levels})
-    players: dict[str, guided.Player] = {
-        "trained": guided.Trained(run.policy),
-        "untrained": guided.untrained(run.config, run.policy.advice),
+    players: dict[str, Player] = {
+        "trained": Greedy(run.policy),
+        "untrained": untrained(run.config, run.policy.advice),
     }
     if run.policy.advice is not None:
-        players["knowledge taken away"] = guided.Trained(run.policy, without_knowledge=True)
-    players |= {"random": guided.random_player, "no action": guided.no_push, "scripted": guided.scripted}
-    found = {}
-    for name, player in players.items():
-        figures = guided.play_each_level(env, player).figures()
-        found[name] = {one: figures[one] for one in ("return", "success")}
-    told = drawn.levels.name or "a distribution of its own"
-    return {"levels": told, "partition": partition, "num_levels": len(drawn.levels), "players": found}
+        players["knowledge taken away"] = Greedy(run.policy, without_knowledge=True)
+    figures = {
+        name: means(play_levels(player, env), "return", "success") for name, player in {**players, **BASELINES}.items()
+    }
+    return drawn.levels.name or "a distribution of its own", len(drawn.levels), figures

@@ -1,19 +1,20 @@
 """What a study of generalisation measures of a run: the gap between levels, how far apart the levels are, and how much
 the encoder's features tell of the factors."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gumption.agents.evaluation import Player, means
 from gumption.data.settings import Count, Seed, checked
-from gumption.envs.segar.configurations import DIFFICULTIES, Levels, Split
+from gumption.envs.segar.configurations import DIFFICULTIES, Levels
 from gumption.envs.segar.measures import w2
 from gumption.envs.segar.observations import MISSING, make_observation
 
-from .baselines import BASELINES, no_action, random_player, scripted
 from .config import FIRST, THINGS, SegarConfig
-from .evaluation import begin_levels, make_env, play_levels
+from .evaluation import begin_levels, make_env, no_action, play_levels, random_player, scripted
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun, untrained_model
 
@@ -34,17 +35,6 @@ def harder(levels: str) -> str | None:
     return f"{kind}-{DIFFICULTIES[DIFFICULTIES.index(difficulty) + 1]}"
 
 
-def evaluate_levels(run: SegarRun, partition: Split, levels: str | None, num_levels: int | None) -> dict[str, Any]:
-    """See `gumption.agents.segar.runs.evaluate`."""
-    config = run.config
-    count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
-    chosen = replace(config, num_levels=count, test_levels=count)
-    drawn = chosen.draw(partition, levels)
-    players = _played(run, drawn, untrained=_untrained(run).player, **BASELINES)
-    told = levels or (config.levels if partition == "train" else config.test or config.levels)
-    return {"levels": told, "partition": partition, "num_levels": count, "players": players}
-
-
 def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     """What a trained run comes to on its training levels, and on each set of test levels: those of its config ("test"),
     and, where these have the distribution of the training levels, those of the next difficulty ("harder").
@@ -55,13 +45,15 @@ def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
     """
     config = run.config
     train = config.draw("train")
-    found = {"train": _played(run, train, scripted=scripted)}
+    found: dict[str, dict[str, Any]] = {"train": played(run, train, {"trained": run.player, "scripted": scripted})}
     there = {"test": config.draw("test")}
     if config.test is None and (further := harder(config.levels)) is not None:
         there["harder"] = config.draw("test", further)
     for name, levels in there.items():
-        more = {"no action": no_action, "untrained": _untrained(run).player} if name == "test" else {}
-        figures = _played(run, levels, scripted=scripted, random=random_player, **more)
+        players = {"trained": run.player, "scripted": scripted, "random": random_player}
+        if name == "test":
+            players |= {"no action": no_action, "untrained": before_training(run)}
+        figures: dict[str, Any] = played(run, levels, players)
         span = figures["scripted"]["return"] - figures["random"]["return"]
         figures["gap"] = (found["train"]["trained"]["return"] - figures["trained"]["return"]) / span
         figures["w2"] = {label: w2(train.scenes, levels.scenes, **settings) for label, settings in DISTANCES.items()}
@@ -78,18 +70,17 @@ def seen_and_true(
     :returns: (n, ...), (n, k); an episode starts on each level, and later ones on levels drawn at random.
     """
     config = run.config
-    env = make_env(config.task, levels, config.seen(), len(levels))
+    env = make_env(config.task, levels, config.seen())
     truth = make_observation({"kind": "state", "n_things": THINGS, "unique_ids": FIRST})
-    seen = begin_levels(env, seed)
+    begin_levels(env, seed)
     pictures, factors = [], []
     everyone = np.arange(env.num_envs)
     for _ in range(-(-observations // env.num_envs)):
         truth.begin(env.state, everyone, everyone.tolist())
         rows: Any = truth.observe(env.state)
-        pictures.append(seen)
+        pictures.append(env.observe())
         factors.append(rows.reshape(env.num_envs, -1))
-        env.step_arrays(run.player(env, seen))
-        seen = env.observe()
+        env.step_arrays(run.player(env, env.episode_begins()))
     told = np.concatenate(factors)[:observations]
     return np.concatenate(pictures)[:observations], np.where(told == MISSING, 0.0, told)
 
@@ -100,16 +91,15 @@ def informed(run: SegarRun, levels: Levels, settings: ProbeSettings, *, observat
     return information(run.features(seen), factors, settings=settings)
 
 
-def _untrained(run: SegarRun) -> SegarRun:
-    """The same learner before its training."""
-    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config))
+def before_training(run: SegarRun) -> Player:
+    """The player of the same learner before its training."""
+    return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config)).player
 
 
-def _played(run: SegarRun, levels: Levels, **others: Any) -> dict[str, Any]:
-    """Mean return and success of the run's player and of others."""
+def played(run: SegarRun, levels: Levels, players: Mapping[str, Player]) -> dict[str, dict[str, float]]:
+    """Mean return and success of players on levels, seen as the run sees them."""
     config: SegarConfig = run.config
     return {
-        name: {"return": float(score.returns.mean()), "success": float(score.successes.mean())}
-        for name, player in {"trained": run.player, **others}.items()
-        if (score := play_levels(player, config.task, levels, config.seen()))
+        name: means(play_levels(player, make_env(config.task, levels, config.seen())), "return", "success")
+        for name, player in players.items()
     }

@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import nn
 from torch.nn.functional import cosine_similarity, cross_entropy, layer_norm, pad
 
+from gumption.agents.evaluation import Rows
 from gumption.agents.learners.sb3 import SB3Learner, put_policy
 from gumption.agents.run import opened, own_random_numbers, run_learner
 from gumption.agents.run_folder import RunFolder, read_config, read_final, read_metrics
@@ -29,7 +30,7 @@ from gumption.envs.segar.env import SegarVectorEnv
 from gumption.kg.checkpoint import pick_device
 
 from .config import SegarConfig
-from .evaluation import Score, make_env, play_levels
+from .evaluation import make_env, play_levels
 from .networks import ImpalaEncoder, StateEncoder
 
 KIND = "gumption/segar/1"
@@ -49,13 +50,13 @@ class SegarRun:
     run_dir: Path | None
     model: BaseAlgorithm = field(repr=False)
 
-    def player(self, env: SegarVectorEnv, observation: Any) -> np.ndarray:
+    def player(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         """The most probable actions."""
-        return self.model.predict(observation, deterministic=True)[0]
+        return self.model.predict(env.observe(), deterministic=True)[0]  # pyright: ignore[reportArgumentType]
 
-    def play(self, levels: Levels) -> Score:
+    def play(self, levels: Levels) -> Rows:
         """Play each level once; see `play_levels`."""
-        return play_levels(self.player, self.config.task, levels, self.config.seen())
+        return play_levels(self.player, make_env(self.config.task, levels, self.config.seen()))
 
     @torch.no_grad()
     def features(self, observation: np.ndarray) -> np.ndarray:
@@ -137,7 +138,10 @@ def train_segar(
 
     def measure(model: BaseAlgorithm) -> dict[str, float]:
         run = SegarRun(config, {}, [], path, model)
-        return {**run.play(train).figures("train"), **run.play(test).figures("test")}
+        parts = {"train": run.play(train), "test": run.play(test)}
+        return {
+            f"{part}_{name}": float(rows[name].mean()) for part, rows in parts.items() for name in ("return", "success")
+        }
 
     def make() -> SB3Learner:
         return SB3Learner(

@@ -50,7 +50,7 @@ class ForcePlayer:
         self.env.reset(seed=seed, options=self._options)
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
-        force = self._run.player(self.env, self.env.observe())
+        force = self._run.player(self.env, self.env.episode_begins())
         x, y = force[0].tolist()
         return force, (Choice("force", (Candidate(f"{x:.2f}, {y:.2f}", 1.0),), 0),)
 

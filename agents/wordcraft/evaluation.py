@@ -1,78 +1,218 @@
-"""Zero-shot success: every task of a partition, several tables each, the best action always."""
+"""Players of WordCraft's tasks, how often they make the goal, and one episode told step by step.
 
-from collections.abc import Callable
+Success is zero-shot: every task of a part, several tables each.
+"""
+
 from typing import Any
 
 import numpy as np
 import torch
 
-from gumption.data.settings import Count, Seed, Whole, checked
+from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Rows, Tell, ends, play, telling
+from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.envs.wordcraft.splits import TrainRatio
+from gumption.envs.wordcraft.tasks import Depth
 
+from .config import TrainConfig
 from .policy import Policy
 
 MAX_BATCH = 4096
-Act = Callable[[WordCraftVectorEnv], np.ndarray]
 
 
 def evaluation_env(settings: dict[str, Any], tasks: int, *, alternatives: bool = False) -> WordCraftVectorEnv:
-    """An environment for `play`, with room for so many tasks at a time."""
-    return WordCraftVectorEnv(min(max(tasks, 1), MAX_BATCH), **{**settings, "alternatives": alternatives})
+    """An environment for `play_tasks`, with room for so many tasks at a time."""
+    size = min(max(tasks, 1), MAX_BATCH)
+    return WordCraftVectorEnv(size, autoreset_mode="SameStep", **{**settings, "alternatives": alternatives})
+
+
+class _SameSlot:
+    """Counts who selects one slot twice in the first mix; see `gumption.agents.evaluation.Measure`."""
+
+    def __init__(self) -> None:
+        self.choices: list[np.ndarray] = []
+
+    def add(self, env: WordCraftVectorEnv, actions: np.ndarray, playing: np.ndarray) -> None:
+        if len(self.choices) < 2:
+            self.choices.append(actions)
+
+    def rows(self) -> Rows:
+        return {"same_slot_twice": self.choices[0] == self.choices[1]}
 
 
 @checked
-def play(act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0) -> dict[str, float]:
-    """Play `draws` tables of each task; parameters as of `play_episodes`.
+def play_tasks(
+    player: Any, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0, tell: Tell | None = None
+) -> Rows:
+    """Play `draws` tables of each task.
 
-    :returns: "success", the share of episodes in which the goal was made, and "same_slot_twice", the share lost after
-        selecting one slot twice in the first mix.
-    """
-    won, lost_on_same = play_episodes(act, env, tasks, draws, seed)
-    return {"success": int(won.sum()) / len(won), "same_slot_twice": int(lost_on_same.sum()) / len(won)}
-
-
-@checked
-def play_episodes(
-    act: Act, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Play `draws` tables of each task, by a function from the environment to the (B,) slots to choose.
-
+    :param player: see `gumption.agents.evaluation`; its actions are (B,) slots.
     :param tasks: (n,) indices into `env.tasks`.
-    :returns: (n * draws,) bool, the goal was made; it was not, after selecting one slot twice in the first mix. The
-        episodes of a task stand together.
+    :param tell: called when an episode ends.
+    :returns: (n * draws,) "success" bool, the goal was made; "same_slot_twice" bool, it was not, after selecting one
+        slot twice in the first mix; and what `play` gives besides. The episodes of a task stand together.
     """
     env.reset(seed=seed)
     episodes = np.repeat(tasks, draws)
-    won, lost_on_same = np.zeros((2, len(episodes)), dtype=bool)
+    parts: list[Rows] = []
     for start in range(0, len(episodes), env.num_envs):
         part = episodes[start : start + env.num_envs]
         env.set_tasks(part)
-        over = np.zeros(env.num_envs, dtype=bool)
-        over[len(part) :] = True  # these environments play on, uncounted
-        success = np.zeros_like(over)
-        choices: list[np.ndarray] = []
-        while not over.all():
-            choices.append(act(env))
-            _, done, made = env.step_arrays(choices[-1])
-            success |= made & ~over
-            over |= done
-        here = slice(start, start + len(part))
-        won[here] = success[: len(part)]
-        lost_on_same[here] = ((choices[0] == choices[1]) & ~success)[: len(part)]
-    return won, lost_on_same
+
+        def of_batch(number: int, row: dict[str, Any], start: int = start) -> None:
+            assert tell is not None
+            tell(start + number, {"task": int(episodes[start + number]), **row})
+
+        parts.append(play(player, env, len(part), measure=_SameSlot(), tell=None if tell is None else of_batch))
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    rows["same_slot_twice"] &= ~rows["success"]
+    return rows
 
 
-@torch.no_grad()
+def shares(rows: Rows) -> dict[str, float]:
+    """The shares "success" and "same_slot_twice" of episodes."""
+    return {name: int(rows[name].sum()) / len(rows[name]) for name in ("success", "same_slot_twice")}
+
+
+def task_figures(rows: Rows, draws: int) -> dict[str, float | None]:
+    """`shares`, with the 95 % bootstrap interval of the success over the tasks, "low" and "high"."""
+    low, high = ends(rows["success"].reshape(-1, draws).mean(axis=1))
+    return {**shares(rows), "low": low, "high": high}
+
+
 @checked
 def success_rate(
     policy: Policy, env: WordCraftVectorEnv, tasks: np.ndarray, draws: Count = 1, seed: Seed = 0
 ) -> dict[str, float]:
-    """`play` with a policy's most probable actions; the policy is left in the mode it was in."""
-    was_training = policy.training
-    policy.eval()
-    found = play(lambda env: policy(policy.read(env)).logits.argmax(1).cpu().numpy(), env, tasks, draws, seed)
-    policy.train(was_training)
-    return found
+    """The shares of `play_tasks` with a policy's most probable actions."""
+    return shares(play_tasks(Greedy(policy), env, tasks, draws, seed))
+
+
+def random_slots(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
+    """One of the occupied slots, each alike."""
+    return env.random_actions()
+
+
+def oracle(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
+    """For each environment the slot of an ingredient of the first recipe of its task whose product is still to make
+    and whose ingredients are on the table; the second ingredient once the first is selected."""
+    recipes = env.tasks.recipes[env.task_index]  # (B, depth), rows of the book
+    a, b, product = (np.moveaxis(env.book.recipes[recipes], 2, 0) + 1).astype(np.int64)
+    table = env.table
+
+    def there(entity: np.ndarray) -> np.ndarray:
+        return (table[:, None, :] == entity[..., None]).any(2)
+
+    open_now = there(a) & there(b) & ~there(product)
+    row = np.arange(len(table))
+    chosen = open_now.argmax(1)
+    one, other = a[row, chosen], b[row, chosen]
+    wanted = np.where(env.selection == one, other, one)
+    return (table == wanted[:, None]).argmax(1)
+
+
+@checked
+def all_tasks(player: Any, config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> dict[str, float]:
+    """The figures of a finished run, of any player: on test and training tasks, and on tables that may offer other ways
+    to the goal."""
+    found = []
+    for partition, alternatives in (("test", False), ("train", False), ("test", True)):
+        settings = config.env_settings(partition)
+        tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+        env = evaluation_env(settings, len(tasks), alternatives=alternatives)
+        found.append(shares(play_tasks(player, env, tasks, episodes_per_task, seed)))
+    return {
+        "test_success": found[0]["success"],
+        "train_success": found[1]["success"],
+        "test_success_alternatives": found[2]["success"],
+        "same_slot_twice": found[0]["same_slot_twice"],
+    }
+
+
+@checked
+def evaluate_policy(
+    policy: Any,
+    *,
+    split: Any = "by_recipe",
+    train_ratio: TrainRatio = 0.8,
+    split_seed: Seed = 0,
+    partition: str = "test",
+    num_tasks: Size | None = None,
+    draws: Count = 10,
+    num_distractors: Whole = 1,
+    depth: Depth = 1,
+    alternatives: bool = False,
+    recipe_book: Any = "commonsense",
+    features: str | None = None,
+    seed: Seed = 0,
+    single: bool = False,
+    name: str | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Play the tasks of a part with a policy of your own, (observation, info) -> slot; see `GivenPlayer`.
+
+    Observation and info are those of the environment (`WordCraftVectorEnv`; with `single` `WordCraftEnv`, whose info
+    has names), and info["first"] says where an episode begins.
+
+    :param split: a way of splitting, or a file of `gumption splits`.
+    :param train_ratio, split_seed: of a split that is not a file.
+    :param partition: train, test or all.
+    :param num_tasks: at most so many, evenly spread.
+    :param draws: tables per task.
+    :param num_distractors: entities on the table that the task does not need.
+    :param depth: mixes that a task needs, 1 to 3.
+    :param alternatives: tables may offer other ways.
+    :param recipe_book: name of a shipped recipe book, or a file.
+    :param features: also in the observation: glove, random or onehot.
+    :param seed: of the tables.
+    :param single: the policy is for one environment: its observation, info and slot have no leading axis.
+    :param keep: called with each episode as it ends.
+    :param progress: tell on stderr how many have ended.
+    :param settings: others of the environment, see `WordCraftSettings`.
+    :returns: "success", with "low" and "high" the 95 % bootstrap interval over the tasks (None for one task),
+        "same_slot_twice", "tasks", "episodes", the settings, and the split's parameters and sha256.
+    :raises InputError: bad settings, or a policy that returns no slots.
+    """
+    settings |= {
+        "split": split, "train_ratio": train_ratio, "split_seed": split_seed, "partition": partition,
+        "num_distractors": num_distractors, "depth": depth, "recipe_book": recipe_book, "features": features,
+    }  # fmt: skip
+    made = WordCraftVectorEnv(1, **settings).split
+    tasks = some_tasks(made.tasks(partition), num_tasks)
+    env = evaluation_env(settings, 1 if single else len(tasks) * draws, alternatives=alternatives)
+    player = GivenPlayer(policy, env.single_action_space, single=single, name=name)
+    with telling(len(tasks) * draws, keep, progress) as tell:
+        rows = play_tasks(player, env, tasks, draws, seed, tell)
+    figures = task_figures(rows, draws)
+    return {
+        "policy": player.name,
+        **figures,
+        "tasks": len(tasks),
+        "episodes": len(tasks) * draws,
+        "partition": partition,
+        "draws": draws,
+        "seed": seed,
+        "alternatives": alternatives,
+        "num_distractors": num_distractors,
+        "depth": depth,
+        "split": {**made.parameters, "sha256": made.hash},
+        "players": {player.name: figures},
+        "about": what_was_played(len(tasks), draws, partition, made.parameters["mode"], num_distractors, depth),
+    }
+
+
+def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distractors: int, depth: int) -> str:
+    """In words."""
+    part = "tasks" if partition == "all" else f"{partition} tasks"
+    where = f"{part} ({mode}, {num_distractors} distractors, depth {depth})"
+    return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks"
+
+
+def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
+    """At most so many of the tasks, evenly spread."""
+    return tasks if count is None else tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
 
 
 @torch.no_grad()

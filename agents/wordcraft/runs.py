@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from torch import nn
 
+from gumption.agents.evaluation import Greedy, Player
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.learner_state import put_network, saved_network
-from gumption.agents.run import RunResult
+from gumption.agents.run import RunResult, own_random_numbers
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_config, read_final, read_metrics
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole, checked
@@ -18,8 +20,11 @@ from gumption.envs.wordcraft.tasks import Depth
 from gumption.kg.checkpoint import pick_device
 
 from .config import TrainConfig
-from .evaluation import evaluation_env, success_rate
+from .evaluation import all_tasks, evaluation_env, oracle, play_tasks, random_slots, task_figures, what_was_played
 from .policy import Policy, build_policy
+from .setup import WordCraftSetup
+
+Baseline = Literal["random", "oracle", "kg_only", "untrained", "without_kg"]
 
 
 def load_result(run_dir: str | Path) -> RunResult:
@@ -75,14 +80,22 @@ def evaluate(
     device: str | None = None,
     network: nn.Module | None = None,
 ) -> dict[str, Any]:
-    """Greedy success of a run's policy on the tasks of a partition of its own split.
+    """How often a run's policy makes the goal of the tasks of a part of its own split, the best action always.
+
+    Beside it: the network before training, its knowledge alone, the trained network without it, random choices, and the
+    true recipes (oracle).
 
     :param run: a run directory, or the result of `train_impala`.
+    :param partition: train, test or all.
     :param draws: tables per task.
-    :param num_distractors, depth: other tables than those it was trained on.
-    :param alternatives: let tables offer other ways to the goal.
-    :param recipe_book, device, network: see `load_policy`; for a run that is loaded.
-    :returns: "success", "same_slot_twice", "episodes", and the settings.
+    :param seed: of the tables.
+    :param num_distractors, depth: other than in training.
+    :param alternatives: tables may offer other ways to the goal.
+    :param recipe_book: the file of the run's book, if it does not ship.
+    :param device: other than in training: auto, cpu or cuda.
+    :param network: see `load_policy`.
+    :returns: "success" with its 95 % bootstrap interval over the tasks, "low" and "high", "same_slot_twice", "tasks",
+        "episodes", and the settings; "players": name -> the same figures of those that the run is compared with.
     :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
     """
     if isinstance(run, RunResult) and run.policy is not None:
@@ -103,6 +116,63 @@ def evaluate(
         raise InputError("the simple MLP plays only tables of the size it was trained on")
     settings = changed.env_settings(partition)
     tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
-    found = success_rate(policy, evaluation_env(settings, len(tasks), alternatives=alternatives), tasks, draws, seed)
+    env = evaluation_env(settings, len(tasks), alternatives=alternatives)
+    players = {**_players(config, policy), "random": random_slots, "oracle": oracle}
+    found = {name: task_figures(play_tasks(player, env, tasks, draws, seed), draws) for name, player in players.items()}
+    split = env.split.parameters["mode"]
     told = {"partition": partition, "num_distractors": changed.num_distractors, "depth": changed.depth}
-    return {**found, "episodes": len(tasks) * draws, **told, "alternatives": alternatives, "seed": seed}
+    return {
+        **found["trained"],
+        "tasks": len(tasks),
+        "episodes": len(tasks) * draws,
+        **told,
+        "alternatives": alternatives,
+        "seed": seed,
+        "players": found,
+        "about": what_was_played(len(tasks), draws, partition, split, changed.num_distractors, changed.depth),
+    }
+
+
+def _players(config: TrainConfig, policy: Policy) -> dict[str, Player]:
+    """A policy and those to compare it with: the network that a training begins with, the knowledge alone, and the
+    policy without it."""
+    found: dict[str, Player] = {"trained": Greedy(policy)}
+    state = policy.network.state_dict()
+    features = next((tensor.cpu().numpy() for name, tensor in state.items() if name.endswith("encoder.features")), None)
+    if features is not None and not config.kg_only:  # else it is a network of a person's own, or none is trained
+        env = WordCraftVectorEnv(1, **config.env_settings("train"))
+        with own_random_numbers():
+            torch.manual_seed(config.seed)
+            found["untrained"] = Greedy(build_policy(config, env, features, policy.advice).eval())
+        if policy.advice is not None:
+            alone = replace(config, kg_only=True, cross_fit=False, mixing="linear")
+            found["knowledge only"] = Greedy(build_policy(alone, env, features, policy.advice).eval())
+            found["knowledge taken away"] = Greedy(policy, without_knowledge=True)
+    return found
+
+
+@checked
+def baseline(
+    name: Baseline, config: TrainConfig, policy: Policy | None = None, *, episodes_per_task: Count = 10, seed: Seed = 0
+) -> dict[str, float]:
+    """What a training of a config is compared with; figures as of `all_tasks`.
+
+    :param name: "random"; "oracle", which sees the true recipes; "kg_only", by the config's relation scores alone,
+        nothing is learned (C.4); "untrained", by the network with which training begins, with the config's knowledge if
+        it has any; "without_kg", by `policy`, every relation score that it reads being 0.
+    :raises InputError: "kg_only" or "without_kg" without knowledge.
+    """
+    if name in ("random", "oracle"):
+        return all_tasks(random_slots if name == "random" else oracle, config, episodes_per_task, seed)
+    config = replace(config, cross_fit=False)  # held-out scores are for learning
+    if name == "kg_only":
+        config = replace(config, kg_only=True, mixing="linear")
+    if name != "without_kg":
+        setup = WordCraftSetup(config)
+        with own_random_numbers():
+            torch.manual_seed(config.seed)
+            policy = setup.policy()
+    elif config.kg == "none":
+        raise InputError("this policy has no knowledge that could be taken away")
+    player = Greedy(policy, without_knowledge=name == "without_kg")
+    return all_tasks(player, config, episodes_per_task, seed)

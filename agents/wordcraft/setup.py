@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from gumption.agents.advice import Advice
@@ -13,7 +12,7 @@ from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.features import entity_features
 
 from .config import TrainConfig
-from .evaluation import evaluation_env, success_rate
+from .evaluation import evaluation_env, some_tasks, success_rate
 from .knowledge import make_knowledge
 from .policy import Policy, build_policy
 from .wording import what_is_tested
@@ -45,7 +44,7 @@ class WordCraftSetup:
         self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks
         self.headline = "test_success", what_is_tested(split)
         self.partition = "test" if len(split.test_tasks) else "train"
-        self.train_tasks = _some(split.train_tasks, len(self.test_tasks))
+        self.train_tasks = some_tasks(split.train_tasks, len(self.test_tasks))
         self.test_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks))
         self.train_env = evaluation_env(config.env_settings("train"), len(self.train_tasks))
 
@@ -88,8 +87,3 @@ class WordCraftSetup:
     def keep(self, path: Path) -> None:
         if self.knowledge is not None:
             self.knowledge.save(path / KNOWLEDGE)
-
-
-def _some(tasks: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` tasks, evenly spread."""
-    return tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]

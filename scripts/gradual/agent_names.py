@@ -27,8 +27,8 @@ def find_agent(name: str) -> MakeAgent:
 
     :raises InputError: no such agent.
     """
-    from gumption.agents.given_policy import of_module
     from gumption.agents.gradual.baselines import BASELINES
+    from gumption.agents.settings import of_module
     from gumption.data import InputError
     from gumption.data.settings import unknown
 

@@ -20,7 +20,9 @@ app = App()
 
 @app.command(epilog="Example: gumption halma probe runs/space --panels 2000 --plot probe.png")
 def probe(
-    model: Annotated[Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption train space` makes.")],
+    model: Annotated[
+        Path, typer.Argument(help="Folder of a pretrained SPACE model, as `gumption halma pretrain` makes it.")
+    ],
     panels: Annotated[Count, typer.Option(help="How many are looked at, of mazes that were held out.")] = 2_000,
     seed: DrawSeed = 0,
     images: Annotated[str, typer.Option(help="Handwriting: test, train, or test-full (all of MNIST).")] = "test",

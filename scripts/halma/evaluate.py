@@ -15,17 +15,14 @@ app = App(add_completion=False)
 
 @app.command(epilog="Example: gumption evaluate runs/halma --splits splits/halma --paper --plot table.png")
 def evaluate(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folder of a run, as `gumption train` leaves it.")
-    ],
-    splits: Annotated[
-        Path | None, typer.Option(help="Folder of tests, for all runs.  [default: RUN/splits of each]")
-    ] = None,
-    seeds: Annotated[Count, typer.Option(help="How often each test is played, seeds 0, 1, ...")] = 3,
-    space_model: Annotated[Path | None, typer.Option(help="The run's SPACE model, if it was moved.")] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="Show the paper's figures beside.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the table into this file, .png and .svg.")] = None,
-    device: Annotated[str | None, typer.Option(help="Other than in training: auto, cpu or cuda.")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...")],
+    *,
+    splits: Path | None = None,
+    seeds: Count = 3,
+    space_model: Path | None = None,
+    paper: bool = False,
+    plot: Path | None = None,
+    device: str | None = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Play the tests that `gumption splits` made for a run.
@@ -33,30 +30,24 @@ def evaluate(
     Several runs of one agent with different seeds become one column of the paper's Table 1. Beside a guided agent stand
     its knowledge alone, its network before training and without knowledge, random options and the oracle. Plots go to
     RUN/plots.
+
+    :param runs: Folder of a run, as `gumption train` leaves it.
+    :param splits: Folder of tests, for all runs.  [default: RUN/splits of each]
+    :param seeds: How often each test is played, seeds 0, 1, ...
+    :param space_model: The run's SPACE model, if it was moved.
+    :param paper: Show the paper's figures beside.
+    :param plot: Draw the table into this file, .png and .svg.
+    :param device: Other than in training: auto, cpu or cuda.
     """
-    _evaluate_halma(runs, splits, range(seeds), space_model, device, paper, plot, as_json)
-
-
-def _evaluate_halma(
-    runs: list[Path],
-    splits: Path | None,
-    seeds: range,
-    space_model: Path | None,
-    device: str | None,
-    paper: bool,
-    plot: Path | None,
-    as_json: bool,
-) -> None:
     import json
 
-    from gumption.agents.halma.comparisons import comparisons
-    from gumption.agents.halma.evaluation import agents_of, columns, evaluate_splits
+    from gumption.agents.halma.evaluation import agents_of, columns, comparisons, evaluate_splits
     from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits
     from gumption.scripts.kg.output import working
 
-    from .table import published_of
+    from .table import Overview, published_of
 
     stem = None if plot is None else picture_stem(plot)
     evaluations, drawn = [], []
@@ -66,7 +57,7 @@ def _evaluate_halma(
             _warn_of_others(run, tests)
             agent = load_run(run, device=device, space_model=None if space_model is None else str(space_model))
         with working(f"playing the tests of {run}"):
-            evaluations.append(evaluate_splits(agent, tests, seeds=tuple(seeds), beside=comparisons(agent)))
+            evaluations.append(evaluate_splits(agent, tests, seeds=range(seeds), beside=comparisons(agent)))
         alone = agents_of(columns(evaluations[-1:]))
         drawn += plot_table(alone, run / "plots" / "table", published=published_of(alone))
         if curve := read_learning(run):
@@ -77,7 +68,12 @@ def _evaluate_halma(
     if as_json:
         print(json.dumps({"columns": table, "plots": [str(path) for path in drawn]}, ensure_ascii=False))
         return
-    _show(table, paper, drawn)
+    from rich.console import Console
+
+    console = Console()
+    console.print(Overview(table, paper), highlight=False)
+    for path in drawn:
+        console.print(f"written: {path}", soft_wrap=True, highlight=False)
 
 
 def picture_stem(plot: Path) -> Path:
@@ -111,14 +107,3 @@ def _warn_of_others(run: Path, tests: Any) -> None:
     made_for = tests.manifest["knowledge"]["memory"]
     if not (run / FOLDER).is_dir() or Memory.load(run / FOLDER).fingerprint != made_for:
         print(f"warning: {run}: these tests were made for what another run has seen", file=sys.stderr)
-
-
-def _show(table: Any, paper: bool, drawn: list[Path]) -> None:
-    from rich.console import Console
-
-    from .table import Overview
-
-    console = Console()
-    console.print(Overview(table, paper), highlight=False)
-    for path in drawn:
-        console.print(f"written: {path}", soft_wrap=True, highlight=False)

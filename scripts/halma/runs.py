@@ -144,9 +144,8 @@ def pretrain(jobs: Sequence[Job]) -> None:
 
 def run_job(job: Job, progress: bool) -> None:
     """Train, make the tests, play them. A training goes on where it was stopped; one that is complete is kept."""
-    from gumption.agents.halma.comparisons import comparisons
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.agents.halma.evaluation import EVALUATION, evaluate_splits, save_evaluation
+    from gumption.agents.halma.evaluation import EVALUATION, comparisons, evaluate_splits, save_evaluation
     from gumption.agents.halma.runs import load_run, train_td3
     from gumption.envs.halma.splits import make_splits, read_run
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gumption.agents.halma.evaluation import DYNAMIC, MEASURES, ROWS, agents_of
+from gumption.agents.halma.evaluation import DYNAMIC, MEASURES, agents_of, rows_of
 from gumption.agents.halma.plots import Columns, Published
 
 from .published import TABLE_1
@@ -63,7 +63,7 @@ def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
     :param paper: what stands between our figure and the paper's; None for ours alone.
     """
     found = []
-    for test in ROWS:
+    for test in rows_of(columns.values()):
         tests = [column["tests"][test] for column in columns.values()]
         mazes = sorted({one["mazes"] for one in tests})
         counts = f"{mazes[0]}" if len(mazes) == 1 else f"{mazes[0]} to {mazes[-1]}"
@@ -104,7 +104,7 @@ def why_none(columns: Columns) -> list[str]:
     Those that play beside an agent play its tests.
     """
     agents: dict[str, list[str]] = {}
-    for test in ROWS:
+    for test in rows_of(columns.values()):
         for name, column in agents_of(columns).items():
             if reason := column["tests"][test]["reason"]:
                 agents.setdefault(f"{_WORDS.get(test, test)}: {reason}", []).append(name)
@@ -168,7 +168,7 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
 def short(columns: Columns) -> list[str]:
     """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours."""
     lines = [f"| rho_g / rho_p, % | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for test in ROWS:
+    for test in rows_of(columns.values()):
         cells = []
         for column in columns.values():
             told, published = column["tests"][test], TABLE_1.get(column["agent"], {}).get(test)

@@ -28,7 +28,7 @@ def level(
     json: Annotated[Path | None, typer.Option("--json", help="Save the scene, for reset options.")] = None,
 ) -> None:
     """Draw a level, and tell how an episode in it ends."""
-    from gumption.agents.segar.baselines import BASELINES
+    from gumption.agents.segar.evaluation import BASELINES
     from gumption.data.writing import check_writable, write_json
     from gumption.envs import worlds
 
@@ -39,13 +39,13 @@ def level(
     env = worlds.find("segar").load(entry.vector, "environment")(
         1, render_mode="rgb_array", autoreset_mode="Disabled", observation="state", num_levels=1, max_steps=steps
     )
-    observation, _ = env.reset(seed=seed, options={"level": name})
+    env.reset(seed=seed, options={"level": name})
     print(env.draw_frame(0, "ansi"), end="")
     if json is not None:
         write_json(json, env.state.scene(0).to_data())
     frames, total, over = [env.draw_frame(0, "rgb_array")], 0.0, False
     while not over:
-        observation, reward, terminated, truncated, _ = env.step(BASELINES[player](env, observation))
+        _, reward, terminated, truncated, _ = env.step(BASELINES[player](env, env.episode_begins()))
         frames.append(env.draw_frame(0, "rgb_array"))
         total, over = total + float(reward[0]), bool(terminated[0] or truncated[0])
     success = "with success" if env.success[0] else "without success"

@@ -103,24 +103,16 @@ KIND = WordCraftRuns()
 def run_job(job: Job, progress: bool) -> None:
     """Train the agent of a job, or measure its baseline; either leaves final.json in the job's directory."""
     from gumption.agents.impala import train_impala
-    from gumption.agents.wordcraft import baselines
     from gumption.agents.wordcraft.config import TrainConfig
+    from gumption.agents.wordcraft.runs import baseline
 
     config = TrainConfig(**job.settings)
     if job.method == "train":
         train_impala(config, run_dir=job.directory, progress=progress, resume=True)
         return
     started = perf_counter()
-    if job.method == "without_kg":
-        final = baselines.without_knowledge_success(config, _trained(job), seed=job.seed)
-    else:
-        measure = {
-            "random": baselines.random_success,
-            "kg_only": baselines.kg_only_success,
-            "untrained": baselines.untrained_success,
-            "oracle": baselines.oracle_success,
-        }[job.method]
-        final = measure(config, seed=job.seed)
+    policy = _trained(job) if job.method == "without_kg" else None
+    final = baseline(job.method, config, policy, seed=job.seed)  # pyright: ignore[reportArgumentType]
     write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
 

@@ -15,8 +15,8 @@ from gumption.agents.impala import vtrace
 from gumption.agents.readout import MASKED, Readout
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy
-from gumption.agents.wordcraft.baselines import random_success
 from gumption.agents.wordcraft.config import PRESETS, Learner
+from gumption.agents.wordcraft.runs import baseline
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, recipe_facts
 from gumption.kg import KnowledgeGraph
@@ -46,7 +46,7 @@ def figures(result: RunResult) -> dict[str, Any]:
 
 def test_an_agent_without_knowledge_learns_its_training_tasks(configure) -> None:
     config = configure(total_steps=60_000, eval_interval=20_000, final_draws=10)
-    chance = random_success(config)["train_success"]
+    chance = baseline("random", config)["train_success"]
     result = train(config)
     assert chance < 0.2
     assert result.final["train_success"] > chance + 0.3
@@ -61,7 +61,7 @@ def test_the_paper_preset_learns(configure) -> None:
     paper = {name: getattr(PRESETS["paper"], name) for name in sizes}
     config = configure(paper, preset="paper", num_distractors=1, total_steps=60_000, final_draws=10)
     assert config.learner == PRESETS["paper"]
-    chance = random_success(config)["train_success"]
+    chance = baseline("random", config)["train_success"]
     assert train(config).final["train_success"] > chance + 0.25
 
 

@@ -33,6 +33,24 @@ def in_turn(observation):
 def nothing(observation):
     return None
 
+def closed(observation, info):
+    return np.zeros((len(info["first"]), 2))
+
+def open_choice(observation, info):
+    return info["action_mask"].argmax(axis=1)
+
+def open_alone(observation, info):
+    return int(info["action_mask"].argmax())
+
+played = 0
+
+def stopped(observation, info):
+    global played
+    played += 1
+    if played == 3:
+        raise KeyboardInterrupt
+    return open_choice(observation, info)
+
 number = 7
 """
 
@@ -71,13 +89,27 @@ def test_from_a_recorded_life_to_the_measures(gumption: Call, tmp_path: Path) ->
     assert "tests: every maze asks what it claims" in out
     asked = ("evaluate", "--policy", "policy_of_a_test:right", "--splits", "tests", "--seeds", "1")
     code, out, err = gumption(*asked)
-    assert (code, err) == (0, "")
+    assert code == 0, err
+    assert all(line.startswith("playing: ") for line in err.splitlines()), "nothing but how far it is"
     assert "policy_of_a_test:right" in out
     for word in ("rho_a", "rho_g", "rho_p", "all diagnostic"):
         assert word in out
     found = json.loads(gumption(*asked, "--json")[1])
     assert found["agent"] == "policy_of_a_test:right"
     assert found["tests"]["T"]["mazes"] == 5
+    few = ("--tests", "RT,T", "--mazes", "1", "--observation", "visual", "--panels", "fixed", "--env", "max_steps=3")
+    code, out, err = gumption(*asked, *few, "--out", "rows.jsonl", "--json")
+    assert code == 0, err
+    chosen = json.loads(out)
+    assert {test: one["mazes"] for test, one in chosen["tests"].items() if one["mazes"]} == {"T": 1, "RT": 1}
+    assert (chosen["config"]["panels"], chosen["config"]["max_steps"]) == ("fixed", 3)
+    assert chosen["tests"]["ST-1"]["reason"] in ("not asked for", found["tests"]["ST-1"]["reason"])
+    said, *rows = map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())
+    assert said["tests"] == ["RT", "T"]
+    assert [row["test"] for row in rows] == ["T", "RT"]
+    assert rows[0]["rho_a"] == chosen["tests"]["T"]["rho_a"]
+    code, _, err = gumption(*asked, "--tests", "RX")
+    assert (code, err.startswith("error: tests is 'RX'; it can be T, RT")) == (2, True), err
     alone = json.loads(gumption(*(part.replace("right", "alone") for part in asked), "--single", "--json")[1])
     assert alone["tests"] == found["tests"]
     code, _, err = gumption("evaluate", "--policy", "policy_of_a_test:alone", "--splits=tests", "--seeds", "1")
@@ -92,7 +124,7 @@ def test_wordcraft_on_a_split_file_or_a_partition(gumption: Call, small_book: Pa
     asked = ("evaluate", "--policy", "policy_of_a_test:in_turn", *book, "--draws", "2")
     code, out, err = gumption(*asked, "--split", "goals.json", "--distractors", "0")
     assert (code, err) == (0, "")
-    assert out.startswith("policy_of_a_test:in_turn: success ")
+    assert "policy_of_a_test:in_turn" in out
     assert "test tasks (by_goal, 0 distractors, depth 1)" in out
     found = json.loads(gumption(*asked, "--world", "wordcraft", "--partition", "train", "--json")[1])
     assert (found["partition"], found["split"]["mode"]) == ("train", "by_recipe")
@@ -113,16 +145,19 @@ def test_the_options_of_a_world_are_shown_without_a_run(gumption: Call, world: s
     assert option in out
 
 
+def test_help_without_a_world_shows_what_every_world_takes(gumption: Call) -> None:
+    code, out, err = gumption("evaluate", "--policy", "policy_of_a_test:right", "--help")
+    assert (code, err) == (0, "")
+    for word in ("--episodes", "--env", "--out", "--world wordcraft | halma"):
+        assert word in " ".join(out.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (
             ("--policy", "policy_of_a_test:right"),
-            "give --world, or tests that there are (worlds: wordcraft, halma)",
-        ),
-        (
-            ("--policy", "policy_of_a_test:right", "--help"),
-            "are those of a world: --help with --world wordcraft or --world halma",
+            "give --world, or tests that there are (worlds: wordcraft, halma, gradual, segar, probsol)",
         ),
         (("halma",), "halma is a world: name the folder of a run, such as runs/halma"),
         (("--policy", "policy_of_a_test:right", "--splits", "none"), "tests that there are: none is not there"),
@@ -143,3 +178,84 @@ def test_what_is_wrong_is_told(gumption: Call, arguments: tuple[str, ...], told:
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert told in err
+
+
+@pytest.mark.parametrize(
+    ("world", "policy", "settings", "about"),
+    [
+        ("gradual", "open_choice", ("max_steps=20",), "gumption/Gradual-v0, max_steps=20"),
+        ("segar", "closed", ("observation=state", "num_levels=2"), "gumption/PuttPutt-v0, partition=test"),
+        ("probsol", "open_choice", ("task=fishing/0", "max_actions=10"), "task=fishing/0, max_actions=10"),
+        ("shelf", "open_choice", (), "gumption/Shelf-v0, partition=test"),
+    ],
+)
+def test_a_policy_plays_in_any_world(
+    gumption: Call, monkeypatch, tmp_path: Path, world: str, policy: str, settings: tuple[str, ...], about: str
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    monkeypatch.setenv("GUMPTION_WORLDS", "sixth.shelf")
+    env = [part for setting in settings for part in ("--env", setting)]
+    asked = ("evaluate", "--policy", f"policy_of_a_test:{policy}", "--world", world, *env, "--episodes", "3")
+    code, out, err = gumption(*asked, "--out", "rows.jsonl")
+    assert code == 0, err
+    assert f"policy_of_a_test:{policy}" in out
+    assert about in out
+    said, *rows = map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())
+    assert said["policy"] == f"policy_of_a_test:{policy}"
+    assert sorted(row["episode"] for row in rows) == [0, 1, 2]
+    found = json.loads(gumption(*asked, "--json")[1])
+    assert found["success"] == pytest.approx(np.mean([row["success"] for row in rows]))
+    assert found["return"] == pytest.approx(np.mean([row["return"] for row in rows]))
+    code, _, err = gumption(*asked, "--out", "rows.jsonl")
+    assert (code, err) == (2, "error: rows.jsonl is there already: name a new file\n")
+    if policy == "open_choice":
+        alone = gumption(*(part.replace("open_choice", "open_alone") for part in asked), "--single", "--json")
+        assert json.loads(alone[1])["episodes"] == 3
+
+
+def test_any_environment_of_a_world_and_its_settings(gumption: Call, small_book: Path) -> None:
+    asked = ("evaluate", "--policy", "policy_of_a_test:open_choice", "--world", "wordcraft")
+    alchemy = (*asked, "--environment", "gumption/LittleAlchemy-v0", "--episodes", "2", "--env", "max_steps=5")
+    found = json.loads(gumption(*alchemy, "--json")[1])
+    assert (found["environment"], found["steps"], found["settings"]["max_steps"]) == ("gumption/LittleAlchemy-v0", 5, 5)
+    book = ("--recipe-book", str(small_book), "--draws", "1", "--num-tasks", "2", "--json")
+    found = json.loads(gumption(*asked, *book, "--env", "reward=sparse")[1])
+    assert (found["tasks"], found["episodes"]) == (2, 2)
+    for arguments, told in (
+        ((*asked, "--environment", "LittleAlchemy"), "wordcraft has gumption/WordCraft-v0, gumption/LittleAlchemy-v0"),
+        ((*asked, "--env", "rewards=sparse"), "has no 'rewards'; did you mean 'reward'?"),
+        ((*asked, "--env", "draws=2"), "--env sets draws, which has an option of its own"),
+        ((*asked, "--env", "draws"), "'draws' is not NAME=VALUE"),
+        ((*asked, "--out", "nowhere/x/../../rows/"), "rows"),
+    ):
+        code, out, err = gumption(*arguments)
+        assert (code, out) == (2, "")
+        assert told in err
+
+
+def test_what_was_played_before_a_stop_is_kept(gumption: Call, tmp_path: Path) -> None:
+    asked = ("--world", "probsol", "--env", "task=fishing/0", "--env", "max_actions=1", "--episodes", "5", "--single")
+    (tmp_path / "policy_of_a_test.py").write_text(AGENT.replace("argmax(axis=1)", "argmax()"))
+    code, _, err = gumption("evaluate", "--policy", "policy_of_a_test:stopped", *asked, "--out", "rows.jsonl")
+    assert code == 130
+    assert "what was saved so far is whole" in err
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["episode"] for row in rows[1:]] == [0, 1]
+    code, _, err = gumption("evaluate", "--policy", "policy_of_a_test:nothing", *asked, "--out", "none.jsonl")
+    assert code == 2
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_what_is_not_held_out_is_not_called_so(gumption: Call) -> None:
+    small = ("--steps", "256", "--eval-interval", "256", "--eval-episodes", "2", "--device", "cpu", "--run", "run")
+    code, out, err = gumption("train", "gradual", "--env", "max_steps=5", *small)
+    assert code == 0, err
+    assert "on other episodes like them" in out
+    code, out, err = gumption("evaluate", "run", "--episodes", "2")
+    assert code == 0, err
+    assert "2 episodes drawn as in training" in out
+    assert "held out" not in out
+
+
+def test_the_help_of_a_model_names_the_command_that_makes_it(gumption: Call) -> None:
+    assert "gumption halma pretrain" in " ".join(gumption("halma", "probe", "--help")[1].replace("│", " ").split())

@@ -72,9 +72,10 @@ def test_train_keeps_a_run_that_evaluate_reads(gumption, tmp_path: Path) -> None
     other = gumption(
         "evaluate", "runs/mine", "--recipe-book", "small.tsv", "--distractors", "0", "--partition", "train"
     )
-    assert "distractors, depth 1" in other.out
-    assert "(train tasks, 0 distractors" in other.out
-    assert "lost by selecting one slot twice" in other.out
+    assert "train tasks (by_recipe, 0 distractors, depth 1)" in other.out
+    assert "one slot twice" in other.out
+    for player in ("trained", "untrained", "random", "oracle"):
+        assert player in other.out
 
 
 def test_every_option_of_train_is_in_the_config(gumption, tmp_path: Path) -> None:

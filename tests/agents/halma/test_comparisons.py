@@ -11,9 +11,8 @@ import torch
 
 from gumption.agents.halma import scoring
 from gumption.agents.halma.acting import first_percept
-from gumption.agents.halma.comparisons import COMPARISONS, KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import play_test
+from gumption.agents.halma.evaluation import COMPARISONS, KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons, play_test
 from gumption.agents.halma.experience import Options, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.prior import LEARNED, prior_knowledge, told

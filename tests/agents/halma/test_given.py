@@ -5,13 +5,13 @@ import pytest
 
 from gumption.agents.halma.acting import panel_rows, primitives
 from gumption.agents.halma.config import HALMAConfig
-from gumption.agents.halma.evaluation import columns, evaluate_splits
-from gumption.agents.halma.given import GivenAgent
+from gumption.agents.halma.evaluation import GivenAgent, columns, evaluate_splits
 from gumption.data import InputError
 from gumption.envs.halma import sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record
 from gumption.envs.halma.maze import justified_moves
 from gumption.envs.halma.splits import Splits
+from gumption.scripts.halma.table import markdown
 
 
 class Explorer:
@@ -95,3 +95,24 @@ def test_a_failure_says_in_which_step_of_which_test(splits) -> None:
 
     with pytest.raises(InputError, match=r"act returned no action at step \d+ of T: .* shape \(3, 6\)"):
         evaluate_splits(act, splits)
+
+
+def test_a_test_of_ones_own_is_scored_and_told(splits) -> None:
+    records = {**splits.records, "mine": splits.records["T"][:2]}
+    found = evaluate_splits(Explorer(), Splits(records, splits.manifest), seeds=(0,))
+    assert found["tests"]["mine"]["mazes"] == 2
+    both = columns([found, evaluate_splits(lambda observation, info: explore(info["panel"]), splits, seeds=(0,))])
+    ours, theirs = both.values()
+    assert ours["tests"]["mine"]["rho_g"]["mean"] == 1.0
+    assert theirs["tests"]["mine"] == {"mazes": 0, "runs": 0, "reason": "the splits have no such test"}
+    told = "\n".join(markdown(both, paper=False))
+    assert "| mine | rho_a |" in told
+    assert "mine: the splits have no such test" in told
+
+
+def test_tests_and_mazes_are_chosen(splits) -> None:
+    found = evaluate_splits(Explorer(), splits, seeds=(0,), tests=("T",), num_mazes=2)
+    assert found["tests"]["T"]["mazes"] == 2
+    assert found["tests"]["RT"] == {"mazes": 0, "reason": "not asked for"}
+    with pytest.raises(InputError, match="tests is 'XT'; it can be T, RT"):
+        evaluate_splits(Explorer(), splits, tests=("XT",))

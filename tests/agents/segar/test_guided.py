@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from gumption.agents import Advice
+from gumption.agents.evaluation import Greedy, means
 from gumption.agents.impala import train_impala
 from gumption.agents.segar import guided
+from gumption.agents.segar.evaluation import play_levels, scripted
 from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_setup import load_policy
+from gumption.agents.world_setup import load_policy, untrained
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar import facts
 from gumption.envs.segar.configurations import Levels, draw_levels
@@ -52,17 +54,17 @@ def test_each_level_is_played_once_and_how_it_ends_is_told() -> None:
     magma = thing("MagmaTile", 0.3, 0, Size=1.0, Heat=9.0)
     hole = thing("Hole", 0.5, 0, Size=0.5, Shape={"kind": "circle", "size": 0.5})
     env = table([goal(0.5, 0)], [goal(-0.9, 0.9), magma], [goal(-0.9, 0.9), hole], [goal(-0.9, 0.9)])
-    outcome = guided.play_each_level(env, lambda batch, _: np.full(batch.num_envs, EAST))
-    assert outcome.success.tolist() == [True, False, False, False]
-    assert outcome.destroyed.tolist() == [False, True, False, False]
-    assert outcome.consumed.tolist() == [False, False, True, False]
-    assert outcome.returns[1] < -100 < outcome.returns[3] < outcome.returns[0] < 0
-    assert outcome.figures()["success"] == 0.25
+    outcome = play_levels(lambda batch, _: np.full(batch.num_envs, EAST), env)
+    assert outcome["success"].tolist() == [True, False, False, False]
+    assert outcome["destroyed"].tolist() == [False, True, False, False]
+    assert outcome["consumed"].tolist() == [False, False, True, False]
+    assert outcome["return"][1] < -100 < outcome["return"][3] < outcome["return"][0] < 0
+    assert means(outcome, "success") == {"success": 0.25}
 
 
 def test_the_scripted_player_reaches_goals_in_any_direction() -> None:
     env = table([goal(0.6, 0)], [goal(-0.5, 0.5)], [goal(0.1, -0.8)])
-    assert guided.play_each_level(env, guided.scripted).success.all()
+    assert play_levels(scripted, env)["success"].all()
 
 
 def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> None:
@@ -86,12 +88,12 @@ def test_knowledge_that_is_taken_away_says_nothing() -> None:
     env = table([goal(0.8, 0)])
     env.reset(options={"level": 0})
     settings = config(kg="full")
-    player = guided.untrained(settings, guided.advice_of(settings))
-    policy = player._policy
+    player = untrained(settings, guided.advice_of(settings))
+    policy = player.policy
     with torch.no_grad():
         policy.network.mlp[-1].bias[:] = 50.0  # the scores decide
     assert player(env.unwrapped, None)[0] == EAST
-    blind = guided.Trained(policy, without_knowledge=True)
+    blind = Greedy(policy, without_knowledge=True)
     with torch.no_grad():
         attention = policy(policy.read(env.unwrapped)).attention
     assert blind(env.unwrapped, None)[0] == int(attention.argmax())
@@ -100,7 +102,7 @@ def test_knowledge_that_is_taken_away_says_nothing() -> None:
 def test_the_untrained_policy_is_the_one_with_which_training_begins() -> None:
     settings = config(kg="full", seed=3, overrides=(("learning_rate", 0.0),))
     begun = train_impala(settings, progress=False).policy.network.state_dict()
-    fresh = guided.untrained(settings, guided.advice_of(settings))._policy.network.state_dict()
+    fresh = untrained(settings, guided.advice_of(settings)).policy.network.state_dict()
     assert all(torch.equal(fresh[name], value) for name, value in begun.items())
 
 
@@ -108,10 +110,8 @@ def test_a_run_that_was_kept_plays_on_as_it_was_trained(tmp_path: Path) -> None:
     settings = config(kg="full")
     policy = train_impala(settings, tmp_path / "run", progress=False).policy
     env = guided.level_env({"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}, "test")
-    mine, kept = (
-        guided.play_each_level(env, guided.Trained(one)) for one in (policy, load_policy(tmp_path / "run")[1])
-    )
-    assert mine.returns.tolist() == kept.returns.tolist()
+    mine, kept = (play_levels(Greedy(one), env) for one in (policy, load_policy(tmp_path / "run")[1]))
+    assert mine["return"].tolist() == kept["return"].tolist()
 
 
 def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
@@ -119,7 +119,7 @@ def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
     where = {"levels": "tilesx2-medium", "level_seed": 0, "num_levels": 5}
     told = guided.advice_of(config(kg="full"))
     model = guided.train_ppo(guided.env_settings(**where), told, 128, 0, n_steps=2, batch_size=64, n_epochs=1)
-    env = guided.level_env(where, "test", told)
-    assert set(env.single_observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
-    outcome = guided.play_each_level(env, guided.PPOPlayer(model))
-    assert len(outcome.returns) == 5
+    env = guided.level_env(where, "test")
+    assert set(model.observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
+    outcome = play_levels(guided.PPOPlayer(model, told), env)
+    assert len(outcome["return"]) == 5

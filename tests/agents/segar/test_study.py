@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from gumption.agents import evaluate
-from gumption.agents.segar.baselines import random_player, scripted
-from gumption.agents.segar.evaluation import play_levels
+from gumption.agents.segar.evaluation import make_env, play_levels, random_player, scripted
 from gumption.agents.segar.probe import ProbeSettings
 from gumption.agents.segar.study import generalisation, harder, informed, seen_and_true
 from gumption.agents.segar.training import train_segar
@@ -29,9 +28,10 @@ def test_the_gap_is_a_share_of_what_lies_between_random_and_scripted(run):
     for name, levels in (("test", "objectsx1-medium"), ("harder", "objectsx1-hard")):
         drawn = draw_levels(levels, "test", n=4)
         low, high = (
-            play_levels(player, "PuttPutt", drawn, config.seen()).returns.mean() for player in (random_player, scripted)
+            play_levels(player, make_env("PuttPutt", drawn, config.seen()))["return"].mean()
+            for player in (random_player, scripted)
         )
-        train, there = run.play(config.draw("train")).returns.mean(), run.play(drawn).returns.mean()
+        train, there = run.play(config.draw("train"))["return"].mean(), run.play(drawn)["return"].mean()
         assert found[name]["gap"] == pytest.approx((train - there) / (high - low))
         assert found[name]["w2"]["types, Order"] == pytest.approx(w2(config.draw("train").scenes, drawn.scenes))
         assert found[name]["w2"]["factors"] < found[name]["w2"]["types"]

@@ -79,9 +79,9 @@ def test_a_loaded_run_plays_as_the_trained_one(tmp_path, config):
     run = train_segar(config(), tmp_path / "run", progress=False)
     levels = run.config.draw("test")
     loaded = load_run(tmp_path / "run")
-    assert np.array_equal(run.play(levels).returns, loaded.play(levels).returns)
-    assert not np.array_equal(run.play(levels).returns, untrained(run).play(levels).returns)
-    assert run.final["test_return"] == pytest.approx(run.play(levels).returns.mean())
+    assert np.array_equal(run.play(levels)["return"], loaded.play(levels)["return"])
+    assert not np.array_equal(run.play(levels)["return"], untrained(run).play(levels)["return"])
+    assert run.final["test_return"] == pytest.approx(run.play(levels)["return"].mean())
 
 
 def untrained(run):
@@ -101,7 +101,7 @@ def test_training_leaves_the_random_numbers_of_the_process_alone(config):
 def test_the_learner_learns_to_reach_the_goal(config):
     settings = {"num_envs": 64, "total_steps": 20_000, "learning_rate": 3e-3, "epochs": 4, "gamma": 0.95}
     run = train_segar(config(levels="empty-easy", eval_interval=20_000, **settings), progress=False)
-    start = untrained(run).play(run.config.draw("train")).returns.mean()
+    start = untrained(run).play(run.config.draw("train"))["return"].mean()
     assert run.final["train_return"] > start / 3, (start, run.final)
 
 

@@ -7,14 +7,8 @@ import pytest
 import torch
 
 from gumption.agents import TrainConfig, train_impala
-from gumption.agents.wordcraft.baselines import (
-    kg_only_success,
-    oracle_success,
-    random_success,
-    untrained_success,
-    without_knowledge_success,
-)
 from gumption.agents.wordcraft.evaluation import evaluation_env, success_rate
+from gumption.agents.wordcraft.runs import baseline
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv
 from gumption.kg.links.nary_predictor import NaryPredictor
@@ -24,7 +18,7 @@ FIGURES = {"test_success", "train_success", "test_success_alternatives", "same_s
 
 @pytest.mark.parametrize("changes", [{}, {"num_distractors": 8}, {"depth": 2}, {"depth": 3, "split": "by_task"}])
 def test_the_oracle_always_wins(configure, changes: dict[str, Any]) -> None:
-    found = oracle_success(configure(**changes), episodes_per_task=3)
+    found = baseline("oracle", configure(**changes), episodes_per_task=3)
     assert set(found) == FIGURES
     assert found["test_success"] == found["train_success"] == found["test_success_alternatives"] == 1.0
     assert found["same_slot_twice"] == 0.0  # even where a recipe takes a thing twice: it wins then
@@ -48,7 +42,7 @@ def expected_of_random(config: TrainConfig, partition: str) -> float:
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_random_choices_win_as_often_as_counting_says(configure, count: int) -> None:
     config = configure(num_distractors=count)
-    found = random_success(config, episodes_per_task=1000)
+    found = baseline("random", config, episodes_per_task=1000)
     for partition, tasks in (("test", 7), ("train", 33)):
         expected = expected_of_random(config, partition)
         error = (expected * (1 - expected) / (1000 * tasks)) ** 0.5
@@ -58,13 +52,13 @@ def test_random_choices_win_as_often_as_counting_says(configure, count: int) -> 
 
 def test_random_choices_depend_on_their_seed_alone(configure) -> None:
     config = configure()
-    assert random_success(config, seed=1) == random_success(config, seed=1)
-    assert random_success(config, seed=1) != random_success(config, seed=2)
+    assert baseline("random", config, seed=1) == baseline("random", config, seed=1)
+    assert baseline("random", config, seed=1) != baseline("random", config, seed=2)
 
 
 @pytest.mark.parametrize("scores", [("makes",), ("combinesWith", "componentOf"), ("combinesWith", "makes")])
 def test_full_knowledge_alone_is_nearly_all_there_is(configure, scores: tuple[str, ...]) -> None:
-    found = kg_only_success(configure(kg="full", kg_scores=scores))
+    found = baseline("kg_only", configure(kg="full", kg_scores=scores))
     assert set(found) == FIGURES
     assert found["test_success"] > 0.85
     assert found["train_success"] > 0.85
@@ -73,13 +67,13 @@ def test_full_knowledge_alone_is_nearly_all_there_is(configure, scores: tuple[st
 
 def test_one_binary_score_alone_is_far_less(configure) -> None:
     """C.4 of the paper: the component that fits best is chosen twice."""
-    found = kg_only_success(configure(kg="full", kg_scores=("componentOf",)))
+    found = baseline("kg_only", configure(kg="full", kg_scores=("componentOf",)))
     assert found["test_success"] < 0.5
     assert found["same_slot_twice"] > 0.5
 
 
 def test_training_facts_alone_know_the_training_recipes(configure) -> None:
-    found = kg_only_success(configure(kg="train"))
+    found = baseline("kg_only", configure(kg="train"))
     assert found["train_success"] > 0.9
     assert found["test_success"] < found["train_success"] - 0.3  # these word vectors say nothing
 
@@ -87,7 +81,7 @@ def test_training_facts_alone_know_the_training_recipes(configure) -> None:
 def test_kg_only_is_the_run_of_that_name(configure) -> None:
     config = configure(kg="train", kg_scores=("componentOf", "makes"), kg_only=True, final_draws=4)
     final = train_impala(config, progress=False).final
-    found = kg_only_success(config, episodes_per_task=4, seed=1)
+    found = baseline("kg_only", config, episodes_per_task=4, seed=1)
     assert {name: final[name] for name in ("test_success", "test_success_alternatives", "same_slot_twice")} == {
         name: value for name, value in found.items() if name != "train_success"
     }
@@ -98,17 +92,17 @@ def test_kg_only_reads_nothing_but_knowledge(configure, monkeypatch: pytest.Monk
     monkeypatch.setenv("GUMPTION_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(NaryPredictor, "fit_folds", None)
     learner = configure(kg="train", cross_fit=True, mixing="softmax")
-    assert kg_only_success(learner) == kg_only_success(configure(kg="train"))
+    assert baseline("kg_only", learner) == baseline("kg_only", configure(kg="train"))
 
 
 def test_an_untrained_network_without_knowledge_guesses_and_with_it_follows_it(configure) -> None:
     """Before training the weight of the knowledge is 1 and attention says next to nothing."""
-    assert untrained_success(configure())["test_success"] < 0.4
-    guided = untrained_success(configure(kg="full"))
+    assert baseline("untrained", configure())["test_success"] < 0.4
+    guided = baseline("untrained", configure(kg="full"))
     assert set(guided) == FIGURES
     assert guided["test_success"] > 0.8
-    assert guided == untrained_success(configure(kg="full")), "its network is that of the seed"
-    assert untrained_success(configure(seed=1)) != untrained_success(configure())
+    assert guided == baseline("untrained", configure(kg="full")), "its network is that of the seed"
+    assert baseline("untrained", configure(seed=1)) != baseline("untrained", configure())
 
 
 def test_the_untrained_network_is_the_one_with_which_training_begins(configure, monkeypatch) -> None:
@@ -123,9 +117,9 @@ def test_the_untrained_network_is_the_one_with_which_training_begins(configure, 
     with pytest.raises(KeyboardInterrupt):
         train_impala(config, progress=False)
     asked = []
-    monkeypatch.setattr("gumption.agents.wordcraft.baselines._both", lambda config, measure: measure(None, None))
-    monkeypatch.setattr("gumption.agents.wordcraft.baselines.success_rate", lambda policy, *rest: asked.append(policy))
-    untrained_success(config)
+    monkeypatch.setattr("gumption.agents.wordcraft.runs.all_tasks", lambda *_: {})
+    monkeypatch.setattr("gumption.agents.wordcraft.runs.Greedy", lambda policy, **_: asked.append(policy))
+    baseline("untrained", config)
     ours, theirs = asked[0].network.state_dict(), begun[0].network.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
@@ -135,8 +129,8 @@ def test_taking_the_knowledge_away_leaves_what_was_learned(configure) -> None:
     config = configure(kg="full", total_steps=128)
     policy = train_impala(config, progress=False).policy
     assert policy is not None
-    with_it = untrained_success(config)["test_success"]
-    found = without_knowledge_success(config, policy)
+    with_it = baseline("untrained", config)["test_success"]
+    found = baseline("without_kg", config, policy)
     assert set(found) == FIGURES
     assert found["test_success"] < 0.5 < with_it
     with torch.no_grad():  # a policy that weighs its scores with 0 does the same without them
@@ -146,21 +140,21 @@ def test_taking_the_knowledge_away_leaves_what_was_learned(configure) -> None:
     settings = config.env_settings("test")
     tasks = WordCraftVectorEnv(1, **settings).split.test_tasks
     kept = success_rate(policy, evaluation_env(settings, len(tasks)), tasks, draws=10)
-    assert without_knowledge_success(config, policy)["test_success"] == kept["success"]
+    assert baseline("without_kg", config, policy)["test_success"] == kept["success"]
 
 
 def test_only_knowledge_that_is_there_is_taken_away(configure) -> None:
     config = configure(total_steps=128)
     policy = train_impala(config, progress=False).policy
     with pytest.raises(InputError, match="no knowledge that could be taken away"):
-        without_knowledge_success(config, policy)
+        baseline("without_kg", config, policy)
 
 
 def test_without_knowledge_there_is_no_kg_only(configure) -> None:
     with pytest.raises(InputError, match="that is for knowledge"):
-        kg_only_success(configure())
+        baseline("kg_only", configure())
 
 
 def test_baselines_are_told_that_there_is_no_test_part(configure, book: RecipeBook) -> None:
     with pytest.raises(InputError, match="the split 'none' has no test part"):
-        random_success(configure(split="none"))
+        baseline("random", configure(split="none"))

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.wordcraft.evaluation import MAX_BATCH, evaluation_env, explain_episode, play, success_rate
+from gumption.agents.wordcraft.evaluation import (
+    MAX_BATCH,
+    evaluation_env,
+    explain_episode,
+    play_tasks,
+    shares,
+    success_rate,
+)
 from gumption.agents.wordcraft.policy import Policy
 from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.envs.wordcraft import WordCraftVectorEnv
@@ -30,12 +37,12 @@ def test_every_task_is_played_as_often_as_asked_whatever_the_batch(configure, si
     tasks = env.split.train_tasks
     seen: list[np.ndarray] = []
 
-    def act(env: WordCraftVectorEnv) -> np.ndarray:
+    def act(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
         if not env.selection.any():
             seen.append(env.task_index.copy())
         return env.random_actions()
 
-    play(act, env, tasks, draws=3)
+    play_tasks(act, env, tasks, draws=3)
     batches = -(-len(tasks) * 3 // env.num_envs)
     assert len(seen) == batches
     counted = np.concatenate(seen)[: len(tasks) * 3]
@@ -47,13 +54,13 @@ def test_success_is_the_share_of_goals_made(configure, size: int) -> None:
     env = env_of(configure(num_distractors=2), size)
     tasks = env.split.train_tasks
 
-    def act(env: WordCraftVectorEnv) -> np.ndarray:
+    def act(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
         """Solve tasks of even index, and select the first slot twice in the others."""
         a, b, _ = (env.book.recipes[env.tasks.recipes[env.task_index, 0]] + 1).T
         wanted = np.where(env.selection == a, b, a)
         return np.where(env.task_index % 2, 0, (env.table == wanted[:, None]).argmax(1))
 
-    found = play(act, env, tasks, draws=2, seed=4)
+    found = shares(play_tasks(act, env, tasks, draws=2, seed=4))
     even = int((tasks % 2 == 0).sum())
     lucky = [  # something twice that makes the goal, as wall + wall makes house
         task for task in tasks if task % 2 and len(env.tasks[task].base) == 1
@@ -61,7 +68,7 @@ def test_success_is_the_share_of_goals_made(configure, size: int) -> None:
     assert len(lucky) <= 4
     assert even <= found["success"] * len(tasks) <= even + len(lucky)
     assert found["same_slot_twice"] == pytest.approx(1 - found["success"])
-    assert found == play(act, env, tasks, draws=2, seed=4)
+    assert found == shares(play_tasks(act, env, tasks, draws=2, seed=4))
 
 
 def test_environments_for_evaluation_are_not_larger_than_needed(configure) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gumption.agents.wordcraft.given import evaluate_policy
+from gumption.agents.wordcraft.evaluation import evaluate_policy
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split
 

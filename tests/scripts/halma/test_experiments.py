@@ -323,7 +323,7 @@ def test_a_run_for_real(tmp_path, monkeypatch):
     """Nothing stood in for: a short training, its tests, and what it understood as a graph."""
     monkeypatch.setattr(halma_runs, "MAZES", 2)
     monkeypatch.setattr(halma_runs, "SEEDS", (0,))
-    monkeypatch.setattr("gumption.agents.halma.comparisons.comparisons", lambda run: {"oracle": OracleActor})
+    monkeypatch.setattr("gumption.agents.halma.evaluation.comparisons", lambda run: {"oracle": OracleActor})
     small = {"num_envs": 4, "batch_size": 32, "hidden_size": 16, "policy_delay": 20, "candidates": 2}
     settings = {"guided": True, "guide_interval": 4, "episodes": 4, "num_mazes": 3, "device": "cpu"}
     settings |= {"overrides": tuple((small | {"random_candidates": 1}).items())}

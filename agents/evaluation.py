@@ -1,0 +1,388 @@
+"""Players x episodes -> rows: how whatever acts is measured, in every world.
+
+A player is a function (env, first) -> actions. `env` is a native batch of environments as it stands, `first` (B,) bool
+says where an episode begins, and the actions are (B, ...), one for each environment. A trained policy is a player
+(`Greedy`), a function of a person's own is one (`GivenPlayer`), and so are the rows that every table needs beside a
+trained agent: random choices, knowledge alone, an untrained network, a trained one whose knowledge is taken away.
+"""
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gumption.data import InputError, Note
+from gumption.data.progress import Bar
+from gumption.data.settings import Count, Seed, checked
+from gumption.envs import worlds
+from gumption.envs.native_actions import as_actions
+
+from .statistics import bootstrap_interval
+
+Player = Callable[[Any, np.ndarray], np.ndarray]
+Rows = dict[str, np.ndarray]  # name of a figure -> (n,) values, one for each episode
+#: Called with the number of an episode that has ended, and its row.
+Tell = Callable[[int, dict[str, Any]], None]
+#: Called with a row that is kept, as an episode or a test ends.
+Keep = Callable[[dict[str, Any]], None]
+#: Environments that are played side by side.
+SIDE_BY_SIDE = 512
+#: Steps of all environments together after which an evaluation ends, whatever is still played.
+MOST_STEPS = 250_000
+
+
+class Measure(Protocol):
+    """What a world counts of its episodes, one for each environment, beside their return, success and steps."""
+
+    def add(self, env: Any, actions: np.ndarray, playing: np.ndarray) -> None:
+        """Count a step of the environments that are `playing` (B,), before what has ended is followed by others."""
+        ...
+
+    def rows(self) -> Rows:
+        """What the episodes came to, (B,) each."""
+        ...
+
+
+def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Play the episode that each environment has begun, or so many in all, of which each environment plays its share:
+    short episodes are not preferred.
+
+    An episode that ends is followed as the environment's autoreset_mode says: in the same step, in the next one, or not
+    at all. `env.results()` and all that the environment tells is of the step just made.
+
+    :returns: after each step the actions (B, ...), and (B,) bool: whose step belongs to an episode that counts.
+    """
+    env.start()
+    size, mode = env.num_envs, env.autoreset_mode
+    shape = (size, *(env.single_action_space.shape or ()))
+    left = _shares(size if episodes is None else episodes, size)
+    first, resting = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+    while left.any():
+        actions = as_actions(player(env, first), env.single_action_space, shape)
+        playing = (left > 0) & ~resting
+        if mode == AutoresetMode.DISABLED:
+            env.make_step(actions, ~playing)
+        else:
+            env.make_step(actions, resting if resting.any() else None)
+        _, terminated, truncated = env.results()
+        over = terminated | truncated
+        yield actions, playing
+        left -= over & playing
+        begin = {AutoresetMode.SAME_STEP: over, AutoresetMode.NEXT_STEP: resting}.get(mode, np.zeros_like(over))
+        if begin.any():
+            env.renew(np.flatnonzero(begin), env.np_random)
+        first, resting = begin, over if mode == AutoresetMode.NEXT_STEP else resting
+
+
+def play(
+    player: Player,
+    env: Any,
+    episodes: int | None = None,
+    *,
+    measure: Measure | None = None,
+    tell: Tell | None = None,
+    most_steps: int | None = None,
+) -> Rows:
+    """Play episodes as `steps` does.
+
+    :param measure: what is counted besides; then one episode is played in each environment.
+    :param tell: called when an episode ends.
+    :param most_steps: of all environments together, after which nothing more is played.
+    :returns: "return", the sum of an episode's rewards; "success" bool, it reached what the world is about; "steps";
+        "ended" bool; and what is measured besides.
+    """
+    size = env.num_envs
+    count = size if episodes is None else episodes
+    rows = {
+        "return": np.zeros(count),
+        "success": np.zeros(count, dtype=bool),
+        "steps": np.zeros(count, dtype=np.int64),
+        "ended": np.zeros(count, dtype=bool),
+    }
+    number, made = np.arange(size), 0  # the episode that each environment plays
+    for actions, playing in steps(player, env, episodes):
+        reward, terminated, truncated = env.results()
+        at = number[playing]
+        rows["return"][at] += reward[playing]
+        rows["success"][at] |= env.success[playing]
+        rows["steps"][at] += 1
+        if measure is not None:
+            measure.add(env, actions, playing)
+        over = playing & (terminated | truncated)
+        rows["ended"][number[over]] = True
+        if tell is not None:
+            for episode in number[over].tolist():
+                tell(episode, {name: values[episode].item() for name, values in rows.items() if name != "ended"})
+        number[over] += size
+        made += size
+        if most_steps is not None and made >= most_steps:
+            break
+    more = {} if measure is None else measure.rows()
+    return rows | {name: values[:count] for name, values in more.items()}
+
+
+def _shares(count: int, size: int) -> np.ndarray:
+    """(size,) int64: how many of so many episodes each environment plays."""
+    return np.full(size, count // size) + (np.arange(size) < count % size)
+
+
+def means(rows: Rows, *names: str) -> dict[str, float]:
+    """The means of some figures over the episodes."""
+    return {name: float(rows[name].mean()) for name in names}
+
+
+def ends(values: np.ndarray) -> tuple[float | None, float | None]:
+    """The 95 % bootstrap interval of the mean of values (n,); one value alone has none."""
+    if len(values) < 2:
+        return None, None
+    estimate = bootstrap_interval(values, resamples=max(100, min(5000, 20_000_000 // len(values))))
+    return round(estimate.low, 5), round(estimate.high, 5)
+
+
+# ---- players
+
+
+class Greedy:
+    """Plays the most probable choices of a policy, which is left in the mode that it was in.
+
+    :param policy: `policy.read(env)` is a state, `policy(state)` its Readout.
+    :param without_knowledge: every score that it reads is 0.
+    """
+
+    def __init__(self, policy: Any, *, without_knowledge: bool = False) -> None:
+        self.policy, self.without_knowledge = policy, without_knowledge
+
+    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
+        """See `Player`."""
+        import torch
+
+        was_training = self.policy.training
+        if was_training:
+            self.policy.eval()
+        with torch.no_grad():
+            state = self.policy.read(env)
+            if self.without_knowledge:
+                state = state._replace(scores=torch.zeros_like(state.scores))
+            actions = self.policy(state).logits.argmax(1).cpu().numpy()
+        if was_training:
+            self.policy.train()
+        return actions
+
+
+def random_player(env: Any, first: np.ndarray) -> np.ndarray:
+    """One of the open choices, each alike."""
+    mask = env.info_arrays()["action_mask"].astype(bool)
+    return np.where(mask, env.np_random.random(mask.shape), -1.0).argmax(1)
+
+
+class GivenPlayer:
+    """A function of a person's own as a player; each of its answers is checked.
+
+    It is called as policy(observation, info), or as policy(observation) where it takes one argument. For a batch,
+    observation and each entry of info have a leading axis of B and so has what it returns: an action of the space per
+    environment. One that is made for a single environment (`single`) gets them without that axis, in one episode after
+    the other. info["first"] says where an episode begins: what a policy remembers of an episode it forgets there.
+
+    :param space: of one action.
+    :param name: in messages and tables.
+    :param where: what is played, for messages: "RT" makes "step 3 of RT".
+    """
+
+    def __init__(
+        self,
+        policy: Callable[..., Any],
+        space: gym.Space[Any],
+        *,
+        single: bool = False,
+        name: str | None = None,
+        where: str = "an episode",
+    ) -> None:
+        """:raises InputError: no function, or one that takes no argument."""
+        self.name = name or name_of(policy)
+        if not callable(policy):
+            raise InputError(f"the policy {self.name} is no function; give one, (observation, info) -> action")
+        self.policy, self.single, self.space, self.where = policy, single, space, where
+        self.arguments = _arguments(policy, self.name)
+        self.step = 0
+
+    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
+        """See `Player`. :raises InputError: the policy fails, or returns no actions of the space."""
+        # What `describe` gives has no batch axis, and `actions` takes that axis off.
+        told = {name: [value] for name, value in env.describe(0).items()} if self.single else env.info_arrays()
+        return self.actions(env.observe(), {**told, "first": first}, env.num_envs)
+
+    def actions(self, observation: Any, info: dict[str, Any], count: int) -> np.ndarray:
+        """(count, ...) actions.
+
+        :param observation, info: with a leading axis of count.
+        :raises InputError: the policy fails, or returns no actions of the space.
+        """
+        self.step = 1 if info["first"].all() else self.step + 1
+        where = f"step {self.step} of {self.where}"
+        if self.single:
+            observation, info = _first(observation), _first(info)
+        try:
+            given = self.policy(*(observation, info)[: self.arguments])
+        except Exception as error:
+            raise InputError(f"the policy {self.name} failed at {where}: {type(error).__name__}: {error}") from error
+        return self._checked(given, count, where)
+
+    def _checked(self, given: Any, count: int, where: str) -> np.ndarray:
+        space: Any = self.space
+        box = isinstance(space, spaces.Box)
+        one = tuple(space.shape or ())
+        shape = one if self.single else (count, *one)
+        wanted = f"it is to return {'numbers' if box else 'integers'} of the shape {shape}"
+        if given is None:
+            raise InputError(f"the policy {self.name} returned no action at {where}: {wanted}")
+        if isinstance(given, tuple) and len(given) == 2 and given[1] is None:
+            raise InputError(
+                f"the policy {self.name} returned a pair at {where}, as predict of Stable-Baselines3 does: give a "
+                "function that returns its first part, lambda observation: model.predict(observation)[0]"
+            )
+        try:
+            chosen = np.asarray(given)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise InputError(f"the policy {self.name} returned no array at {where} ({error})") from None
+        if chosen.shape != shape:
+            hint = ""
+            if not self.single and chosen.shape == one:
+                hint = "; one that acts in a single environment is given with single=True (--single)"
+            raise InputError(f"the policy {self.name} returned the shape {chosen.shape} at {where}: {wanted}{hint}")
+        if chosen.dtype.kind == "f" and np.isnan(chosen).any():
+            raise InputError(f"the policy {self.name} returned NaN at {where}: {wanted}")
+        if chosen.dtype.kind not in ("iuf" if box else "iu"):
+            raise InputError(f"the policy {self.name} returned {chosen.dtype} at {where}: {wanted}")
+        rows = chosen[None] if self.single else chosen
+        choices = np.asarray(space.nvec if isinstance(space, spaces.MultiDiscrete) else getattr(space, "n", 0))
+        low, high = (space.low, space.high) if box else (0, choices - 1)
+        outside = (rows < low) | (rows > high)
+        if outside.any():
+            row = rows[np.argwhere(outside)[0][0]]
+            raise InputError(f"the policy {self.name} returned {row.tolist()} at {where}, which is outside {space}")
+        return rows.astype(np.float64 if box else np.int64)
+
+
+def name_of(policy: Any) -> str:
+    """What a policy is called by."""
+    return getattr(policy, "__qualname__", type(policy).__name__)
+
+
+def _arguments(policy: Callable[..., Any], name: str) -> int:
+    """How many of (observation, info) a policy takes: 1 or 2."""
+    try:
+        parameters = inspect.signature(policy).parameters.values()
+    except (ValueError, TypeError):  # written in C: it is taken at its word
+        return 2
+    if any(one.kind == one.VAR_POSITIONAL for one in parameters):
+        return 2
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    required = [one for one in positional if one.default is one.empty]
+    if not positional or len(required) > 2:
+        raise InputError(f"the policy {name} takes {len(required)} arguments; it is to take (observation, info)")
+    return 2 if len(required) == 2 or "info" in (one.name for one in positional[1:2]) else 1
+
+
+def _first(values: Any) -> Any:
+    """What a batch of one holds."""
+    return {name: value[0] for name, value in values.items()} if isinstance(values, dict) else values[0]
+
+
+# ---- a person's own policy in any world
+
+
+@contextmanager
+def telling(episodes: int, keep: Keep | None, progress: bool) -> Iterator[Tell]:
+    """What `play` is to call as episodes end: it keeps their rows, and shows on stderr how many there are."""
+    done = 0
+    with Bar(episodes, "playing", progress) as bar:
+
+        def tell(episode: int, row: dict[str, Any]) -> None:
+            nonlocal done
+            done += 1
+            bar.show(done)
+            if keep is not None:
+                keep({"episode": episode, **row})
+
+        yield tell
+
+
+@checked
+def evaluate_policy(
+    policy: Callable[..., Any],
+    world: str,
+    *,
+    environment: str | None = None,
+    episodes: Count = 500,
+    seed: Seed = 0,
+    single: bool = False,
+    name: str | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Play episodes that training does not show with a policy of your own; see `GivenPlayer`.
+
+    :param world: its name.
+    :param environment: which of the world's environments, by its id; without it the first.
+    :param episodes: how many are played.
+    :param seed: of the episodes.
+    :param keep: called with each episode as it ends.
+    :param progress: tell on stderr how many have ended.
+    :param settings: of the environment.
+    :returns: "success", "return" and "steps", means, with the 95 % bootstrap interval of the success, "low" and "high"
+        (None for one episode); and what was played.
+    :raises InputError: no such world, environment or setting, or a policy that returns no actions.
+    """
+    entries = {one.id: one for one in worlds.find(world).environments}
+    if environment is not None and environment not in entries:
+        raise InputError(f"environment is {environment!r}; {world} has {', '.join(entries)}")
+    entry = entries[environment or next(iter(entries))]
+    size = 1 if single else min(episodes, SIDE_BY_SIDE)
+    given = {**entry.held_out, **settings}
+    try:
+        made: Any = gym.make_vec(entry.id, num_envs=size, autoreset_mode="SameStep", **given)
+    except TypeError as error:
+        raise InputError(f"{entry.id} cannot be made with {', '.join(given)}: {error}") from None
+    env = made.unwrapped
+    env.reset(seed=seed)
+    player = GivenPlayer(policy, env.single_action_space, single=single, name=name)
+    with telling(episodes, keep, progress) as tell:
+        rows = play(player, env, episodes, tell=tell)
+    low, high = ends(rows["success"].astype(float))
+    figures = means(rows, "success", "return", "steps") | {"low": low, "high": high}
+    told = ", ".join(f"{name}={value}" for name, value in given.items())
+    return {
+        "policy": player.name,
+        "environment": entry.id,
+        **figures,
+        "episodes": episodes,
+        "seed": seed,
+        "settings": given,
+        "players": {player.name: figures},
+        "about": f"{episodes:,} episodes of {entry.id}" + (f", {told}" if told else ""),
+    }
+
+
+@checked
+def success_rate(player: Any, env: Any, episodes: Count, seed: Seed = 0) -> float:
+    """Share of episodes that reach what the world is about; see `play`.
+
+    After `MOST_STEPS` the episodes that still go on count as they stand, and a note says how many these are.
+    """
+    env.reset(seed=seed)
+    rows = play(player, env, episodes, most_steps=MOST_STEPS)
+    if unfinished := int((~rows["ended"]).sum()):
+        warnings.warn(
+            f"an evaluation ends after {MOST_STEPS:,} steps: {unfinished} of {episodes} episodes had not ended, and "
+            "count as they stood",
+            Note,
+            stacklevel=3,
+        )
+    return int(rows["success"].sum()) / episodes
