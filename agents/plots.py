@@ -1,4 +1,4 @@
-"""Plots of what agents came to: curves over training steps, and final values with their intervals.
+"""Plots of what agents came to: curves over training steps, final values with their intervals, points of runs.
 
 Every line is labelled where it ends instead of in a legend, in colours that people with the common kinds of colour
 blindness tell apart (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids.
@@ -21,7 +21,7 @@ from gumption.data import InputError
 from gumption.data.writing import whole_file
 from gumption.kg.views.scene import COLOURS
 
-from .statistics import Estimate, curve_band
+from .statistics import FEWEST, Estimate, best_fit, correlation, curve_band, inliers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.2)))
 _REFERENCE_COLOUR = "#777777"
 _LABEL_WIDTH = 26
+_MARKS = "os^Dv"
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "gumption",
     "svg.fonttype": "none",  # text as text: a third of the size of glyphs as paths
@@ -291,6 +292,112 @@ def _steps_text(steps: float) -> str:
     if steps >= 1e6:
         return f"{steps / 1e6:g} M"
     return f"{steps / 1e3:g} k" if steps >= 1e3 else f"{steps:g}"
+
+
+# ---- Two quantities of runs, and steps of tasks
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One set of axes.
+
+    :ivar groups: label -> (x, y), a point for each run.
+    :ivar apart: a line for each group; else one for all points.
+    """
+
+    title: str
+    groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    x: str
+    y: str
+    apart: bool = False
+
+
+def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns: int = 3) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg. Outliers are drawn hollow, and lines do not count them.
+
+    :raises InputError: nothing to draw.
+    """
+    if not any(len(x) for panel in panels for x, _ in panel.groups.values()):
+        raise InputError("no points to plot: no run is complete")
+    labels = list(dict.fromkeys(label for panel in panels for label in panel.groups))
+    looks = {
+        label: (COLOURS[i % len(COLOURS)], _MARKS[i // len(COLOURS) % len(_MARKS)]) for i, label in enumerate(labels)
+    }
+    across = min(columns, len(panels))
+    down = -(-len(panels) // across)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for axis, panel in zip(axes, panels, strict=False):
+            _draw_scatter(axis, panel, looks)
+        for axis in axes[len(panels) :]:
+            axis.set_visible(False)
+        if title:
+            figure.suptitle(title, fontsize=11, fontweight="bold")
+
+    return save_figure(draw, (3.6 * across + 0.6, 3.0 * down + 0.5), stem)
+
+
+def _draw_scatter(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> None:
+    all_x, all_y = (np.concatenate([np.asarray(group[i]) for group in panel.groups.values()]) for i in (0, 1))
+    kept = inliers(all_x, all_y) if len(all_x) else np.zeros(0, dtype=bool)
+    start = 0
+    for label, (x, y) in panel.groups.items():
+        colour, mark = looks[label]
+        mine = kept[start : start + len(x)]
+        start += len(x)
+        faces = [colour if one else "none" for one in mine]
+        axis.scatter(
+            x, y, s=16, marker=mark, edgecolors=colour, facecolors=faces, linewidths=0.8, label=label, zorder=3
+        )
+        if panel.apart:
+            _draw_line(axis, x, y, colour)
+    if not panel.apart:
+        _draw_line(axis, all_x, all_y, "#444444")
+    told = None if panel.apart else correlation(all_x, all_y, resamples=1)
+    words = "" if told is None else (
+        f"\nr = {told.pearson.value:.2f} (p = {told.pearson_p:.2g}), "
+        f"ρ = {told.spearman.value:.2f} (p = {told.spearman_p:.2g})"
+    )  # fmt: skip
+    axis.set_title(panel.title + words, fontsize=8)
+    axis.set_xlabel(panel.x, fontsize=8)
+    axis.set_ylabel(panel.y, fontsize=8)
+    axis.grid(color="#ececec", linewidth=0.6)
+    axis.legend(fontsize=6, frameon=False, loc="best")
+
+
+def _draw_line(axis: Axes, x: ArrayLike, y: ArrayLike, colour: str) -> None:
+    kept = inliers(x, y)
+    a, b = np.asarray(x)[kept], np.asarray(y)[kept]
+    if len(a) < FEWEST or np.ptp(a) == 0:
+        return
+    fit = best_fit(a, b)
+    axis.plot(fit.x, fit.mean, color=colour, linewidth=1.3, zorder=2)
+    axis.fill_between(fit.x, fit.low, fit.high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+
+
+def plot_steps(agents: Mapping[str, Mapping[str, float]], knower: Mapping[str, int], stem: Path) -> tuple[Path, Path]:
+    """Draw the steps of each task, logarithmic, and write them as `stem`.png and `stem`.svg.
+
+    :param agents: name -> task -> steps; a task that was not passed has none and no mark.
+    :param knower: task -> steps of a perfect knower, in the order of the curriculum.
+    """
+    names = list(knower)
+    places = range(len(names))
+
+    def draw(figure: Figure) -> None:
+        axis = figure.add_subplot()
+        axis.plot(places, list(knower.values()), color="#777777", label="perfect knower")
+        for (agent, steps), colour in zip(agents.items(), COLOURS, strict=False):
+            reached = [place for place, name in zip(places, names, strict=True) if name in steps]
+            axis.plot(reached, [steps[names[place]] for place in reached], "o-", ms=3, lw=1, color=colour, label=agent)
+        axis.set_yscale("log")
+        axis.set_ylabel("steps")
+        axis.set_xticks(list(places), names, rotation=90)
+        axis.set_xlim(-0.5, len(names) - 0.5)
+        axis.legend(frameon=False)
+
+    return save_figure(draw, (max(4.0, 1.5 + 0.2 * len(names)), 4.0), stem)
 
 
 def save_figure(draw: Callable[[Figure], None], size: tuple[float, float], stem: Path) -> tuple[Path, Path]:

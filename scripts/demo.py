@@ -56,9 +56,8 @@ def demo(
 
 def settings(recipe_book: str, quick: bool) -> tuple[Any, dict[str, Any]]:
     """The demo as an experiment, and the TrainConfig fields that hold for all of it."""
-    from .experiments import Condition, Experiment
-    from .wordcraft.experiments import BASE, RECIPE_SCORE, knowledge_alone, what_was_learned
-    from .wordcraft.runs import KIND
+    from .results import Condition, Experiment
+    from .wordcraft.experiments import BASE, KIND, RECIPE_SCORE, knowledge_alone, what_was_learned
 
     base, panels, steps = {"features": "glove", "num_distractors": 8}, (PANEL,), QUICK_STEPS if quick else STEPS
     conditions = {"no KG": Condition({**base, "kg": "none"}, panels=panels)}
@@ -156,7 +155,7 @@ def show_link_prediction(console: Console, experiment: Any, common: dict[str, An
 
 def in_processes(calls: list[tuple[Any, ...]], workers: int) -> list[Any]:
     """The results of calls (function, argument, ...), run so many at a time."""
-    from .jobs import worker_pool
+    from .experiment import worker_pool
 
     if workers == 1:
         return [function(*arguments) for function, *arguments in calls]
@@ -216,8 +215,7 @@ def train_agents(
     console: Console, experiment: Any, common: dict[str, Any], seeds: int, workers: int, out: Path
 ) -> None:
     """Stage 4: every agent with every seed; runs that are complete are kept."""
-    from .experiment import run_experiment
-    from .jobs import make_jobs
+    from .experiment import make_jobs, run_experiment
 
     _heading(console, 4, "Agents")
     console.print(
@@ -237,8 +235,8 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
 
     from gumption.agents.wordcraft.wording import what_is_tested
 
-    from .report import gather, write_report
-    from .wordcraft.report import what_learning_adds, with_interval
+    from .results import gather, with_interval, write_report
+    from .wordcraft.experiments import what_learning_adds
 
     _heading(console, 5, "Result")
     results = gather(out, experiment)
@@ -270,7 +268,7 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     from gumption.agents.wordcraft.evaluation import explain_episode
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
-    from .jobs import slug
+    from .results import slug
 
     _heading(console, 6, "One episode")
     run = out / slug("training-facts KG") / "seed-0"

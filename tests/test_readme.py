@@ -3,6 +3,8 @@
 Convention: the fenced `python` and `bash` blocks of a page run in order, in one temporary folder and one Python
 namespace. A block whose first line starts with `# long` is not run; its commands must still exist. Blocks of any other
 language (`console`, `text`, ...) are pictures of output and are left alone.
+
+`python -m tests.test_readme` writes the tables anew after a change of the results or of their form.
 """
 
 import json
@@ -165,3 +167,20 @@ def test_every_headline_is_shown_once() -> None:
             ("table", "segar-stress"),
         ]
     )
+
+
+def write_saved_tables() -> None:
+    """Write table.md of each saved result anew, and the tables of the pages."""
+    for saved in EXPERIMENTS:
+        results = json.loads(saved.read_text(encoding="utf-8"))
+        chosen = find_experiment(results["experiment"])
+        (saved.parent / "table.md").write_text(chosen.kind.markdown(chosen, results), encoding="utf-8")
+    for page in PAGES:
+        again = TABLE.sub(
+            lambda one: f"<!-- {one[1]}: {one[2]} -->\n{saved_table(one[1], one[2])}<!-- end -->", text_of(page)
+        )
+        (REPOSITORY / page).write_text(again, encoding="utf-8")
+
+
+if __name__ == "__main__":  # python -m tests.test_readme
+    write_saved_tables()

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gumption.agents.gradual.validation import CHAINS, Chain, Remembered, compare, gradual_learning, not_forgetting
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
+from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, table
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .agent_names import find_agent
 
 CURRICULUM, VALIDATION = "gradual-curriculum", "gradual-validation"
 RECURRENT = "recurrent"  # the method of an agent that is trained on other streams before it plays
@@ -28,14 +27,14 @@ class CurriculumRuns(Kind):
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
         """The device, which is the CPU."""
-        return _on_cpu(device)
+        if device not in ("auto", "cpu"):
+            raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
+        return {"device": "cpu"}
 
     def run(self, job: Job, progress: bool) -> None:
         """One session."""
         from gumption.agents.gradual.baselines import play_knower
         from gumption.envs.gradual import Session, challenge
-
-        from .agent_names import find_agent
 
         job.directory.mkdir(parents=True, exist_ok=True)
         curriculum, started = challenge(), process_time()
@@ -54,51 +53,44 @@ class CurriculumRuns(Kind):
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """What each run has written, by its seed."""
-        return {"runs": {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}, "target": condition.target}
+        return {**super().row(condition, runs), "target": condition.target}
 
-    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """The table of agents, and the steps of each task."""
-        rows = {row["condition"]: list(row["runs"].values()) for row in results["rows"]}
+        rows = _runs(results)
         shown = [name for name, runs in rows.items() if any(_passed(run) for run in runs)]
-        lines = [f"# {results['experiment']}: {results['title']}", "", *self.headline(results).splitlines(), ""]
-        lines += ["Steps of each task, median of the runs that passed it, and how many did where not all:", ""]
-        lines += [f"| task | {' | '.join(shown)} |", "| --- |" + " ---: |" * len(shown)]
         names = [task["task"] for task in max((run["tasks"] for runs in rows.values() for run in runs), key=len)]
-        for name in names:
-            lines.append(f"| {name} | " + " | ".join(_task_steps(rows[agent], name) for agent in shown) + " |")
-        return "\n".join([*lines, "", *_made_by(results)]) + "\n"
+        steps = [[name, *(_middle(_steps(rows[agent], name), "-", "({})") for agent in shown)] for name in names]
+        told = "Steps of each task, median of the runs that passed it, and how many did where not all:"
+        return [self.headline(results), told, "", *table(["task", *shown], steps), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Tasks passed and steps of each agent."""
-        lines = ["| agent | seeds | tasks passed | steps | CPU time |", "| --- | ---: | ---: | ---: | ---: |"]
-        for row in results["rows"]:
-            runs = list(row["runs"].values())
-            passed = sorted(_passed(run) for run in runs)
+        lines = []
+        for agent, runs in _runs(results).items():
+            passed = sorted({_passed(run) for run in runs})
             solved = [run["steps"] for run in runs if run["ended"] == "solved"]
-            steps = (
-                "not solved"
-                if len(solved) < len(runs)
-                else f"{median(solved):,.0f} ({min(solved):,} to {max(solved):,})"
-            )
-            told = str(passed[0]) if passed[0] == passed[-1] else f"{passed[0]} to {passed[-1]}"
-            seconds = median(run["cpu_s"] for run in runs)
-            lines.append(f"| {row['condition']} | {len(runs)} | {told} | {steps} | {seconds:.1f} s |")
-        return "\n".join(lines) + "\n"
-
-    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
-        """The table of agents."""
-        return _table(self.headline(results), results["title"])
+            steps = "not solved"
+            if len(solved) == len(runs):
+                steps = f"{median(solved):,.0f} ({min(solved):,} to {max(solved):,})"
+            told = str(passed[0]) if len(passed) == 1 else f"{passed[0]} to {passed[-1]}"
+            lines.append([agent, str(len(runs)), told, steps, f"{median(run['cpu_s'] for run in runs):.1f} s"])
+        return "\n".join(table(["agent", "seeds", "tasks passed", "steps", "CPU time"], lines)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
         """Steps of each task beside the knower's."""
-        from gumption.agents.gradual.plots import plot_steps
+        from gumption.agents.plots import plot_steps
 
-        rows = {row["condition"]: list(row["runs"].values()) for row in results["rows"]}
+        rows = _runs(results)
         if "perfect knower" not in rows:
             return []
         names = [task["task"] for task in rows["perfect knower"][0]["tasks"]]
         steps = {
-            agent: {name: found for name in names if (found := _median_steps(runs, name)) is not None}
+            agent: {
+                name: median(passed)
+                for name in names
+                if (passed := [one for one in _steps(runs, name) if one is not None])
+            }
             for agent, runs in rows.items()
         }
         knower = {name: int(steps["perfect knower"][name]) for name in names}
@@ -106,19 +98,13 @@ class CurriculumRuns(Kind):
         return list(plot_steps(others, knower, directory / "steps"))
 
 
-class ValidationRuns(Kind):
+class ValidationRuns(CurriculumRuns):
     """Chains of tasks: a condition is a chain, a run both of its arms with one seed."""
 
     title = "Gradual's validation"
 
-    def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """The device, which is the CPU."""
-        return _on_cpu(device)
-
     def run(self, job: Job, progress: bool) -> None:
         """Both arms of the chain, or tasks that are played again."""
-        from .agent_names import find_agent
-
         made, settings = find_agent(job.settings["agent"]), job.settings
         limit = {"seeds": 1, "max_steps": settings["max_steps"]}
         if job.method == AGAIN:
@@ -138,49 +124,50 @@ class ValidationRuns(Kind):
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """What each run has written, and the comparison."""
-        found = {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}
+        row = super().row(condition, runs)
+        found = row["runs"].values()
         if condition.method == AGAIN:
-            names = next(iter(found.values()))["tasks"]
-            pairs = {name: zip(*(one["tasks"][name] for one in found.values()), strict=True) for name in names}
-            kept = [Remembered(name, *map(tuple, pair)).figures() for name, pair in pairs.items()]
-            return {"runs": found, "again": kept}
-        arms = [[one[arm] for one in found.values()] for arm in ("after", "alone", "knower")]
-        chain = compare("", *arms, limit=condition.settings["max_steps"])
-        return {"runs": found, "target": condition.target, "comparison": chain.figures()}
+            names = next(iter(found))["tasks"]
+            pairs = {name: zip(*(one["tasks"][name] for one in found), strict=True) for name in names}
+            return {**row, "again": [Remembered(name, *map(tuple, pair)).figures() for name, pair in pairs.items()]}
+        arms = [[one[arm] for one in found] for arm in ("after", "alone", "knower")]
+        return {**row, "comparison": compare("", *arms, limit=condition.settings["max_steps"]).figures()}
 
-    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """The chains, and the tasks that were played again."""
-        lines = [f"# {results['experiment']}: {results['title']}", "", *self.headline(results).splitlines(), ""]
+        lines = [self.headline(results)]
         for row in results["rows"]:
             if "again" in row:
-                lines += ["Played again after all, median steps:", "", "| task | new | again | kept |"]
-                lines.append("| --- | ---: | ---: | --- |")
-                lines += [
-                    f"| {one['task']} | {_middle(one['first'])} | {_middle(one['again'])} | {_yes(one['kept'])} |"
+                again = (
+                    [one["task"], _middle(one["first"]), _middle(one["again"]), _yes(one["kept"])]
                     for one in row["again"]
+                )
+                lines += [
+                    "Played again after all, median steps:",
+                    "",
+                    *table(["task", "new", "again", "kept"], again),
+                    "",
                 ]
-                lines.append("")
-        return "\n".join([*lines, *_made_by(results)]) + "\n"
+        return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Steps on the target of each chain, with and without what it builds on."""
-        lines = ["| chain | seeds | steps after | steps alone | ratio | at most | p | faster |"]
-        lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+        lines = []
         for row in results["rows"]:
-            if (found := row.get("comparison")) is None:
-                kept = sum(one["kept"] for one in row["again"])
-                seeds, dashes = len(row["runs"]), "- | " * 5
-                lines.append(f"| {row['condition']} | {seeds} | {dashes}{kept} of {len(row['again'])} kept |")
-                continue
-            lines.append(
-                f"| {row['condition']} | {len(row['runs'])} | {_middle(found['after'])} | {_middle(found['alone'])} | "
-                f"{found['ratio']:.2f} | {found['at_most']:.2f} | {found['p']:.2g} | {_yes(found['passed'])} |"
-            )
-        return "\n".join(lines) + "\n"
+            cells = [
+                *"-----",
+                f"{sum(one['kept'] for one in row.get('again', ()))} of {len(row.get('again', ()))} kept",
+            ]
+            if (found := row.get("comparison")) is not None:
+                figures = f"{found['ratio']:.2f}", f"{found['at_most']:.2f}", f"{found['p']:.2g}"
+                cells = [_middle(found["after"]), _middle(found["alone"]), *figures, _yes(found["passed"])]
+            lines.append([row["condition"], str(len(row["runs"])), *cells])
+        heads = ["chain", "seeds", "steps after", "steps alone", "ratio", "at most", "p", "faster"]
+        return "\n".join(table(heads, lines)) + "\n"
 
-    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
-        """The table of chains."""
-        return _table(self.headline(results), results["title"])
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """None."""
+        return []
 
 
 def _recurrent(job: Job, progress: bool) -> str:
@@ -194,57 +181,31 @@ def _recurrent(job: Job, progress: bool) -> str:
     return str(folder)
 
 
-def _on_cpu(device: str) -> dict[str, Any]:
-    if device not in ("auto", "cpu"):
-        raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
-    return {"device": "cpu"}
+def _runs(results: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    return {row["condition"]: list(row["runs"].values()) for row in results["rows"]}
 
 
 def _passed(run: Mapping[str, Any]) -> int:
     return sum(task["passed"] for task in run["tasks"])
 
 
-def _median_steps(runs: Sequence[Mapping[str, Any]], name: str) -> float | None:
-    found = [task["steps"] for run in runs for task in run["tasks"] if task["task"] == name and task["passed"]]
-    return median(found) if found else None
+def _steps(runs: Sequence[Mapping[str, Any]], name: str) -> list[int | None]:
+    """Of each run, the steps of a task; None where it was not passed."""
+    return [
+        next((task["steps"] for task in run["tasks"] if task["task"] == name and task["passed"]), None) for run in runs
+    ]
 
 
-def _task_steps(runs: Sequence[Mapping[str, Any]], name: str) -> str:
-    found = [task["steps"] for run in runs for task in run["tasks"] if task["task"] == name and task["passed"]]
-    if not found:
-        return "-"
-    return f"{median(found):,.0f}" + (f" ({len(found)})" if len(found) < len(runs) else "")
-
-
-def _middle(steps: Sequence[int | None]) -> str:
+def _middle(steps: Sequence[int | None], none: str = "none passed", some: str = "({} passed)") -> str:
+    """The median of the runs that passed, and how many did where not all."""
     found = [one for one in steps if one is not None]
     if not found:
-        return "none passed"
-    return f"{median(found):,.0f}" + (f" ({len(found)} passed)" if len(found) < len(steps) else "")
+        return none
+    return f"{median(found):,.0f}" + (f" {some.format(len(found))}" if len(found) < len(steps) else "")
 
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
-
-
-def _table(markdown: str, title: str) -> RenderableType:
-    from rich.table import Table
-
-    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines())
-    table = Table(*head, title=title)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def _made_by(results: Mapping[str, Any]) -> list[str]:
-    machine, versions = results["hardware"], results["versions"]
-    told = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return [
-        results["expected"], "", f"Command: `{results['command']}`", "",
-        f"Machine: {machine['cpu']}, {machine['cores']} cores, {results['workers']} run(s) at a time. "
-        f"Versions: {told}.",
-    ]  # fmt: skip
 
 
 _LIMIT = {"max_steps": 1_000_000}

@@ -55,7 +55,7 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: Path | None =
 
     from gumption.agents.gradual import GradualLearner
     from gumption.agents.gradual.baselines import play_knower
-    from gumption.agents.gradual.plots import plot_steps
+    from gumption.agents.plots import plot_steps
     from gumption.data.sealed import write_sealed
     from gumption.data.writing import check_writable
     from gumption.envs.gradual import MemoryWriter, Session

@@ -17,8 +17,8 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import settings
 from gumption.data.writing import write_json
-from gumption.scripts.experiments import FINAL, Condition, Experiment, Job
 from gumption.scripts.parts import rank_part, read_dataset
+from gumption.scripts.results import FINAL, Condition, Experiment, Job
 
 from .fit import read_settings, read_training_facts
 from .link_prediction import PLACES, LinkPredictionRuns

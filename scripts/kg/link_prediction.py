@@ -15,8 +15,8 @@ import typer
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
-from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
 from gumption.scripts.parts import check_parts, rank_part, read_parts
+from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gumption.data.sealed import read_sealed, write_sealed
-from gumption.scripts.experiments import FINAL, Condition, Experiment, Job, Kind
+from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

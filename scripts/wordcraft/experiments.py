@@ -3,22 +3,340 @@
 Every experiment is on depth-1 tasks with recipes split 80/20 (section 5): success is zero-shot, on recipes no training
 task used. The paper states no numbers, only curves in pictures and claims in words: `expected` quotes the claims,
 `known` is what the authors' code gave when it was run again (one seed, greedy, 1 M steps without a KG and 400 k with
-one, a goal counted when any recipe of it was mixed where noted so), `target` what this project holds itself to. All of
-it is data: nothing here runs anything.
+one, a goal counted when any recipe of it was mixed where noted so), `target` what this project holds itself to.
 
-The methods of the conditions are those of `runs.py`: by training, or without any learning from random choices, from the
-scores of the KG alone, from a network as it is before training, from a trained one whose scores are taken away, or from
-the recipe book. The first trained condition of a panel is what the others of the panel are compared with.
+A condition's method is training, or a baseline that learns nothing: random choices, the scores of the KG alone, the
+network as it is before training, a trained one whose scores are taken away, the recipe book. The first trained
+condition of a panel is what the others of the panel are compared with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, ClassVar, Literal
 
-from gumption.scripts.experiments import Condition, Experiment
+import typer
 
-from .runs import KIND
+from gumption.data import InputError
+from gumption.data.reading import read_json
+from gumption.data.sealed import write_sealed
+from gumption.data.settings import Count, settings
+from gumption.scripts.results import (
+    FINAL,
+    Condition,
+    Experiment,
+    Job,
+    Kind,
+    Row,
+    by_panel,
+    estimate,
+    figure,
+    number,
+    panels,
+    seeds,
+    short,
+    spread,
+    summary,
+    with_interval,
+)
+
+_ACROSS = ("random", "oracle", "kg_only", "person")  # methods whose success is drawn across the curves
+_METHODS = {
+    "kg_only": "KG only: the choice with the highest sum of the KG's scores, nothing is learned.",
+    "untrained": "Untrained: the network as it is before training, with the KG.",
+    "without_kg": "KG taken away: the trained network with every score set to 0.",
+}
+#: Figure of a row -> its name in final.json.
+_SCORES = {
+    "success": "test_success",
+    "success_alternatives": "test_success_alternatives",
+    "train_success": "train_success",
+    "same_slot_twice": "same_slot_twice",
+}
+
+
+@settings
+class Options:
+    """Of the command line, for WordCraft's experiments alone."""
+
+    recipe_book: Annotated[
+        str, typer.Option(help="Name of a recipe book, or a file (.tsv, or .json in the form of the 2020 release).")
+    ] = "commonsense"
+    word_vectors: Annotated[
+        str | None, typer.Option(help="File with word vectors; without it, the ones that ship or were fetched.")
+    ] = None
+    total_steps: Annotated[
+        Count | None, typer.Option(help="Steps of each training.  (default: the paper's 3,000,000)")
+    ] = None
+    preset: Annotated[Literal["fast", "paper"], typer.Option(help="fast (tuned) or paper (Table 1's parameters).")] = (
+        "fast"
+    )
+    human: Annotated[
+        list[Path] | None, typer.Option(help="Result of `gumption play wordcraft` to draw in; may be given again.")
+    ] = None
+
+
+def _better(row: Row, rows: Sequence[Row]) -> str:
+    """How likely a run is better than one of the first trained condition."""
+    from gumption.agents.statistics import probability_of_improvement
+
+    first = next((row for row in rows if row["method"] == "train"), None)
+    if first is None or row is first or row["method"] != "train":
+        return "-"
+    return f"{probability_of_improvement(row['success']['per_seed'], first['success']['per_seed']).value:.2f}"
+
+
+def _target(row: Row, rows: Sequence[Row]) -> str:
+    if row["target"] is None:
+        return "-"
+    return f"{row['target']:.2f} {'met' if row['success']['mean'] >= row['target'] else 'missed'}"
+
+
+class WordCraftRuns(Kind):
+    """WordCraft's experiments."""
+
+    title = "WordCraft's experiments"
+    options = Options
+    fixed = ("recipe_book_hash", "split_hash")
+    columns: ClassVar = {
+        "seeds": seeds,
+        "success (95 % interval)": spread("success", ".3f"),
+        "IQM": lambda row, rows: f"{row['success']['iqm']:.3f}",
+        "P(better)": _better,
+        "with alternatives": spread("success_alternatives", ".3f"),
+        "training tasks": lambda row, rows: number(row["train_success"] and row["train_success"]["mean"], ".3f"),
+        "same twice": lambda row, rows: number(row["same_slot_twice"] and row["same_slot_twice"]["mean"], ".3f"),
+        "wall s": figure("wall_s", ".0f"),
+        "steps/s": figure("steps_per_s", ",.0f"),
+        "2020 code": figure("measured_2020", ".3f"),
+        "target": _target,
+    }
+    shown = ("seeds", "success (95 % interval)", "2020 code", "target")
+
+    def settings(self, options: Options, device: str) -> dict[str, Any]:
+        """Recipe book, preset and device, and what else was given."""
+        given = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
+        common = {"recipe_book": options.recipe_book, "preset": options.preset, "device": device}
+        return common | {name: value for name, value in given.items() if value is not None}
+
+    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Which book and which split."""
+        from gumption.envs.wordcraft import RecipeBook, make_split
+
+        book, base = RecipeBook.load(common["recipe_book"]), experiment.base
+        split = make_split(book, base["split"], base["train_ratio"], 0, base["depth"])
+        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "split_hash": split.hash}
+
+    def formats(self) -> dict[str, Any]:
+        """Of scores and splits."""
+        from gumption.envs.wordcraft.splits import SCHEMA
+        from gumption.kg.scores import VERSION
+
+        return {"scores": VERSION, "splits": SCHEMA}
+
+    def run(self, job: Job, progress: bool) -> None:
+        """Train the agent of a job, or measure its baseline."""
+        from gumption.agents.impala import train_impala
+        from gumption.agents.run_folder import load_policy
+        from gumption.agents.wordcraft import baselines
+        from gumption.agents.wordcraft.config import TrainConfig
+
+        config = TrainConfig(**job.settings)
+        if job.method == "train":
+            train_impala(config, run_dir=job.directory, progress=progress, resume=True)
+            return
+        started = perf_counter()
+        if job.method == "without_kg":
+            places = {name: job.settings.get(name) for name in ("recipe_book", "device")}
+            trained = load_policy(job.source_run(), **places)[1]
+            final = baselines.without_knowledge_success(config, trained, seed=job.seed)
+        else:
+            measure = {
+                "random": baselines.random_success,
+                "kg_only": baselines.kg_only_success,
+                "untrained": baselines.untrained_success,
+                "oracle": baselines.oracle_success,
+            }[job.method]
+            final = measure(config, seed=job.seed)
+        write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
+
+    def told(self, job: Job) -> str:
+        """Its success on the test tasks."""
+        return f"{_read_final(job.directory)['test_success']:.3f}"
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """The scores with their intervals, and the success of every run at the steps that all were evaluated at."""
+        finals = [_read_final(run) for run in runs.values()]
+
+        def known(name: str) -> list[float]:
+            return [final[name] for final in finals if final.get(name) is not None]
+
+        found: dict[str, Any] = {
+            key: _summary(known(name)) if len(known(name)) == len(finals) else None for key, name in _SCORES.items()
+        }
+        for key in ("wall_s", "steps_per_s"):
+            found[key] = round(sum(known(key)) / len(known(key)), 1) if known(key) else None
+        by_step = [_read_curve(run) for run in runs.values()]
+        steps = sorted(set.intersection(*map(set, by_step)))
+        curve = {"steps": steps, "success": [[round(points[step], 4) for step in steps] for points in by_step]}
+        return {
+            **found,
+            "measured_2020": condition.known,
+            "target": condition.target,
+            "curve": curve if steps else None,
+        }
+
+    def more_rows(self, options: Options, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """A row for each person who played."""
+        return [person(path, plan, rows) for path in options.human or []]
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        """A table for each panel, what its columns are, and what stands beside guided agents."""
+        lines = super().body(experiment, results)
+        lines += [
+            "Success is on recipes that no training task used, greedy, with the mean over seeds and its 95 % bootstrap "
+            "interval; IQM is the interquartile mean. P(better) is the probability that a run beats a run of the "
+            "panel's first trained condition. With alternatives: distractors may open another way to the goal. Same "
+            "twice: share of episodes that choose one table slot twice.",
+            "",
+        ]
+        rows = results["rows"]
+        there = {row["method"] for row in rows if row.get("of")}
+        if told := [text for method, text in _METHODS.items() if method in there]:
+            adds = {row["condition"]: what_learning_adds(row, rows) for row in rows}
+            lines += [" ".join(told), "", *(f"- {name}: {sentence}" for name, sentence in adds.items() if sentence), ""]
+        book, split = results["recipe_book_hash"][:12], results["split_hash"][:12]
+        return [*lines, f"Recipe book {results['recipe_book']} (sha256 {book}), split sha256 {split}.", ""]
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """The success of each condition, a column for each panel."""
+        cells: dict[str, dict[str, str]] = {}
+        for panel, rows in panels(results).items():
+            for row in rows:
+                cells.setdefault(short(row, panel), {})[panel] = with_interval(row["success"])
+        return by_panel("agent", cells, sorted(panels(results)))
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """Draw curves over training, and the final success of each condition; one has one colour in both."""
+        from gumption.agents.plots import FinalPanel, Line, Panel, Scale, plot_curves, plot_final_success
+        from gumption.agents.wordcraft.wording import what_is_tested
+
+        scale = Scale(
+            f"success on {what_is_tested(results['rows'][0]['settings']['split'])}",
+            steps="environment steps; dots: finished runs, as in the table",
+        )
+        curves, finals, whose = [], [], dict[str, str]()
+        for panel, rows in panels(results).items():
+            named = {short(row, panel): row for row in rows}
+            estimates = {label: estimate(row["success"]) for label, row in named.items()}
+            lines = [
+                Line(label, row["curve"]["steps"], row["curve"]["success"], estimates[label])
+                for label, row in named.items()
+                if row["curve"]
+            ]
+            drawn_across = {label: estimates[label].value for label, row in named.items() if row["method"] in _ACROSS}
+            curves.append(Panel(panel, lines, drawn_across, scale))
+            ends = {label: value for label, value in drawn_across.items() if named[label]["method"] != "kg_only"}
+            rest = {label: estimates[label] for label in estimates if label not in ends}
+            finals.append(FinalPanel(panel, rest, ends))
+            whose |= {
+                label: short({"condition": row.get("of") or row["condition"]}, panel) for label, row in named.items()
+            }
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(whose.values()))}
+        colours = {label: numbers[other] for label, other in whose.items()}
+        heading = f"{results['figure']}: {results['title']}"
+        written: list[Path] = []
+        if drawn := [panel for panel in curves if panel.lines]:
+            written += plot_curves(drawn, directory / "curves", heading, colours)
+        if drawn := [panel for panel in finals if panel.rows]:
+            written += plot_final_success(drawn, directory / "final", heading, colours, scale)
+        return written
+
+
+KIND = WordCraftRuns()
+
+
+def _read_final(directory: Path) -> dict[str, Any]:
+    """The final figures of a complete run; InputError where they are missing or without a success."""
+    from gumption.agents.run_folder import read_final
+
+    final = read_final(directory)
+    if final.get("test_success") is None:
+        raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
+    return final
+
+
+def _read_curve(directory: Path) -> dict[int, float]:
+    """Success on the test tasks by step. A run that was resumed may have a step twice; the last one counts."""
+    from gumption.agents.run_folder import read_metrics
+
+    records = [record for record in read_metrics(directory) if record.get("test_success") is not None]
+    return {int(record["step"]): float(record["test_success"]) for record in records}
+
+
+def what_learning_adds(guided: Row, rows: Sequence[Row]) -> str:
+    """What a guided agent owes to its knowledge and what to learning, from the rows beside it; "" without any."""
+    beside = {row["method"]: row["success"]["mean"] for row in rows if row.get("of") == guided["condition"]}
+    success, told = guided["success"]["mean"], []
+    if "kg_only" in beside:
+        points = (round(1000 * success) - round(1000 * beside["kg_only"])) / 10
+        learned = (
+            f"{abs(points):.1f} points {'more' if points > 0 else 'fewer'} than that" if points else "just as many"
+        )
+        told.append(
+            f"its knowledge alone, with nothing learned, solves {beside['kg_only']:.1%}, the trained agent solves "
+            f"{success:.1%}, {learned}"
+        )
+    if "untrained" in beside:
+        told.append(f"before training it solves {beside['untrained']:.1%}")
+    if "without_kg" in beside:
+        told.append(f"trained and with its knowledge taken away {beside['without_kg']:.1%}")
+    return "; ".join(told) + "." if told else ""
+
+
+def person(path: Path, plan: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """A row for one person's game, on the panels with as many distractors; the interval is over the tasks played.
+
+    :param path: the result of `gumption play wordcraft`.
+    :raises InputError: an unfinished game, or one on another split or setting.
+    """
+    played = read_json(path)
+    if not isinstance(played, dict) or played.get("schema") != "gumption/play/1" or not played.get("complete"):
+        raise InputError(f"{path}: no finished game of `gumption play`")
+    if played["split_hash"] != plan["split_hash"]:
+        raise InputError(f"{path}: played on another split or recipe book than these runs")
+    count = played["settings"]["num_distractors"]
+    like = [row for row in rows if row["method"] == "random" and row["settings"]["num_distractors"] == count]
+    if not like:
+        raise InputError(f"{path}: played with {count} distractors, which none of these runs has")
+    test = [record for record in played["records"] if record["part"] == "test"]
+    success = _summary([float(record["success"]) for record in test])
+    same = [float(record["chosen"][0] == record["chosen"][1]) for record in test]
+    return {
+        "condition": like[0]["condition"].replace("random policy", "person"),
+        "panels": like[0]["panels"],
+        "method": "person",
+        "settings": played["settings"],
+        "seeds": [played["seed"]],
+        "success": {**success, "iqm": success["mean"], "per_seed": [success["mean"]]},
+        "train_success": None if played["train_success"] is None else _summary([played["train_success"]]),
+        "same_slot_twice": _summary(same),
+        "wall_s": sum(record["seconds"] for record in played["records"]),
+        **dict.fromkeys(("success_alternatives", "steps_per_s", "measured_2020", "target", "curve")),
+    }
+
+
+def _summary(scores: Sequence[float]) -> dict[str, Any]:
+    """The mean with its interval, and the interquartile mean."""
+    from gumption.agents.statistics import interquartile_mean
+
+    return {**summary(scores, "mean"), "iqm": round(interquartile_mean(scores), 5)}
+
+
+# ---- The experiments
+
 
 PAPER_SCORES = ("combinesWith", "componentOf")
 RECIPE_SCORE = ("makes",)
@@ -168,8 +486,8 @@ def _training_facts_ablation() -> dict[str, Condition]:
     plain, held_out, unlearned = "not cross-fitted", "cross-fitted", "KG only"
     none = Condition({**base, "kg": "none"}, panels=(plain, held_out), known=0.414, target=0.50)
     whole, crossed, alone, learned = {}, {}, {}, {}
-    for way, settings in ways.items():
-        facts = {**base, "kg": "train", **settings}
+    for way, chosen in ways.items():
+        facts = {**base, "kg": "train", **chosen}
         whole[way] = Condition({**facts, "cross_fit": False}, panels=(plain,))
         crossed[f"{way}, cross-fitted"] = Condition({**facts, "cross_fit": True}, panels=(held_out,))
         alone |= knowledge_alone(way, Condition(facts, panels=(unlearned,)))

@@ -13,13 +13,10 @@ from typer.testing import CliRunner
 from gumption.data import InputError
 from gumption.data.provenance import command_line
 from gumption.scripts import experiment as command
-from gumption.scripts.experiment import find_experiment
-from gumption.scripts.jobs import Job, make_jobs, run_jobs, slug
-from gumption.scripts.report import gather, write_report
+from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
+from gumption.scripts.results import Job, gather, slug, write_report
 from gumption.scripts.wordcraft import experiments as of_wordcraft
-from gumption.scripts.wordcraft import runs as wordcraft_runs
-from gumption.scripts.wordcraft.experiments import EXPERIMENTS
-from gumption.scripts.wordcraft.report import markdown, what_learning_adds
+from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, WordCraftRuns, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
 LEVELS = {"none": 0.4, "train": 0.6, "full": 0.9}
@@ -52,7 +49,7 @@ def book(tmp_path) -> Path:
 @pytest.fixture
 def run(monkeypatch, experiment, book):
     """Call the command with the stand-in for runs; returns what it printed."""
-    monkeypatch.setattr(wordcraft_runs, "run_job", stand_in)
+    monkeypatch.setattr(WordCraftRuns, "run", lambda kind, job, progress: stand_in(job, progress))
     return experiment
 
 
@@ -102,7 +99,7 @@ def test_command_runs_reports_and_resumes(run, tmp_path, book):
     for name, content in kept.items():
         assert str(tmp_path).encode() not in content
         assert content == (tmp_path / "there" / name).read_bytes()
-    assert "| no KG, 8 distractors | 2 | 0.405 (0.400 to 0.410) |" in kept["table.md"].decode()
+    assert "| no KG | 2 | 0.405 (0.400 to 0.410) |" in kept["table.md"].decode()
 
     more = run("wordcraft-fig3", "--recipe-book", str(book), "--seeds", "3", "--total-steps", "400", "--out", "there")
     assert f"{conditions * 3} runs, {conditions * 2} complete" in more
@@ -226,7 +223,7 @@ def test_a_trained_network_is_needed_to_take_its_knowledge_away(tmp_path):
     jobs = make_jobs(EXPERIMENTS["wordcraft-fig3"], {"total_steps": 100}, [0], tmp_path)
     job = next(job for job in jobs if job.method == "without_kg")
     with pytest.raises(InputError, match="which is not complete: run that condition first"):
-        wordcraft_runs.run_job(job, False)
+        KIND.run(job, False)
 
 
 def test_conditions_that_are_new_join_a_folder(run, monkeypatch, tmp_path, book):
@@ -316,7 +313,7 @@ def test_report_of_one_seed_has_no_interval(run, tmp_path, book):
     run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--total-steps", "200", "--out", "there")
     results = gather(tmp_path / "there", EXPERIMENTS["wordcraft-fig2"])
     assert "NaN" not in json.dumps(results)
-    assert "| GloVe, 1 distractor | 1 | 0.400 | 0.400 |" in markdown(results)
+    assert "| GloVe | 1 | 0.400 | 0.400 |" in KIND.markdown(EXPERIMENTS["wordcraft-fig2"], results)
     write_report(results, EXPERIMENTS["wordcraft-fig2"], tmp_path / "again")
 
 

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from gumption.data import Note
-from gumption.scripts.jobs import worker_pool
+from gumption.scripts.experiment import worker_pool
 
 WARNS = """
 import warnings

@@ -7,11 +7,11 @@ import pytest
 
 from gumption.agents.run_folder import read_final
 from gumption.data import InputError
-from gumption.scripts.experiments import Condition, Job
 from gumption.scripts.gradual.experiments import AGAIN, EXPERIMENTS, RECURRENT, CurriculumRuns, ValidationRuns
+from gumption.scripts.results import Condition, Job
 
 MACHINE = {"hardware": {"cpu": "a CPU", "cores": 2}, "versions": {"python": "3"}, "workers": 1, "command": "gumption",
-           "expected": "nothing", "experiment": "mine", "title": "Mine"}  # fmt: skip
+           "expected": "nothing", "experiment": "mine", "title": "Mine", "figure": "-", "notes": ""}  # fmt: skip
 
 
 def row(kind: Any, label: str, condition: Condition, folder: Path, seeds: int = 2) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from gumption.agents import plots
 from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
-from gumption.scripts.halma import runs as halma_runs
-from gumption.scripts.jobs import Job
+from gumption.scripts.halma.experiments import HALMARuns
+from gumption.scripts.results import Job
 
 LEVELS = {"mlp": 0.4, "lstm": 0.5, "tran": 0.6, "tran+lstm": 0.7, "cnn+mlp": 0.2, "cnn+tran": 0.1, "space": 0.05}
 
@@ -38,7 +38,7 @@ def stand_in(job: Job, progress: bool) -> None:
 @pytest.fixture
 def run(monkeypatch, experiment):
     """Call the command with the stand-in for runs; returns what it printed."""
-    monkeypatch.setattr(halma_runs, "run_job", stand_in)
+    monkeypatch.setattr(HALMARuns, "run", lambda kind, job, progress: stand_in(job, progress))
     monkeypatch.setenv("COLUMNS", "220")
     return experiment
 

@@ -12,13 +12,11 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, ROWS, label
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.experiment import find_experiment
-from gumption.scripts.halma import runs as halma_runs
-from gumption.scripts.halma.experiments import EXPERIMENTS
-from gumption.scripts.halma.published import TABLE_1
-from gumption.scripts.halma.runs import build_graph, inferred_pairs, run_job, with_space
-from gumption.scripts.jobs import Job, chosen_conditions, make_jobs, slug
-from gumption.scripts.report import gather
+from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
+from gumption.scripts.halma import experiments as of_halma
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
+from gumption.scripts.halma.table import TABLE_1
+from gumption.scripts.results import Job, gather, slug
 from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 
 from .conftest import stand_in
@@ -85,8 +83,9 @@ def test_table_1_is_the_paper_s():
     assert TABLE_1["CNN+MLP"]["AnT"]["rho_g"] == (0.0, 0.0)
 
 
-def test_agents_on_space_share_its_model(tmp_path):
-    jobs = with_space(make_jobs(EXPERIMENTS["halma-visual"], {"episodes": 7}, [0, 1], tmp_path), tmp_path)
+def test_agents_on_space_share_its_model(monkeypatch, tmp_path):
+    monkeypatch.setattr(of_halma, "_pretrain", lambda job: None)
+    jobs = KIND.prepare(make_jobs(EXPERIMENTS["halma-visual"], {"episodes": 7}, [0, 1], tmp_path), tmp_path)
     models = [job.settings.get("space_model") for job in jobs]
     assert models == [None] * 6 + [str(tmp_path / "space")] * 2
     assert {job.last for job in jobs} == {EVALUATION}
@@ -162,7 +161,7 @@ def test_each_agent_has_the_newest_command_that_runs_it(run, no_pictures, tmp_pa
     made = {row["condition"]: row.get("made") for row in results["rows"]}
     assert made["TRAN"] is made["LSTM"] is None
     assert made["MLP"] == {
-        **{key: results[key] for key in ("versions", "hardware", "workers")},
+        **{key: results[key] for key in ("versions", "hardware", "workers", "formats")},
         "command": results["command"].replace("TRAN", "MLP"),
     }
     told = (tmp_path / "there" / "table.md").read_text()
@@ -229,7 +228,7 @@ def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, m
     )
     arguments = ("halma-visual", "--seeds", "1", "--setting", "SPACE", "--setting", "CNN+MLP", "--out", "there")
     run(*arguments)
-    assert trained == [(100, "train", halma_runs.SPACE_STEPS, False)]
+    assert trained == [(100, "train", of_halma.SPACE_STEPS, False)]
     results = json.loads((tmp_path / "there" / "results.json").read_text())
     assert results["probe"]["digits_with_slot"] == 1100
     told = (tmp_path / "there" / "table.md").read_text()
@@ -309,7 +308,7 @@ def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_
         graph.add([("red 5", "greaterThan", "red 3")], graph="halma/mlp")
         return graph
 
-    monkeypatch.setattr(halma_runs, "build_graph", graph_of)
+    monkeypatch.setattr(of_halma, "build_graph", graph_of)
     output = run("halma-quick", "--out", "there")
     folders = {"MLP": Path("there/mlp/seed-0"), "written strategy + KG": Path("there/written-strategy-kg/seed-0")}
     assert asked == [folders]
@@ -321,14 +320,14 @@ def test_the_quick_experiment_asks_the_graph(run, no_pictures, monkeypatch, tmp_
 @pytest.mark.slow
 def test_a_run_for_real(tmp_path, monkeypatch):
     """Nothing stood in for: a short training, its tests, and what it understood as a graph."""
-    monkeypatch.setattr(halma_runs, "MAZES", 2)
-    monkeypatch.setattr(halma_runs, "SEEDS", (0,))
+    monkeypatch.setattr(of_halma, "MAZES", 2)
+    monkeypatch.setattr(of_halma, "SEEDS", (0,))
     monkeypatch.setattr("gumption.agents.halma.evaluation.comparisons", lambda run: {"oracle": OracleActor})
     small = {"num_envs": 4, "batch_size": 32, "hidden_size": 16, "policy_delay": 20, "candidates": 2}
     settings = {"guided": True, "guide_interval": 4, "episodes": 4, "num_mazes": 3, "device": "cpu"}
     settings |= {"overrides": tuple((small | {"random_candidates": 1}).items())}
     job = Job("written strategy + KG", 0, "train", settings, tmp_path / "seed-0", last=EVALUATION)
-    run_job(job, False)
+    KIND.run(job, False)
     assert job.complete
     first, trained = (job.directory / EVALUATION).read_bytes(), (job.directory / "final.json").read_bytes()
     found = json.loads(first)
@@ -336,7 +335,7 @@ def test_a_run_for_real(tmp_path, monkeypatch):
     assert (found["tests"]["T"]["mazes"], found["tests"]["RT"]["mazes"]) == (3, 2)
     assert found["beside"]["oracle"]["RT"]["rho_p"]["mean"] == 1
     (job.directory / EVALUATION).unlink()
-    run_job(job, False)
+    KIND.run(job, False)
     assert (job.directory / EVALUATION).read_bytes() == first
     assert (job.directory / "final.json").read_bytes() == trained, "what is trained is not trained again"
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from gumption.agents.halma import prior
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.scripts.halma.experiments import EXPERIMENTS
-from gumption.scripts.halma.report import headline, table
+from gumption.scripts.halma.experiments import EXPERIMENTS, KIND
 from gumption.scripts.halma.table import OTHER_MEASURE, falls_short
-from gumption.scripts.report import gather
+from gumption.scripts.results import gather
 
 SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "written strategy + KG"]
 
@@ -41,7 +40,7 @@ def test_an_ablation_is_drawn_over_what_it_varies(run, tmp_path):
 
 def test_the_short_table(run, no_pictures, tmp_path):
     run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there")
-    lines = headline(gather(tmp_path / "there", EXPERIMENTS["halma-table1"])).splitlines()
+    lines = KIND.headline(gather(tmp_path / "there", EXPERIMENTS["halma-table1"])).splitlines()
     assert (
         lines[0]
         == "| rho_g / rho_p, % | MLP | LSTM | TRAN | TRAN+LSTM | written strategy + KG | knowledge only | oracle |"
@@ -51,7 +50,7 @@ def test_the_short_table(run, no_pictures, tmp_path):
     assert "70.0 / 70.0<br>paper - |" in lines[8]
     assert lines[10].startswith("| AnT | -<br>paper 35.0 / 12.2 | -<br>paper 48.3 / 21.8 |")
     assert lines[10].endswith("| -<br>paper 41.7 / 22.0 | - | - | - |")
-    told = "\n".join(table(EXPERIMENTS["halma-table1"], gather(tmp_path / "there", EXPERIMENTS["halma-table1"])))
+    told = KIND.markdown(EXPERIMENTS["halma-table1"], gather(tmp_path / "there", EXPERIMENTS["halma-table1"]))
     assert "- AnT: nothing follows (MLP; LSTM; TRAN; TRAN+LSTM; written strategy + KG)" in told
     assert "| MLP | 0 | 10 s |" in told
     assert "The best run" not in told, "there is but one"
@@ -63,9 +62,11 @@ def test_a_guided_agent_is_told_with_what_stands_beside_it(run, no_pictures, tmp
     output = run("halma-table1", "--seeds", "1", "--episodes", "200", "--out", "there", "--setting", "MLP")
     results = gather(tmp_path / "there", EXPERIMENTS["halma-table1"])
     assert [column["agent"] for column in results["rows"][1]["beside"]] == ["knowledge only", "oracle"]
-    assert headline(results).startswith("| rho_g / rho_p, % | MLP | written strategy + KG | knowledge only | oracle |")
+    assert KIND.headline(results).startswith(
+        "| rho_g / rho_p, % | MLP | written strategy + KG | knowledge only | oracle |"
+    )
     assert "knowledge only" in output
-    told = "\n".join(table(EXPERIMENTS["halma-table1"], results))
+    told = KIND.markdown(EXPERIMENTS["halma-table1"], results)
     assert "\n".join(prior.told()) in told
     assert "its MLP has 54.9 of it on RT, where rho_g is 51.0" in told
     short = told.split("What falls short of the paper's rho_g:\n\n")[1].split("\n\n")[0].splitlines()

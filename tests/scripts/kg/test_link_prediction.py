@@ -8,9 +8,9 @@ import pytest
 
 from gumption.kg import ComplEx, evaluate_ranking
 from gumption.scripts import cli
-from gumption.scripts.experiments import Condition, Experiment
 from gumption.scripts.kg.experiments import EXPERIMENTS
 from gumption.scripts.kg.link_prediction import KIND, headline
+from gumption.scripts.results import Condition, Experiment
 
 TINY = Experiment(
     "tiny",

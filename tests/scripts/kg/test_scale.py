@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gumption.data.reading import read_json
-from gumption.scripts.jobs import make_jobs, write_plan
+from gumption.scripts.experiment import make_jobs, write_plan
 from gumption.scripts.kg import scale
 from gumption.scripts.kg.scale import EXPERIMENTS, LARGE, RANKS, calculate, markdown
-from gumption.scripts.report import gather, write_report
+from gumption.scripts.results import gather, write_report
 
 MACHINE = {"versions": {}, "hardware": {"cpu": "x", "cores": 2}}
 MEASURED = {

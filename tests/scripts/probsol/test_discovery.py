@@ -10,9 +10,10 @@ import pytest
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.experiment import find_experiment
-from gumption.scripts.jobs import make_jobs
-from gumption.scripts.probsol.discovery import DIPOLES, DISCOVERY_EXPERIMENT, LAWS_EXPERIMENT, MONOPOLES, ORACLE
+from gumption.scripts.experiment import find_experiment, make_jobs
+from gumption.scripts.probsol.experiments import DIPOLES, EXPERIMENTS, MONOPOLES, ORACLE
+
+DISCOVERY_EXPERIMENT, LAWS_EXPERIMENT = EXPERIMENTS["probsol-discovery"], EXPERIMENTS["probsol-laws"]
 
 
 def test_each_strategy_plays_both_kinds_of_tasks_with_five_seeds() -> None:
@@ -34,7 +35,13 @@ def test_a_small_run_and_its_table(tmp_path: Path) -> None:
     for label, condition in kept.items():
         runs = {seed: tmp_path / "monopoles-oracle-knows-the-law" / f"seed-{seed}" for seed in range(2)}
         rows.append(
-            {"condition": label, "settings": dict(condition.settings), "seeds": [0, 1], **kind.row(condition, runs)}
+            {
+                "condition": label,
+                "settings": dict(condition.settings),
+                "seeds": [0, 1],
+                "panels": condition.panels,
+                **kind.row(condition, runs),
+            }
         )
     results = {"experiment": small.name, "title": small.title, "rows": rows}
     table = kind.headline(results)

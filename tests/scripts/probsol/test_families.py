@@ -7,10 +7,8 @@ from rich.console import Console
 
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import known_experiments, run_experiment
-from gumption.scripts.jobs import slug
-from gumption.scripts.probsol.experiments import EXPERIMENTS
-from gumption.scripts.probsol.families import FAMILIES
-from gumption.scripts.report import gather, with_saved, write_report
+from gumption.scripts.probsol.experiments import EXPERIMENTS, FAMILIES
+from gumption.scripts.results import gather, slug, with_saved, write_report
 
 SMALL = {
     "num_envs": 4, "n_steps": 16, "batch_size": 32, "total_steps": 64, "eval_interval": 64, "eval_tasks": 2,
@@ -43,7 +41,7 @@ def test_the_experiments_are_offered_with_five_seeds():
 
 @pytest.mark.slow
 def test_players_on_test_tasks_are_run_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("gumption.scripts.probsol.families.TASKS", 3)
+    monkeypatch.setattr("gumption.scripts.probsol.experiments.TASKS", 3)
     labels = [f"Curling: {name}" for name in ("MaskablePPO", "untrained", "random", "do nothing")]
     results, table, files = made("probsol-families", labels, tmp_path)
     assert [row["condition"] for row in results["rows"]] == labels
@@ -57,7 +55,7 @@ def test_players_on_test_tasks_are_run_and_reported(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_rows_with_knowledge_true_constant_false_and_taken_away(tmp_path, monkeypatch):
-    monkeypatch.setattr("gumption.scripts.probsol.families.TASKS", 3)
+    monkeypatch.setattr("gumption.scripts.probsol.experiments.TASKS", 3)
     whole = EXPERIMENTS["probsol-families"].conditions
     labels = [label for label in whole if label.startswith("Fishing: ") and "kg" in whole[label].settings]
     assert len(labels) == 6

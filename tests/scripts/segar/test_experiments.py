@@ -6,20 +6,24 @@ from rich.console import Console
 from scipy import stats
 
 from gumption.agents.segar.config import SegarConfig
-from gumption.scripts.experiment import find_experiment, run_experiment
-from gumption.scripts.jobs import make_jobs, slug
-from gumption.scripts.report import gather, with_saved, write_report
-from gumption.scripts.segar.experiments import EXPERIMENTS, LEVELS
-from gumption.scripts.segar.knowledge import KNOWLEDGE
-from gumption.scripts.segar.report import correlations, gap_relations, information_relations
-from gumption.scripts.segar.runs import PAPER, Options
+from gumption.scripts.experiment import find_experiment, make_jobs, run_experiment
+from gumption.scripts.results import gather, slug, with_saved, write_report
+from gumption.scripts.segar.experiments import (
+    EXPERIMENTS,
+    LEVELS,
+    PAPER,
+    Options,
+    correlations,
+    gap_relations,
+    information_relations,
+)
 
 TINY = {"num_envs": 4, "n_steps": 8, "minibatches": 2, "total_steps": 32, "eval_interval": 32, "test_levels": 4}
 SMALL = {"device": "cpu", **TINY}
 PIXELS = {**SMALL, "resolution": 16}
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in KNOWLEDGE])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "segar-knowledge"])
 def test_experiments_are_well_formed(name, tmp_path):
     experiment = EXPERIMENTS[name]
     assert find_experiment(experiment.name) is experiment
@@ -122,7 +126,7 @@ def test_the_gap_is_run_and_reported(tmp_path):
     ],
 )
 def test_information_is_probed_and_reported(tmp_path, monkeypatch, name, label, settings):
-    monkeypatch.setattr("gumption.scripts.segar.runs.PROBED", 200)
+    monkeypatch.setattr("gumption.scripts.segar.experiments.PROBED", 200)
     results, table, files = made(name, [label], settings, tmp_path)
     told = results["rows"][0]["runs"]["0"]["test"]["information"]
     assert 0 <= told["accuracy"] <= 1

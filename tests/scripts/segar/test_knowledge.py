@@ -9,9 +9,8 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.experiment import find_experiment
-from gumption.scripts.jobs import Job, make_jobs, write_plan
-from gumption.scripts.report import gather, write_report
+from gumption.scripts.experiment import find_experiment, make_jobs, write_plan
+from gumption.scripts.results import Job, gather, write_report
 
 EXPERIMENT = find_experiment("segar-knowledge")
 PANEL = "tilesx3, medium"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gumption.agents.segar.correlations import best_fit, centred, correlation, inliers
+from gumption.agents.statistics import best_fit, centred, correlation, inliers
 from gumption.data import InputError
 
 RNG = np.random.default_rng(0)

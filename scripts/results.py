@@ -1,0 +1,474 @@
+"""What an experiment is, and the way from its runs to results.json, table.md and the plots.
+
+An experiment is data: its conditions, and its kind, which says how a condition becomes a run, which figures a run has
+and which columns a table shows. A world offers its experiments as "experiments" in its entry of envs/worlds.py:
+name -> Experiment. `experiment.py` runs them. A folder of an experiment holds plan.json (what is run, with what, on
+what) and CONDITION/seed-N/, each a run directory that is complete once the last file of its kind is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gumption.data import InputError
+from gumption.data.reading import read_json
+from gumption.data.sealed import read_sealed
+from gumption.data.settings import settings
+from gumption.data.writing import write_json, write_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from gumption.agents.statistics import Estimate
+
+FINAL = "final.json"  # of a run, written last, unless its kind names another file
+PLAN, RESULTS, TABLE = "plan.json", "results.json", "table.md"
+HEADER = ("command", "versions", "hardware", "workers", "formats")  # of a plan, at least: what runs were made with
+
+Row = Mapping[str, Any]
+#: From a row and the rows of its panel to the text of a cell.
+Cell = Callable[[Row, Sequence[Row]], str]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One row of an experiment.
+
+    :ivar settings: fields of a run's config in which it differs from the defaults.
+    :ivar method: how its figures come about: by training, or in another way that the kind knows.
+    :ivar panels: the parts of the table and of the plots that it is in.
+    :ivar of: the condition that this one looks into. It runs after that one, is given the run with the same seed, and
+        is drawn in the same colour.
+    :ivar known: a figure of the paper or of another code; `target` what this project holds itself to.
+    :ivar on_demand: run only where --setting names it.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    method: str = "train"
+    panels: tuple[str, ...] = ()
+    of: str | None = None
+    known: float | None = None
+    target: float | None = None
+    on_demand: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """One condition with one seed: the fields of the config to run it with, and where its run directory is.
+
+    :ivar source: the run directory, with the same seed, of the condition that this one looks into.
+    :ivar last: the file that a run writes last.
+    """
+
+    label: str
+    seed: int
+    method: str
+    settings: Mapping[str, Any]
+    directory: Path
+    source: Path | None = None
+    last: str = FINAL
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last thing that a run does is done."""
+        return (self.directory / self.last).is_file()
+
+    def source_run(self) -> Path:
+        """The run that this one looks into; InputError where it is not complete."""
+        assert self.source is not None
+        if not (self.source / FINAL).is_file():
+            raise InputError(f"{self.label} looks into {self.source}, which is not complete: run that condition first")
+        return self.source
+
+
+@settings
+class NoOptions:
+    """A kind without options of its own."""
+
+
+class Kind:
+    """What is particular to the experiments of one world, or to another kind of experiment.
+
+    :cvar title: whose they are, in messages: "WordCraft's experiments".
+    :cvar options: a dataclass of the command line's options that these experiments alone read.
+    :cvar last: the file that a run writes last.
+    :cvar fixed: what `header` tells that must be the same for all runs of a folder.
+    :cvar named: what a condition is, as the heading of the first column.
+    :cvar columns: heading -> cell, of the other columns of the table; `shown` those that a terminal shows, all where
+        none is named.
+    :cvar drawn: of the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
+    """
+
+    title: str = ""
+    options: type[Any] = NoOptions
+    last: str = FINAL
+    fixed: tuple[str, ...] = ()
+    named: str = "condition"
+    columns: ClassVar[Mapping[str, Cell]] = {}
+    shown: tuple[str, ...] = ()
+    drawn: tuple[str, str, str] | None = None
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        """The fields of the config that the command line sets for every condition.
+
+        :raises InputError: an option that is missing.
+        """
+        return {"device": device}
+
+    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
+        """What plan.json tells beside `HEADER`: names and hashes of the data."""
+        return {}
+
+    def formats(self) -> dict[str, Any]:
+        """What the figures rest on and may change its meaning: "scores", the version of knowledge's scores, and
+        "splits", the schema of the split."""
+        return {}
+
+    def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
+        """The jobs, once what several of them need is made in the folder `out`."""
+        return list(jobs)
+
+    def run(self, job: Job, progress: bool) -> None:
+        """Do the work of one job; `last` is written when it is complete."""
+        raise NotImplementedError
+
+    def told(self, job: Job) -> str:
+        """What a complete run came to, in a few words."""
+        raise NotImplementedError
+
+    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+        """The figures of a condition: here what each of its runs wrote last.
+
+        :param runs: its complete run directories by seed.
+        """
+        return {"runs": {str(seed): read_sealed(run / self.last) for seed, run in runs.items()}}
+
+    def more_rows(self, options: Any, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Rows that are not of runs."""
+        return []
+
+    def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """What results.json has beside its rows.
+
+        :param directory: of the runs; None where rows of these and of `saved` results stand together.
+        """
+        return {}
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        """What table.md has between its heading and where the figures are from: here a table for each panel."""
+        lines = []
+        for panel, rows in panels(results).items():
+            cells = [self.cells(row, rows, panel, self.columns) for row in rows]
+            lines += [f"## {panel}", "", *table([self.named, *self.columns], cells), ""]
+        return lines
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        """The short table that a page shows."""
+        raise NotImplementedError
+
+    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
+        """The table for a terminal: here a section for each panel, or the headline where there is none."""
+        if not self.columns:
+            head, _, *lines = (_cells(line) for line in self.headline(results).splitlines() if line.startswith("|"))
+            return on_terminal(results["title"], head, {"": lines})
+        shown = self.shown or tuple(self.columns)
+        sections = {
+            panel: [self.cells(row, rows, panel, shown) for row in rows] for panel, rows in panels(results).items()
+        }
+        return on_terminal(results["title"], [self.named, *shown], sections)
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """Draw the results into the folder, and give the pictures that were written: here `drawn`, with intervals."""
+        if self.drawn is None:
+            return []
+        from gumption.agents.plots import FinalPanel, Scale, plot_final_success
+
+        figure, stem, label = self.drawn
+        drawn = [
+            FinalPanel(panel, {short(row, panel): estimate(row[figure]) for row in rows})
+            for panel, rows in panels(results).items()
+        ]
+        return list(plot_final_success(drawn, directory / stem, results["title"], scale=Scale(label)))
+
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """The whole table, with what it comes from: table.md."""
+        of_paper = results["figure"] != "-"
+        heading = f"# {results['experiment']}: {results['title']}" + (f" ({results['figure']})" if of_paper else "")
+        lines = [heading, "", *self.body(experiment, results)]
+        if results["expected"]:
+            lines += [f"The paper: {results['expected']}" if of_paper else results["expected"], ""]
+        if results["notes"]:
+            lines += [results["notes"].strip(), ""]
+        for told, rows in self.older(results).items():
+            again = f"`gumption experiment {results['experiment']} --setting ROW --save FOLDER`"
+            lines += [f"Made with {told}, made again by {again}: {'; '.join(row['condition'] for row in rows)}.", ""]
+        return "\n".join([*lines, *made_lines(results)]) + "\n"
+
+    def page(self, results: Mapping[str, Any]) -> str:
+        """The headline as pages show it: below it stands how many rows are older than what scores and splits mean today."""
+        lines = self.headline(results)
+        for told, rows in self.older(results).items():
+            count = f"{len(rows)} of {len(results['rows'])} rows"
+            lines += (
+                f"\n{count} were made with {told}; `scripts/results/{results['experiment']}/table.md` names them.\n"
+            )
+        return lines
+
+    def older(self, results: Mapping[str, Any]) -> dict[str, list[Row]]:
+        """What rows were made with that means something else today, in words -> these rows."""
+        found: dict[str, list[Row]] = {}
+        for row in results["rows"]:
+            made = row.get("made", results).get("formats") or {}
+            told = [
+                f"an older version of {name} ({made.get(name) or 'unknown'}, now {now})"
+                for name, now in self.formats().items()
+                if made.get(name) != now and (name != "scores" or row["settings"].get("kg", "none") != "none")
+            ]
+            if told:
+                found.setdefault(" and ".join(told), []).append(row)
+        return found
+
+    def cells(self, row: Row, rows: Sequence[Row], panel: str, names: Iterable[str]) -> list[str]:
+        """The line of a row in the table of a panel: its name, and the columns of these names."""
+        return [short(row, panel), *(self.columns[name](row, rows) for name in names)]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure.
+
+    :ivar figure: what it is called in its paper; "-" where no paper has it.
+    :ivar conditions: by label, in the order of the table.
+    :ivar expected: what the paper says comes out.
+    :ivar notes: what to know when reading the result.
+    :ivar seeds: runs of each condition, with the seeds 0, 1, ...
+    :ivar base: settings of all conditions.
+    :ivar varied: the setting over which agents are drawn, and what it is called on the axis.
+    :ivar finish: called with the runs of the first seed by condition, and the folder, when all is complete; the lines
+        that it gives are printed.
+    """
+
+    name: str
+    figure: str
+    title: str
+    kind: Kind
+    conditions: Mapping[str, Condition]
+    expected: str = ""
+    notes: str = ""
+    seeds: int = 5
+    base: Mapping[str, Any] = field(default_factory=dict)
+    varied: tuple[str, str] | None = None
+    finish: Callable[[Mapping[str, Path], Path], Sequence[str]] | None = None
+
+
+# ---- From runs to results
+
+
+def slug(label: str) -> str:
+    """A label as the name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def read_plan(out: Path) -> dict[str, Any]:
+    """The plan.json of an experiment's folder; InputError where there is none."""
+    if not (out / PLAN).is_file():
+        raise InputError(f"{out}: no {PLAN}, so no experiment was run there")
+    return read_json(out / PLAN)
+
+
+def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict[str, Any]:
+    """The results of all complete runs under `directory`, as the content of results.json.
+
+    :param experiment: the one that was run there.
+    :param options: of its kind.
+    :raises InputError: no plan.json, or no complete run.
+    """
+    plan, kind = read_plan(directory), experiment.kind
+    made, newest = plan.get("made", {}), {key: plan.get(key) for key in HEADER}
+    rows = []
+    for label, condition in experiment.conditions.items():
+        found = (directory / slug(label)).glob(f"seed-*/{kind.last}")
+        runs = dict(sorted((int(one.parent.name.removeprefix("seed-")), one.parent) for one in found))
+        if not runs or label not in plan["settings"]:
+            continue
+        row = {"condition": label, "settings": plan["settings"][label], "seeds": list(runs)}
+        if condition.panels:
+            row |= {"panels": list(condition.panels), "method": condition.method, "of": condition.of}
+        row |= kind.row(condition, runs)
+        rows.append(row if made.get(label, newest) == newest else {**row, "made": made[label]})
+    if not rows:
+        raise InputError(f"{directory}: no run is complete yet")
+    rows += kind.more_rows(options or kind.options(), plan, rows)
+    return {
+        "experiment": experiment.name,
+        "figure": experiment.figure,
+        "title": experiment.title,
+        "expected": experiment.expected,
+        "notes": experiment.notes,
+        **{key: value for key, value in plan.items() if key not in ("experiment", "settings", "made")},
+        "rows": rows,
+        **kind.more(rows, directory, {}),
+    }
+
+
+def with_saved(
+    results: Mapping[str, Any], experiment: Experiment, plan: Mapping[str, Any], directory: Path
+) -> dict[str, Any]:
+    """`results` together with what `directory` has of conditions without a run in them, so that a long experiment may
+    be run in parts, each where there is time for it. What rows were made with, if not as `results` say, is their
+    "made".
+
+    :param plan: of the runs of `results`.
+    :raises InputError: results of another experiment there, of other data, or of other settings.
+    """
+    path = directory / RESULTS
+    if not path.is_file():
+        return dict(results)
+    saved, kind = read_json(path), experiment.kind
+    if not isinstance(saved, dict) or saved.get("experiment") != results["experiment"]:
+        raise InputError(f"{path}: no results of {results['experiment']}; save into another folder")
+    if not all("condition" in row for row in saved["rows"]):
+        raise InputError(f"{path}: written by an older version; save into another folder")
+    for key in kind.fixed:
+        if saved[key] != results[key]:
+            raise InputError(f"{path}: its {key} is another one; save into another folder")
+    rows = {row["condition"]: row for row in results["rows"]}
+    for row in saved["rows"]:
+        label = row["condition"]
+        if label in rows or label not in experiment.conditions:
+            continue
+        if row["settings"] != plan["settings"].get(label, row["settings"]):
+            raise InputError(f"{path}: {label} was run with other settings; save into another folder")
+        rows[label] = {"made": {key: saved.get(key) for key in HEADER}, **row}
+    ordered = [rows[label] for label in dict.fromkeys([*experiment.conditions, *rows]) if label in rows]
+    return {**results, "rows": ordered, **kind.more(ordered, None, {**saved, **results})}
+
+
+def write_report(results: Mapping[str, Any], experiment: Experiment, directory: Path) -> list[Path]:
+    """Write results.json, table.md and the plots of `results` into `directory`; returns their paths."""
+    write_json(directory / RESULTS, results)
+    write_text(directory / TABLE, experiment.kind.markdown(experiment, results))
+    return [directory / RESULTS, directory / TABLE, *experiment.kind.plots(experiment, results, directory)]
+
+
+def made_lines(results: Mapping[str, Any]) -> list[str]:
+    """Where the rows are from, part by part: each command is told once, the newest first."""
+    parts: dict[str, list[str]] = {}
+    for row in sorted(results["rows"], key=lambda row: "made" in row):
+        made = row.get("made", results)
+        hardware = made["hardware"]
+        machine = f"{hardware['cpu']}, {hardware['cores']} cores" + (
+            f", {hardware['gpu']}" if "gpu" in hardware else ""
+        )
+        versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+        told = f"Machine: {machine}; {made['workers']} run(s) at a time. Versions: {versions}."
+        parts.setdefault(f"Command: `{made['command']}`\n\n{told}", []).append(row["condition"])
+    if len(parts) == 1:
+        return list(parts)
+    return [line for told, labels in parts.items() for line in (f"{'; '.join(labels)}:", "", told, "")][:-1]
+
+
+# ---- Tables
+
+
+def panels(results: Mapping[str, Any]) -> dict[str, list[Row]]:
+    """Rows by panel, panels and rows in the order of the experiment."""
+    found: dict[str, list[Row]] = {}
+    for row in results["rows"]:
+        for panel in row["panels"]:
+            found.setdefault(panel, []).append(row)
+    return found
+
+
+def short(row: Row, panel: str) -> str:
+    """A condition's label without what the heading of its panel says already."""
+    return row["condition"].removesuffix(f", {panel}").removeprefix(f"{panel}, ").removeprefix(f"{panel}: ")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """Lines of a table in Markdown. :param left: columns whose cells are words."""
+    sides = ["---"] * left + ["---:"] * (len(heads) - left)
+    return [f"| {' | '.join(cells)} |" for cells in (heads, sides, *rows)]
+
+
+def by_panel(first: str, cells: Mapping[str, Mapping[str, str]], columns: Sequence[str]) -> str:
+    """A table in Markdown. :param cells: by the name of the line, by column; "-" where one is missing."""
+    lines = [[name, *(row.get(column, "-") for column in columns)] for name, row in cells.items()]
+    return "\n".join(table([first, *columns], lines)) + "\n"
+
+
+def on_terminal(title: str, heads: Sequence[str], sections: Mapping[str, Sequence[Sequence[str]]]) -> Table:
+    """A table for a terminal, in sections by their heading; "" has none."""
+    from rich.table import Table
+
+    shown = Table(*heads, title=title)
+    for section, rows in sections.items():
+        if section:
+            shown.add_section()
+            shown.add_row(f"[bold]{section}[/bold]")
+        for row in rows:
+            shown.add_row(*row)
+    return shown
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def summary(per_seed: Sequence[float | None], statistic: str = "iqm") -> dict[str, Any]:
+    """A statistic of the seeds that have a figure, and the ends of its 95 % bootstrap interval, which a single one
+    does not have; None where there is no figure.
+
+    :param statistic: mean or iqm, the interquartile mean.
+    """
+    from gumption.agents.statistics import bootstrap_interval
+
+    scores = [one for one in per_seed if one is not None]
+    value, low, high = bootstrap_interval(scores, statistic) if scores else (None, None, None)  # pyright: ignore[reportArgumentType]
+    if len(scores) < 2:
+        low = high = None
+    found = {statistic: value, "low": low, "high": high}
+    rounded = {name: None if one is None else round(float(one), 5) for name, one in found.items()}
+    return {**rounded, "per_seed": [None if one is None else round(float(one), 5) for one in per_seed]}
+
+
+def with_interval(summary: Mapping[str, Any] | None, form: str = ".3f") -> str:
+    """The value of a `summary` with its interval, where it has them."""
+    value = None if summary is None else summary.get("mean", summary.get("iqm"))
+    if summary is None or value is None:
+        return "-"
+    low, high = summary["low"], summary["high"]
+    return format(value, form) if low is None else f"{value:{form}} ({low:{form}} to {high:{form}})"
+
+
+def estimate(summary: Mapping[str, Any]) -> Estimate:
+    """A `summary` for a plot."""
+    from gumption.agents.statistics import Estimate
+
+    ends = (float("nan") if summary[end] is None else summary[end] for end in ("low", "high"))
+    return Estimate(summary.get("mean", summary.get("iqm")), *ends)
+
+
+def number(value: float | None, form: str) -> str:
+    """A figure that may be missing."""
+    return "-" if value is None else format(value, form)
+
+
+def figure(name: str, form: str) -> Cell:
+    """The cell of a figure of a row that may be missing."""
+    return lambda row, rows: number(row.get(name), form)
+
+
+def spread(name: str, form: str) -> Cell:
+    """The cell of a `summary` of a row."""
+    return lambda row, rows: with_interval(row[name], form)
+
+
+def seeds(row: Row, rows: Sequence[Row]) -> str:
+    """The cell that says how many runs a row has."""
+    return str(len(row["seeds"]))
