@@ -210,7 +210,7 @@ class Kind:
         return "\n".join([*lines, *made_lines(results)]) + "\n"
 
     def page(self, results: Mapping[str, Any]) -> str:
-        """The headline as pages show it: below it stands how many rows are older than what scores and splits mean today."""
+        """The headline as pages show it, and below it how many rows are older than today's scores and splits."""
         lines = self.headline(results)
         for told, rows in self.older(results).items():
             count = f"{len(rows)} of {len(results['rows'])} rows"

@@ -1,16 +1,25 @@
-"""The picture of the README: how the parts work together.
+"""The drawn pictures of the pages: how the parts work together, ProbSol's six families, and a solution in motion.
 
-python -m gumption.scripts.figures FOLDER     (scripts/results/figures in a checkout)
+python -m tests.figures FOLDER     (scripts/results/figures in a checkout)
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gumption.data.writing import whole_file
+from gumption.envs.probsol.library import designed
+from gumption.envs.probsol.replay import recorded_solution
+from gumption.envs.probsol.tasks import FAMILIES
+from gumption.scripts.probsol.replay import animate
+from gumption.scripts.probsol.strip import solution_moments, write_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from PIL.Image import Image
+
+    from gumption.envs.probsol.tasks import Task
 
 # Face and edge of a box, by room.
 COLOURS = {"envs": ("#E3EEF9", "#2F6DA8"), "kg": ("#E4F2E4", "#2E7D32"), "agents": ("#FCEBDD", "#B85C14")}
@@ -136,6 +145,49 @@ def _arrow(axes: "Axes", start: tuple[float, float], end: tuple[float, float]) -
     axes.annotate("", end, start, arrowprops=arrow)
 
 
+# ---- ProbSol
+
+#: Pixels: of a table's height, between tables, and of the two lines below it.
+TABLE_HEIGHT, GAP, FOOT = 320, 14, 46
+PAPER = "#ffffff"
+#: What is to be done, in a few words.
+ABOUT = {
+    "Fishing": "get the golden disc out of the dark",
+    "Curling": "send discs into targets in the dark",
+    "FindTheDiff": "leave those on the table that differ",
+    "FindTheSame": "leave those on the table that are alike",
+    "Building": "a disc at rest in each block",
+    "Modifying": "turn one building into another",
+}
+
+
+def draw_families(tasks: Sequence["Task"]) -> "Image":
+    """Tables of tasks, three side by side, when most discs lie on them on the way of their solutions."""
+    from PIL import Image as images
+    from PIL import ImageDraw
+
+    frames = []
+    for task in tasks:
+        moments = solution_moments(task)
+        most = max(moment.on_table for moment in moments)
+        full = [moment for moment in moments if moment.on_table == most]
+        frames.append(full[len(full) // 2].picture)
+    wide = round(frames[0].width * TABLE_HEIGHT / frames[0].height)
+    rows = -(-len(tasks) // 3)
+    sheet = images.new("RGB", (3 * (wide + GAP) - GAP, rows * (TABLE_HEIGHT + FOOT + GAP) - GAP), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    for k, (task, frame) in enumerate(zip(tasks, frames, strict=True)):
+        left, top = k % 3 * (wide + GAP), k // 3 * (TABLE_HEIGHT + FOOT + GAP)
+        sheet.paste(frame.resize((wide, TABLE_HEIGHT), images.Resampling.LANCZOS), (left, top))
+        write_line(draw, task.family, (left + 4, top + TABLE_HEIGHT + 15), 18, INK, wide - 8)
+        write_line(draw, ABOUT[task.family], (left + 4, top + TABLE_HEIGHT + 35), 15, WEAK, wide - 8)
+    return sheet
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     draw_concept(folder / "concept.svg")
+    families = draw_families([designed(family)[0] for family in FAMILIES])
+    with whole_file(folder / "probsol-families.png") as beside:
+        families.save(beside, format="PNG", optimize=True)
+    animate(recorded_solution(designed("Fishing")[0]), folder / "probsol.gif")
