@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.data.writing import write_json, write_text
 
@@ -99,8 +100,11 @@ class Kind:
     :cvar last: the file that a run writes last.
     :cvar fixed: what `header` tells that must be the same for all runs of a folder.
     :cvar named: what a condition is, as the heading of the first column.
+    :cvar source: what stands before `expected` where no paper has the table.
     :cvar columns: heading -> cell, of the other columns of the table; `shown` those that a terminal shows, all where
         none is named.
+    :cvar rests_on: what the figures rest on, and may change its meaning -> MODULE:NAME of its version: "scores" of
+        knowledge, "splits".
     :cvar drawn: of the plot of final figures: the figure of a row, the stem of the files, the label of the axis.
     """
 
@@ -109,8 +113,10 @@ class Kind:
     last: str = FINAL
     fixed: tuple[str, ...] = ()
     named: str = "condition"
+    source: str = ""
     columns: ClassVar[Mapping[str, Cell]] = {}
     shown: tuple[str, ...] = ()
+    rests_on: ClassVar[Mapping[str, str]] = {}
     drawn: tuple[str, str, str] | None = None
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
@@ -125,28 +131,38 @@ class Kind:
         return {}
 
     def formats(self) -> dict[str, Any]:
-        """What the figures rest on and may change its meaning: "scores", the version of knowledge's scores, and
-        "splits", the schema of the split."""
-        return {}
+        """The present versions of what `rests_on` names."""
+        return {name: resolve_name(where) for name, where in self.rests_on.items()}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, once what several of them need is made in the folder `out`."""
         return list(jobs)
 
     def run(self, job: Job, progress: bool) -> None:
-        """Do the work of one job; `last` is written when it is complete."""
+        """Do the work of one job; `last` is written when it is complete: here with what `measure` gives."""
+        found = self.measure(job, progress)
+        job.directory.mkdir(parents=True, exist_ok=True)
+        write_sealed(job.directory / self.last, found)
+
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        """Do the work of one job, and give what it came to."""
         raise NotImplementedError
 
     def told(self, job: Job) -> str:
         """What a complete run came to, in a few words."""
+        return self.words(read_sealed(job.directory / self.last))
+
+    def words(self, found: Mapping[str, Any]) -> str:
+        """The same, of what a run wrote last."""
         raise NotImplementedError
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures of a condition: here what each of its runs wrote last.
+        """The figures of a condition. :param runs: its complete run directories by seed."""
+        return self.figures(condition, {str(seed): read_sealed(run / self.last) for seed, run in runs.items()})
 
-        :param runs: its complete run directories by seed.
-        """
-        return {"runs": {str(seed): read_sealed(run / self.last) for seed, run in runs.items()}}
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        """The figures of a condition, from what each run wrote last, by seed: here just these."""
+        return {"runs": dict(found)}
 
     def more_rows(self, options: Any, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Rows that are not of runs."""
@@ -201,7 +217,7 @@ class Kind:
         heading = f"# {results['experiment']}: {results['title']}" + (f" ({results['figure']})" if of_paper else "")
         lines = [heading, "", *self.body(experiment, results)]
         if results["expected"]:
-            lines += [f"The paper: {results['expected']}" if of_paper else results["expected"], ""]
+            lines += [f"{'The paper: ' if of_paper else self.source}{results['expected']}", ""]
         if results["notes"]:
             lines += [results["notes"].strip(), ""]
         for told, rows in self.older(results).items():

@@ -10,8 +10,7 @@ from typing import Any
 
 from gumption.agents.gradual.validation import CHAINS, Chain, Remembered, compare, gradual_learning, not_forgetting
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed, write_sealed
-from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, table
+from gumption.scripts.results import Condition, Experiment, Job, Kind, table
 
 from .agent_names import find_agent
 
@@ -31,12 +30,11 @@ class CurriculumRuns(Kind):
             raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
         return {"device": "cpu"}
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """One session."""
         from gumption.agents.gradual.baselines import play_knower
         from gumption.envs.gradual import Session, challenge
 
-        job.directory.mkdir(parents=True, exist_ok=True)
         curriculum, started = challenge(), process_time()
         if job.method == "knower":
             result = play_knower(curriculum, job.seed)
@@ -44,16 +42,13 @@ class CurriculumRuns(Kind):
             name = _recurrent(job, progress) if job.method == RECURRENT else job.settings["agent"]
             agent = find_agent(name)(job.seed)
             result = Session(curriculum.tasks, agent, seed=job.seed, max_steps=job.settings["max_steps"]).run()
-        write_sealed(job.directory / FINAL, {**result.figures(), "cpu_s": round(process_time() - started, 2)})
+        return {**result.figures(), "cpu_s": round(process_time() - started, 2)}
 
-    def told(self, job: Job) -> str:
-        """Tasks and steps."""
-        final = read_sealed(job.directory / FINAL)
-        return f"{_passed(final)} tasks passed, {final['steps']:,} steps"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{_passed(found)} tasks passed, {found['steps']:,} steps"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """What each run has written, by its seed."""
-        return {**super().row(condition, runs), "target": condition.target}
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"runs": dict(found), "target": condition.target}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """The table of agents, and the steps of each task."""
@@ -103,34 +98,28 @@ class ValidationRuns(CurriculumRuns):
 
     title = "Gradual's validation"
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Both arms of the chain, or tasks that are played again."""
         made, settings = find_agent(job.settings["agent"]), job.settings
         limit = {"seeds": 1, "max_steps": settings["max_steps"]}
         if job.method == AGAIN:
             found = not_forgetting(made, settings["tasks"], first_seed=job.seed, **limit)
-            final: dict[str, Any] = {"tasks": {one.task: [one.first[0], one.again[0]] for one in found}}
-        else:
-            chain = Chain(tuple(settings["prerequisites"]), settings["target"])
-            [one] = gradual_learning(made, [chain], first_seed=job.seed, **limit)
-            final = {"after": one.after[0], "alone": one.alone[0], "knower": one.knower[0]}
-        job.directory.mkdir(parents=True, exist_ok=True)
-        write_sealed(job.directory / FINAL, final)
+            return {"tasks": {one.task: [one.first[0], one.again[0]] for one in found}}
+        chain = Chain(tuple(settings["prerequisites"]), settings["target"])
+        [one] = gradual_learning(made, [chain], first_seed=job.seed, **limit)
+        return {"after": one.after[0], "alone": one.alone[0], "knower": one.knower[0]}
 
-    def told(self, job: Job) -> str:
-        """Steps of both arms."""
-        final = read_sealed(job.directory / FINAL)
-        return "" if job.method == AGAIN else f"{final['after']} steps after, {final['alone']} alone"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return "" if "tasks" in found else f"{found['after']} steps after, {found['alone']} alone"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """What each run has written, and the comparison."""
-        row = super().row(condition, runs)
-        found = row["runs"].values()
+        row, runs = super().figures(condition, found), found.values()
         if condition.method == AGAIN:
-            names = next(iter(found))["tasks"]
-            pairs = {name: zip(*(one["tasks"][name] for one in found), strict=True) for name in names}
+            names = next(iter(runs))["tasks"]
+            pairs = {name: zip(*(one["tasks"][name] for one in runs), strict=True) for name in names}
             return {**row, "again": [Remembered(name, *map(tuple, pair)).figures() for name, pair in pairs.items()]}
-        arms = [[one[arm] for one in found] for arm in ("after", "alone", "knower")]
+        arms = [[one[arm] for one in runs] for arm in ("after", "alone", "knower")]
         return {**row, "comparison": compare("", *arms, limit=condition.settings["max_steps"]).figures()}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:

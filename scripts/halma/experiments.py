@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -58,16 +58,11 @@ class HALMARuns(Kind):
     title = "HALMA's experiments"
     options = Options
     last = EVALUATION
+    rests_on: ClassVar = {"splits": "gumption.envs.halma.split_files:SCHEMA"}
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the episodes where they were given."""
         return {"device": device} | ({} if options.episodes is None else {"episodes": options.episodes})
-
-    def formats(self) -> dict[str, Any]:
-        """Of splits."""
-        from gumption.envs.halma.split_files import SCHEMA
-
-        return {"splits": SCHEMA}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs; agents on SPACE are given the experiment's model, which is pretrained and probed where one of them
@@ -98,11 +93,8 @@ class HALMARuns(Kind):
         evaluation = evaluate_splits(run, splits, seeds=SEEDS, beside=comparisons(run))
         save_evaluation(job.directory / EVALUATION, evaluation)
 
-    def told(self, job: Job) -> str:
-        """The goals reached in each test."""
-        from gumption.agents.halma.evaluation import load_evaluation
-
-        tests = load_evaluation(job.directory / self.last)["tests"]
+    def words(self, found: Mapping[str, Any]) -> str:
+        tests = found["tests"]
         shown = (f"{test} {tests[test]['rho_g']['mean']:.0%}" for test in tests if tests[test]["mazes"])
         return f"goals reached in {', '.join(shown)}"
 

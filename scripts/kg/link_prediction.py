@@ -8,18 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.scripts.parts import check_parts, rank_part, read_parts
-from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from gumption.scripts.results import Condition, Experiment, Job, Kind, number, table
 
 PLACES = ("facts", "device", "seed")  # settings of a run that `ComplEx.fit` is not told as they are
 
@@ -36,6 +32,7 @@ class LinkPredictionRuns(Kind):
     MRR, and `expected` says where it is from."""
 
     title = "link prediction"
+    source = "Published: "
     options = Options
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
@@ -45,36 +42,52 @@ class LinkPredictionRuns(Kind):
         check_parts(options.facts, "the data set with --facts")
         return {"facts": str(options.facts), "device": device}
 
-    def run(self, job: Job, progress: bool) -> None:
-        """Train and rank."""
-        fit_and_rank(job, progress)
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        return fit_and_rank(job, progress)
 
-    def told(self, job: Job) -> str:
-        """The MRR of the test facts."""
-        return f"test MRR {read_sealed(job.directory / FINAL)['test']['mrr']:.4f}"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"test MRR {found['test']['mrr']:.4f}"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """The published figure, and all that each run has written, by its seed."""
-        found = {str(seed): read_sealed(run / FINAL) for seed, run in runs.items()}
-        return {"published": condition.known, "target": condition.target, "runs": found}
+        return {"published": condition.known, "target": condition.target, "runs": dict(found)}
 
-    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """The table, and the figures by relation."""
-        return markdown(results)
+        lines = [self.headline(results)]
+        for row in results["rows"]:
+            first = next(iter(row["runs"].values()))
+            relations = (
+                [name, str(one["facts"]), f"{one['mrr']:.3f}", f"{one['hits@10']:.3f}"]
+                for name, one in first["by_relation"].items()
+            )
+            heads = ["relation", "test facts", "MRR", "Hits@10"]
+            lines += [f"By relation, {row['condition']}, first seed:", "", *table(heads, relations), ""]
+            told = ", ".join(f"{name} {value}" for name, value in row["settings"].items() if name not in PLACES)
+            lines += [f"Settings: {told}. Facts sha256 {first['facts_sha256'][:12]}.", ""]
+        return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """MRR and hits."""
-        return headline(results)
-
-    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
-        """MRR of each setting."""
-        from rich.table import Table
-
-        table = Table("setting", "seeds", "test MRR", "published MRR", title=results["title"])
+        """MRR and hits of each setting, mean over seeds with the lowest and highest: what the README shows."""
+        heads = [
+            "setting",
+            "seeds",
+            "test MRR",
+            "Hits@1",
+            "Hits@3",
+            "Hits@10",
+            "published MRR",
+            "wall time",
+            "CPU time",
+        ]
+        lines = []
         for row in results["rows"]:
-            published = "-" if row["published"] is None else f"{row['published']:.2f}"
-            table.add_row(row["condition"], str(len(row["runs"])), _mrr(row), published)
-        return table
+            runs = list(row["runs"].values())
+            hits = [f"{_mean([run['test'][name] for run in runs]):.3f}" for name in ("hits@1", "hits@3", "hits@10")]
+            times = [_minutes([run[name] for run in runs]) for name in ("wall_s", "cpu_s")]
+            cells = [row["condition"], str(len(runs)), _mrr(row), *hits, number(row["published"], ".2f"), *times]
+            lines.append(cells)
+        return "\n".join(table(heads, lines)) + "\n"
 
 
 KIND = LinkPredictionRuns()
@@ -101,8 +114,8 @@ EXPERIMENTS = {
 }
 
 
-def fit_and_rank(job: Job, progress: bool) -> None:
-    """Train and rank one run; its final.json is the last thing written."""
+def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
+    """Train and rank one run."""
     from gumption.kg import ComplEx
 
     settings = {name: value for name, value in job.settings.items() if name not in PLACES}
@@ -119,7 +132,7 @@ def fit_and_rank(job: Job, progress: bool) -> None:
     wall, cpu = perf_counter() - wall, process_time() - cpu
     model.save(job.directory / "model")
     ranks = rank_part(model, vocabulary, ids)
-    final = {
+    return {
         "facts": {part: len(rows) for part, rows in ids.items()},
         "facts_sha256": model.origin["facts"],
         "test": ranks.figures(),
@@ -129,44 +142,6 @@ def fit_and_rank(job: Job, progress: bool) -> None:
         "wall_s": round(wall, 1) if whole else None,
         "cpu_s": round(cpu, 1) if whole else None,
     }
-    write_sealed(job.directory / FINAL, final)
-
-
-def markdown(results: Mapping[str, Any]) -> str:
-    """The table of the results, with what the figures come from below it."""
-    machine = results["hardware"]
-    lines = [f"# {results['experiment']}: {results['title']}", "", *headline(results).splitlines(), ""]
-    for row in results["rows"]:
-        first = next(iter(row["runs"].values()))
-        lines += [f"By relation, {row['condition']}, first seed:", "", "| relation | test facts | MRR | Hits@10 |"]
-        lines.append("| --- | ---: | ---: | ---: |")
-        lines += [
-            f"| {name} | {one['facts']} | {one['mrr']:.3f} | {one['hits@10']:.3f} |"
-            for name, one in first["by_relation"].items()
-        ]
-        told = ", ".join(f"{name} {value}" for name, value in row["settings"].items() if name not in PLACES)
-        lines += ["", f"Settings: {told}. Facts sha256 {first['facts_sha256'][:12]}.", ""]
-    lines += [f"Published: {results['expected']}", "", f"Command: `{results['command']}`", ""]
-    lines.append(
-        f"Machine: {machine['cpu']}, {machine['cores']} cores, {results['workers']} run(s) at a time. Versions: "
-        + ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-        + "."
-    )
-    return "\n".join(lines) + "\n"
-
-
-def headline(results: Mapping[str, Any]) -> str:
-    """MRR and hits of each setting, mean over seeds with the lowest and highest: what the README shows."""
-    lines = ["| setting | seeds | test MRR | Hits@1 | Hits@3 | Hits@10 | published MRR | wall time | CPU time |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for row in results["rows"]:
-        runs = list(row["runs"].values())
-        hits = [f"{_mean([run['test'][name] for run in runs]):.3f}" for name in ("hits@1", "hits@3", "hits@10")]
-        times = [_minutes([run[name] for run in runs]) for name in ("wall_s", "cpu_s")]
-        published = "-" if row["published"] is None else f"{row['published']:.2f}"
-        cells = [row["condition"], str(len(runs)), _mrr(row), *hits, published, *times]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def _mrr(row: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from gumption.data.sealed import read_sealed, write_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
@@ -50,12 +49,6 @@ GRAPH_AGENT = "graph agent"
 TASKS, TAUGHT = 100, 60
 
 
-def _write(job: Job, found: Mapping[str, Any]) -> None:
-    """Write what a run came to, which is its last file."""
-    job.directory.mkdir(parents=True, exist_ok=True)
-    write_sealed(job.directory / job.last, found)
-
-
 class FamilyRuns(Kind):
     """Players on the test tasks of a family, ten trials each; seed s has the split of fold s."""
 
@@ -69,14 +62,9 @@ class FamilyRuns(Kind):
         "steps": figure("steps", ","),
         "minutes a run": figure("minutes", ".1f"),
     }
+    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     shown = tuple(heading for heading, _ in FIGURES.values())
     drawn = ("auccess", "auccess", "AUCCESS")
-
-    def formats(self) -> dict[str, Any]:
-        """Of scores."""
-        from gumption.kg.scores import VERSION
-
-        return {"scores": VERSION}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, with the graphs that are no facts where they need them."""
@@ -99,7 +87,7 @@ class FamilyRuns(Kind):
             graph.save(path)
         return replace(job, settings={**job.settings, "kg": str(path)})
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play the test tasks."""
         from gumption.agents.probsol.config import ProbSolConfig
         from gumption.agents.probsol.evaluation import baselines, play_tasks, spread
@@ -117,21 +105,17 @@ class FamilyRuns(Kind):
             player, found = _learner(job, config, progress)
         started = perf_counter()
         found |= play_tasks(player, tasks, seed=job.seed, laws=config.laws).figures() | {"tasks": len(tasks)}
-        _write(job, {**found, "played_s": round(perf_counter() - started, 1)})
+        return {**found, "played_s": round(perf_counter() - started, 1)}
 
-    def told(self, job: Job) -> str:
-        """What it solves of the test tasks."""
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['solved']:.0%} solved in one trial, AUCCESS {found['auccess']:.3f}"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Interquartile means with their intervals, and what training cost."""
-        found = [read_sealed(run / self.last) for run in runs.values()]
-        row: dict[str, Any] = {name: summary([one[name] for one in found]) for name in FIGURES}
-        row["tasks"] = found[0]["tasks"]
-        if "steps" in found[0]:
-            row["steps"] = found[0]["steps"]
-            row["minutes"] = round(_mean([one["wall_s"] for one in found]) / 60, 1)
+        first, *_ = runs = list(found.values())
+        row = {name: summary([one[name] for one in runs]) for name in FIGURES} | {"tasks": first["tasks"]}
+        if "steps" in first:
+            row |= {"steps": first["steps"], "minutes": round(_mean([one["wall_s"] for one in runs]) / 60, 1)}
         return row
 
     def headline(self, results: Mapping[str, Any]) -> str:
@@ -204,7 +188,7 @@ class DiscoveryRuns(Kind):
     }
     drawn = ("solved", "solved", "tasks solved")
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Learn from other tasks, then play the test tasks."""
         from gumption.agents.probsol.discovery import compare, find_tasks, learn_from
 
@@ -215,30 +199,28 @@ class DiscoveryRuns(Kind):
         results = compare(told["strategy"], tasks, told["laws"], learned)
         found = {name: getattr(results, name).tolist() for name in ("solved", "probes", "meetings", "right")}
         found["rules"] = [str(rule) for rule in learned.rules]
-        _write(job, {**found, "wall_s": round(perf_counter() - started, 1)})
+        return {**found, "wall_s": round(perf_counter() - started, 1)}
 
-    def told(self, job: Job) -> str:
-        """What it solves, with how many probes."""
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         return f"{_mean(found['solved']):.0%} solved, {_mean(found['probes']):.1f} probes"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Shares with their intervals over seeds, and probes over all tasks."""
         import numpy as np
 
-        found = [read_sealed(run / self.last) for run in runs.values()]
-        right = [np.array(one["right"], dtype=float) for one in found]
-        probes = [many for one in found for many in one["probes"]]
+        runs = list(found.values())
+        right = [np.array(one["right"], dtype=float) for one in runs]
+        probes = [many for one in runs for many in one["probes"]]
         return {
-            "solved": summary([_mean(one["solved"]) for one in found]),
+            "solved": summary([_mean(one["solved"]) for one in runs]),
             "quiz": summary([float(each.mean()) if each.size else None for each in right]),
             "probes_median": float(np.median(probes)),
             "probes_mean": round(_mean(probes), 2),
             "tasks": len(probes),
-            "meetings_mean": round(_mean([many for one in found for many in one["meetings"]]), 2),
-            "rules": round(_mean([len(one["rules"]) for one in found]), 1),
-            "signs": sorted(set.intersection(*({rule for rule in one["rules"] if _of_signs(rule)} for one in found))),
-            "wall_s": round(_mean([one["wall_s"] for one in found]), 1),
+            "meetings_mean": round(_mean([many for one in runs for many in one["meetings"]]), 2),
+            "rules": round(_mean([len(one["rules"]) for one in runs]), 1),
+            "signs": sorted(set.intersection(*({rule for rule in one["rules"] if _of_signs(rule)} for one in runs))),
+            "wall_s": round(_mean([one["wall_s"] for one in runs]), 1),
         }
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
@@ -277,7 +259,7 @@ class GoalRuns(Kind):
     title = "ProbSol's study of goals and constraints"
     last = "episodes.json"
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each task of the design once."""
         from gumption.agents.probsol.config import ProbSolConfig
         from gumption.agents.probsol.evaluation import baselines, spread
@@ -294,19 +276,19 @@ class GoalRuns(Kind):
             player: Any = train_probsol(config, job.directory, resume=True, progress=progress).player(job.seed)
         else:
             player = Naive(job.seed) if job.method == "naive" else baselines(job.seed)[PLAYERS[job.method]]
-        _write(job, {"episodes": [asdict(one) for one in play_design(player, design(layouts), seed=job.seed)]})
+        return {"episodes": [asdict(one) for one in play_design(player, design(layouts), seed=job.seed)]}
 
-    def told(self, job: Job) -> str:
-        """How much it solves."""
-        episodes = read_sealed(job.directory / self.last)["episodes"]
+    def words(self, found: Mapping[str, Any]) -> str:
+        episodes = found["episodes"]
         return f"{_rate(episodes, 'solved'):.0%} of {len(episodes)} episodes solved"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """The episodes of each run, and what their strategies say."""
         from gumption.agents.probsol.goals import Episode, hypotheses
 
-        found = [episode for run in runs.values() for episode in read_sealed(run / self.last)["episodes"]]
-        return {"episodes": _rounded(found), "hypotheses": _rounded(hypotheses([Episode(**one) for one in found]))}
+        episodes = [episode for one in found.values() for episode in one["episodes"]]
+        told = hypotheses([Episode(**one) for one in episodes])
+        return {"episodes": _rounded(episodes), "hypotheses": _rounded(told)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The players side by side."""

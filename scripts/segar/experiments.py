@@ -19,7 +19,6 @@ import numpy as np
 import typer
 
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.settings import settings
 from gumption.scripts.results import (
     Cell,
@@ -243,28 +242,24 @@ class GapRuns(Kind):
         """The device, and the paper's size where it is asked for."""
         return {"device": device, **(PAPER if options.paper else {})}
 
-    def run(self, job: Job, progress: bool) -> None:
-        """Train and measure."""
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         from gumption.agents.segar.config import SegarConfig
         from gumption.agents.segar.study import generalisation
         from gumption.agents.segar.training import train_segar
 
         run = train_segar(SegarConfig(**job.settings), job.directory, resume=True, progress=progress)
-        write_sealed(job.directory / self.last, self.informed(run, job, generalisation(run)))
+        return self.informed(run, job, generalisation(run))
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
         """What was measured, with what is measured beside it."""
         return found
 
-    def told(self, job: Job) -> str:
-        """Returns, and the gap."""
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         train, test = found["train"]["trained"], found["test"]["trained"]
         return f"return {train['return']:.2f}, on test levels {test['return']:.2f}, gap {found['test']['gap']:.3f}"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """What each run was measured at."""
-        return {"panels": list(condition.panels), **_rounded(super().row(condition, runs))}
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"panels": list(condition.panels), "runs": _rounded(found)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
         """The correlations."""
@@ -392,6 +387,7 @@ class KnowledgeRuns(Kind):
         **{heading: spread(name, form) for name, (heading, form) in FIGURES.items()},
         "s a run": figure("wall_s", ".0f"),
     }
+    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION"}
     shown = ("success", "return", "destroyed", "in a hole")
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
@@ -400,12 +396,6 @@ class KnowledgeRuns(Kind):
         if device not in ("auto", "cpu"):
             raise InputError(f"--device {device}: these agents are small and run on the CPU; leave it out")
         return {"device": "cpu"}
-
-    def formats(self) -> dict[str, Any]:
-        """Of scores."""
-        from gumption.kg.scores import VERSION
-
-        return {"scores": VERSION}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, with the graph of every fact where they need it."""
@@ -423,7 +413,7 @@ class KnowledgeRuns(Kind):
             for job in jobs
         ]
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each test level and each training level once."""
         from gumption.agents.segar import guided
 
@@ -435,19 +425,14 @@ class KnowledgeRuns(Kind):
         for part in ("test", "train"):
             outcome = guided.play_each_level(guided.level_env(where, part, advice), player, seed=job.seed)
             found |= {f"{part}_{name}": value for name, value in outcome.figures().items()}
-        job.directory.mkdir(parents=True, exist_ok=True)
-        write_sealed(job.directory / self.last, {**found, "wall_s": round(perf_counter() - started, 2)})
+        return {**found, "wall_s": round(perf_counter() - started, 2)}
 
-    def told(self, job: Job) -> str:
-        """Its success and its return on test levels."""
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['test_success']:.0%} reach the goal, return {found['test_return']:.2f}"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """Interquartile means with their intervals."""
-        found = [read_sealed(run / self.last) for run in runs.values()]
-        row: dict[str, Any] = {name: summary([one[name] for one in found]) for name in FIGURES}
-        return {**row, "wall_s": round(sum(one["wall_s"] for one in found) / len(found), 1)}
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        row: dict[str, Any] = {name: summary([one[name] for one in found.values()]) for name in FIGURES}
+        return {**row, "wall_s": round(sum(one["wall_s"] for one in found.values()) / len(found), 1)}
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Success and return of each agent, two columns for each kind of level."""

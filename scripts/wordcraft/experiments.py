@@ -113,6 +113,7 @@ class WordCraftRuns(Kind):
         "2020 code": figure("measured_2020", ".3f"),
         "target": _target,
     }
+    rests_on: ClassVar = {"scores": "gumption.kg.scores:VERSION", "splits": "gumption.envs.wordcraft.splits:SCHEMA"}
     shown = ("seeds", "success (95 % interval)", "2020 code", "target")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
@@ -128,13 +129,6 @@ class WordCraftRuns(Kind):
         book, base = RecipeBook.load(common["recipe_book"]), experiment.base
         split = make_split(book, base["split"], base["train_ratio"], 0, base["depth"])
         return {"recipe_book": book.name, "recipe_book_hash": book.hash, "split_hash": split.hash}
-
-    def formats(self) -> dict[str, Any]:
-        """Of scores and splits."""
-        from gumption.envs.wordcraft.splits import SCHEMA
-        from gumption.kg.scores import VERSION
-
-        return {"scores": VERSION, "splits": SCHEMA}
 
     def run(self, job: Job, progress: bool) -> None:
         """Train the agent of a job, or measure its baseline."""
@@ -163,7 +157,6 @@ class WordCraftRuns(Kind):
         write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
     def told(self, job: Job) -> str:
-        """Its success on the test tasks."""
         return f"{_read_final(job.directory)['test_success']:.3f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:

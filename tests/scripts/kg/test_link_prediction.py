@@ -9,7 +9,7 @@ import pytest
 from gumption.kg import ComplEx, evaluate_ranking
 from gumption.scripts import cli
 from gumption.scripts.kg.experiments import EXPERIMENTS
-from gumption.scripts.kg.link_prediction import KIND, headline
+from gumption.scripts.kg.link_prediction import KIND
 from gumption.scripts.results import Condition, Experiment
 
 TINY = Experiment(
@@ -64,7 +64,7 @@ def test_runs_are_made_ranked_and_told(facts: Path, tmp_path: Path, monkeypatch:
     assert results["versions"]["torch"]
     assert str(tmp_path) not in json.dumps(results)
     table = (saved / "table.md").read_text(encoding="utf-8")
-    assert headline(results) in table
+    assert KIND.headline(results) in table
     assert f"{sum(one['test']['mrr'] for one in row['runs'].values()) / 2:.4f}" in table
 
     # Complete runs are kept; another setting joins them.
