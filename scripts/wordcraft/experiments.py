@@ -336,8 +336,22 @@ RECIPE_SCORE = ("makes",)
 BASE = {"depth": 1, "split": "by_recipe", "train_ratio": 0.8, "total_steps": 3_000_000}
 
 
-def _distractors(count: int) -> str:
-    return f"{count} distractor{'s' if count > 1 else ''}"
+_NO_KG = {1: (0.734, 0.75), 8: (0.414, 0.50)}  # on GloVe vectors, by the distractors: success in 2020, and target
+_RANDOM_2020 = {1: 0.232, 8: 0.0234}
+
+
+def _settings_of(count: int) -> tuple[tuple[str], str]:
+    """The panel of so many distractors, and the end of its labels."""
+    words = f"{count} distractor{'s' if count > 1 else ''}"
+    return (words,), f", {words}"
+
+
+def _agent(
+    count: int, panels: tuple[str, ...], known: float | None = None, target: float | None = None, **chosen: Any
+) -> Condition:
+    """An agent on GloVe vectors and without a KG, unless the chosen settings say otherwise."""
+    base = {"features": "glove", "num_distractors": count, "kg": "none"}
+    return Condition({**base, **chosen}, panels=panels, known=known, target=target)
 
 
 def _references(
@@ -368,32 +382,25 @@ def what_was_learned(label: str, guided: Condition, suffix: str = "") -> dict[st
 
 
 def _embeddings() -> dict[str, Condition]:
-    measured = {("random", 1): 0.592, ("glove", 1): 0.734, ("random", 8): 0.281, ("glove", 8): 0.414}
-    targets = {("glove", 1): 0.75, ("glove", 8): 0.50}
     conditions = {}
-    for count, random_2020 in ((1, 0.232), (8, 0.0234)):
-        panels = (_distractors(count),)
-        for features, word in (("random", "random features"), ("glove", "GloVe")):
-            conditions[f"{word}, {_distractors(count)}"] = Condition(
-                {"features": features, "num_distractors": count, "kg": "none"},
-                panels=panels,
-                known=measured[features, count],
-                target=targets.get((features, count)),
-            )
-        conditions |= _references(panels, count, random_2020, f", {_distractors(count)}")
+    for count, success_2020 in ((1, 0.592), (8, 0.281)):
+        panels, suffix = _settings_of(count)
+        conditions |= {
+            f"random features{suffix}": _agent(count, panels, success_2020, features="random"),
+            f"GloVe{suffix}": _agent(count, panels, *_NO_KG[count]),
+            **_references(panels, count, _RANDOM_2020[count], suffix),
+        }
     return conditions
 
 
 def _architectures() -> dict[str, Condition]:
     conditions = {}
     for count in (1, 2):
-        panels = (_distractors(count),)
+        panels, suffix = _settings_of(count)
         for agent, word in (("mlp", "simple MLP"), ("attention", "self-attention")):
-            for features, feature_word in (("random", "random features"), ("glove", "GloVe")):
-                conditions[f"{word}, {feature_word}, {_distractors(count)}"] = Condition(
-                    {"agent": agent, "features": features, "num_distractors": count, "kg": "none"}, panels=panels
-                )
-        conditions |= _references(panels, count, suffix=f", {_distractors(count)}")
+            for features, kind in (("random", "random features"), ("glove", "GloVe")):
+                conditions[f"{word}, {kind}{suffix}"] = _agent(count, panels, agent=agent, features=features)
+        conditions |= _references(panels, count, suffix=suffix)
     return conditions
 
 
@@ -404,66 +411,41 @@ _SCORE_WORDS = {
     PAPER_SCORES: "both scores",
     RECIPE_SCORE: "recipe score",
 }
+_RECIPE_TARGETS = {("train", 1): 0.80, ("train", 8): 0.70, ("full", 1): 0.97, ("full", 8): 0.97}
 
 
 def _kg_scores(count: int, measured: Mapping[tuple[str, ...], float]) -> dict[str, Condition]:
     """No KG against KGs of the training facts and of all facts, for each subset of the paper's two scores, and for
-    the score of the recipe predictor, which the paper has not. `measured`: (kg, method, *scores) -> success.
+    the score of the recipe predictor, which the paper has not. `measured`: (kg, method, *scores) -> success in 2020.
     """
-    base = {"features": "glove", "num_distractors": count}
     both_panels = tuple(_KG_WORDS.values())
-    targets = {
-        ("train", RECIPE_SCORE): {1: 0.80, 8: 0.70}[count],
-        ("full", PAPER_SCORES): 0.97,
-        ("full", RECIPE_SCORE): 0.97,
-    }
-    none = Condition(
-        {**base, "kg": "none"}, panels=both_panels, known=measured.get(("none",)), target={1: 0.75, 8: 0.50}[count]
-    )
     guided, alone, learned = {}, {}, {}
     for kg, word in _KG_WORDS.items():
+        targets = {RECIPE_SCORE: _RECIPE_TARGETS[kg, count], PAPER_SCORES: 0.97 if kg == "full" else None}
         for scores, score_word in _SCORE_WORDS.items():
-            label = f"{word}, {score_word}"
-            guided[label] = Condition(
-                {**base, "kg": kg, "kg_scores": scores},
-                panels=(word,),
-                known=measured.get((kg, "train", *scores)),
-                target=targets.get((kg, scores)),
-            )
+            label, known = f"{word}, {score_word}", measured.get((kg, "train", *scores))
+            guided[label] = _agent(count, (word,), known, targets.get(scores), kg=kg, kg_scores=scores)
             alone |= knowledge_alone(label, guided[label], known=measured.get((kg, "kg_only", *scores)))
             learned |= what_was_learned(label, guided[label])
-    references = _references(both_panels, count, {1: 0.232, 8: 0.0234}[count])
-    return {"no KG": none, **guided, **alone, **learned, **references}
+    references = _references(both_panels, count, _RANDOM_2020[count])
+    return {"no KG": _agent(count, both_panels, *_NO_KG[count]), **guided, **alone, **learned, **references}
 
 
 def _guidance() -> dict[str, Condition]:
     """No KG, a KG of the training facts, a full KG: the paper's two scores together (8 distractors, as in the figure),
     and the score of the recipe predictor, with 1 and 8 distractors."""
-    conditions = {}
-    measured = {"train": 0.188, "full": 0.531}
-    for count, floor in ((8, 0.0234), (1, 0.232)):
-        panels, suffix = (_distractors(count),), f", {_distractors(count)}"
-        base = {"features": "glove", "num_distractors": count}
-        conditions[f"no KG{suffix}"] = Condition(
-            {**base, "kg": "none"},
-            panels=panels,
-            known={1: 0.734, 8: 0.414}[count],
-            target={1: 0.75, 8: 0.50}[count],
-        )
-        beside = {}
+    conditions, measured = {}, {"train": 0.188, "full": 0.531}
+    for count in (8, 1):
+        panels, suffix = _settings_of(count)
+        guided, beside = {}, {}
         for kg, word in _KG_WORDS.items():
-            ways = (PAPER_SCORES, RECIPE_SCORE) if count == 8 else (RECIPE_SCORE,)
-            for scores in ways:
-                mine, label = scores == RECIPE_SCORE, f"{word}, {_SCORE_WORDS[scores]}"
-                guided = Condition(
-                    {**base, "kg": kg, "kg_scores": scores},
-                    panels=panels,
-                    known=None if mine else measured[kg],
-                    target={"train": {1: 0.80, 8: 0.70}[count], "full": 0.97}[kg] if mine else None,
-                )
-                conditions[label + suffix] = guided
-                beside |= knowledge_alone(label, guided, suffix) | what_was_learned(label, guided, suffix)
-        conditions |= beside | _references(panels, count, floor, suffix)
+            figures = {PAPER_SCORES: (measured[kg], None), RECIPE_SCORE: (None, _RECIPE_TARGETS[kg, count])}
+            for scores in (PAPER_SCORES, RECIPE_SCORE)[count != 8 :]:
+                label = f"{word}, {_SCORE_WORDS[scores]}"
+                one = guided[label + suffix] = _agent(count, panels, *figures[scores], kg=kg, kg_scores=scores)
+                beside |= knowledge_alone(label, one, suffix) | what_was_learned(label, one, suffix)
+        none = {f"no KG{suffix}": _agent(count, panels, *_NO_KG[count])}
+        conditions |= none | guided | beside | _references(panels, count, _RANDOM_2020[count], suffix)
     return conditions
 
 
@@ -475,18 +457,16 @@ def _training_facts_ablation() -> dict[str, Condition]:
         "recipe predictor": {"kg_scores": RECIPE_SCORE, "kg_calibrated": True},
         "ComplEx and recipe predictor": {"kg_scores": (*PAPER_SCORES, *RECIPE_SCORE), "kg_calibrated": True},
     }
-    base = {"features": "glove", "num_distractors": 8}
     plain, held_out, unlearned = "not cross-fitted", "cross-fitted", "KG only"
-    none = Condition({**base, "kg": "none"}, panels=(plain, held_out), known=0.414, target=0.50)
     whole, crossed, alone, learned = {}, {}, {}, {}
     for way, chosen in ways.items():
-        facts = {**base, "kg": "train", **chosen}
-        whole[way] = Condition({**facts, "cross_fit": False}, panels=(plain,))
-        crossed[f"{way}, cross-fitted"] = Condition({**facts, "cross_fit": True}, panels=(held_out,))
-        alone |= knowledge_alone(way, Condition(facts, panels=(unlearned,)))
-        for label, guided in ((way, whole[way]), (f"{way}, cross-fitted", crossed[f"{way}, cross-fitted"])):
-            learned |= what_was_learned(label, guided)
-    references = _references((plain, held_out, unlearned), 8, 0.0234)
+        label = f"{way}, cross-fitted"
+        whole[way] = _agent(8, (plain,), kg="train", cross_fit=False, **chosen)
+        crossed[label] = _agent(8, (held_out,), kg="train", cross_fit=True, **chosen)
+        alone |= knowledge_alone(way, _agent(8, (unlearned,), kg="train", **chosen))
+        learned |= what_was_learned(way, whole[way]) | what_was_learned(label, crossed[label])
+    none = _agent(8, (plain, held_out), *_NO_KG[8])
+    references = _references((plain, held_out, unlearned), 8, _RANDOM_2020[8])
     return {"no KG": none, **whole, **crossed, **alone, **learned, **references}
 
 
