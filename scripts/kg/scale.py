@@ -11,18 +11,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gumption.data.sealed import read_sealed, write_sealed
-from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from gumption.scripts.results import Condition, Experiment, Job, Kind, made_lines, table
 
 # In a process of its own, because the most memory that a process ever took does not go down again. Linux tells it as
 # VmHWM; ru_maxrss there begins with that of the process which started this one.
@@ -115,37 +111,62 @@ class ScaleRuns(Kind):
 
     title = "kg-scale"
 
-    def run(self, job: Job, progress: bool) -> None:
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Measure, by the "scale" of the settings."""
-        write_sealed(job.directory / FINAL, measure(job.settings["scale"]))
+        return measure(job.settings["scale"])
 
-    def told(self, job: Job) -> str:
-        """What a fact takes on disk."""
-        return f"{read_sealed(job.directory / FINAL)['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{found['store']['disk_bytes_per_fact']:,.0f} bytes a fact on disk"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """What was measured, and the rows of the calculation."""
-        measured = read_sealed(next(iter(runs.values())) / FINAL)
+        [measured] = found.values()
         return {"measured": measured, "large": calculate(measured)}
 
-    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
-        """The calculation, and what was measured."""
-        return markdown(results)
-
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The whole table is what a page shows."""
-        return markdown(results)
+        """The calculation, what was measured, and from where the sizes are."""
+        [row] = results["rows"]
+        measured, store = row["measured"], row["measured"]["store"]
+        lines = [*table(list(_COLUMNS), [[told(one) for told in _COLUMNS.values()] for one in row["large"]])]
+        lines += ["", "Measured here:", ""]
+        for rank, one in measured["training"].items():
+            low, high = one["sizes"]
+            rate = f"{one['operations_per_cpu_s'] / 1e9:,.0f} GFLOP/s on a core"
+            lines.append(
+                f"- training at rank {rank} with bfloat16 products and batches of {BATCH} queries, {low:,} and "
+                f"{high:,} entities: {one['bytes_per_entity']:,.0f} bytes an entity, {rate};"
+            )
+        sources = "; ".join(f"{one.name}: {one.source}" for one in LARGE)
+        lines += [
+            f"- a graph on disk, {store['facts']:,} facts: {store['disk_bytes_per_fact']:,.0f} bytes a fact, "
+            f"{store['facts_per_s']:,.0f} facts/s loaded from a file.",
+            "",
+            "Two queries a fact are assumed, the most there can be; facts that share a query make it less. Processes "
+            "share the entities, and with them memory and work. Rates of other machines are not measured: the column "
+            f"at 100 TFLOP/s is what a card that sustains as much would take. Sizes: {sources}.",
+            "",
+            *made_lines(results),
+        ]
+        return "\n".join(lines) + "\n"
 
-    def overview(self, results: Mapping[str, Any], experiment: Experiment) -> RenderableType:
-        """The main columns."""
-        from rich.table import Table
+    def markdown(self, experiment: Experiment, results: Mapping[str, Any]) -> str:
+        """What a page shows."""
+        return self.headline(results)
 
-        table = Table("graph", "facts", "rank", "memory of training", "store on disk", title=results["title"])
-        for row in results["rows"][0]["large"]:
-            sizes = _size(row["training_bytes"]), _size(row["disk_bytes"])
-            table.add_row(row["graph"], f"{row['facts']:,}", str(row["rank"]), *sizes)
-        return table
 
+_COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "graph": lambda row: row["graph"],
+    "entities": lambda row: f"{row['entities']:,}",
+    "facts": lambda row: f"{row['facts']:,}",
+    "rank": lambda row: str(row["rank"]),
+    "memory of training": lambda row: _size(row["training_bytes"]),
+    "processes of 80 GB": lambda row: str(-int(-row["training_bytes"] // 72e9)),  # a tenth is left for the rest
+    "matrix work an epoch": lambda row: f"{row['operations_per_epoch']:.1e}",
+    "here, one core": lambda row: f"{row['core_days_per_epoch']:,.1f} days",
+    "at 100 TFLOP/s": lambda row: f"{row['hours_at_100_teraflops']:.2f} h",
+    "store on disk": lambda row: _size(row["disk_bytes"]),
+    "loading it": lambda row: f"{row['load_hours']:.1f} h",
+}
 
 EXPERIMENTS = {
     "kg-scale": Experiment(
@@ -157,58 +178,6 @@ EXPERIMENTS = {
         seeds=1,
     )
 }
-
-
-def markdown(results: Mapping[str, Any]) -> str:
-    """The calculation as a table, with what was measured and from where the sizes are."""
-    [found], machine = results["rows"], results["hardware"]
-    measured = found["measured"]
-    lines = [
-        "| graph | entities | facts | rank | memory of training | processes of 80 GB | matrix work an epoch "
-        "| here, one core | at 100 TFLOP/s | store on disk | loading it |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in found["large"]:
-        cells = [
-            row["graph"],
-            f"{row['entities']:,}",
-            f"{row['facts']:,}",
-            str(row["rank"]),
-            _size(row["training_bytes"]),
-            str(-int(-row["training_bytes"] // 72e9)),  # a tenth is left for logits and the rest
-            f"{row['operations_per_epoch']:.1e}",
-            f"{row['core_days_per_epoch']:,.1f} days",
-            f"{row['hours_at_100_teraflops']:.2f} h",
-            _size(row["disk_bytes"]),
-            f"{row['load_hours']:.1f} h",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "Measured here:", ""]
-    for rank, one in measured["training"].items():
-        low, high = one["sizes"]
-        rate = f"{one['operations_per_cpu_s'] / 1e9:,.0f} GFLOP/s on a core"
-        lines.append(
-            f"- training at rank {rank} with bfloat16 products and batches of {BATCH} queries, {low:,} and {high:,} "
-            f"entities: {one['bytes_per_entity']:,.0f} bytes an entity, {rate};"
-        )
-    store = measured["store"]
-    lines += [
-        f"- a graph on disk, {store['facts']:,} facts: {store['disk_bytes_per_fact']:,.0f} bytes a fact, "
-        f"{store['facts_per_s']:,.0f} facts/s loaded from a file.",
-        "",
-        "Two queries a fact are assumed, the most there can be; facts that share a query make it less. Processes share "
-        "the entities, and with them memory and work. Rates of other machines are not measured: the column at "
-        "100 TFLOP/s is what a card that sustains as much would take. Sizes: "
-        + "; ".join(f"{one.name}: {one.source}" for one in LARGE)
-        + ".",
-        "",
-        f"Command: `{results['command']}`",
-        "",
-        f"Machine: {machine['cpu']}, {machine['cores']} cores. Versions: "
-        + ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-        + ".",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _train(entities: int, rank: int, facts: int) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pytest
 from gumption.data.reading import read_json
 from gumption.scripts.experiment import make_jobs, write_plan
 from gumption.scripts.kg import scale
-from gumption.scripts.kg.scale import EXPERIMENTS, LARGE, RANKS, calculate, markdown
+from gumption.scripts.kg.scale import EXPERIMENTS, LARGE, RANKS, calculate
 from gumption.scripts.results import gather, write_report
 
 MACHINE = {"versions": {}, "hardware": {"cpu": "x", "cores": 2}}
@@ -27,14 +27,8 @@ def test_the_calculation() -> None:
     assert row["operations_per_epoch"] == 6 * 200 * 28_000_000 * 68_000_000
     assert row["core_days_per_epoch"] == pytest.approx(row["operations_per_epoch"] / 1e11 / 86_400)
     assert row["load_hours"] == pytest.approx(34_000_000 / 20_000 / 3600)
-    told = markdown(
-        {
-            "rows": [{"measured": MEASURED, "large": rows}],
-            "command": "c",
-            "versions": {},
-            "hardware": {"cpu": "x", "cores": 2},
-        }
-    )
+    made = {"condition": "this machine", "measured": MEASURED, "large": rows}
+    told = EXPERIMENTS["kg-scale"].kind.headline({"rows": [made], "command": "c", "workers": 1, **MACHINE})
     assert "| ConceptNet 5.7, all languages | 28,000,000 | 34,000,000 | 100 | 84.0 GB | 2 | 2.3e+18 |" in told
     assert "3,000 bytes an entity, 100 GFLOP/s on a core" in told
 
