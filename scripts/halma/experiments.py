@@ -58,7 +58,7 @@ class HALMARuns(Kind):
     title = "HALMA's experiments"
     options = Options
     last = EVALUATION
-    rests_on: ClassVar = {"splits": "gumption.envs.halma.split_files:SCHEMA"}
+    rests_on: ClassVar = {"splits": "gumption.envs.halma.splits:SCHEMA"}
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
         """The device, and the episodes where they were given."""
@@ -83,7 +83,7 @@ class HALMARuns(Kind):
         from gumption.agents.halma.config import HALMAConfig
         from gumption.agents.halma.evaluation import evaluate_splits, save_evaluation
         from gumption.agents.halma.runs import load_run, train_td3
-        from gumption.envs.halma.split_files import make_splits, read_run
+        from gumption.envs.halma.splits import make_splits, read_run
 
         if (job.directory / FINAL).is_file():
             run = load_run(job.directory)
@@ -282,7 +282,7 @@ def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
 
 def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
     """The pairs that a run of `build_graph` knows through affordance only: with no types in KB_S or KB_C."""
-    from gumption.envs.halma.kb_graph import THROUGH_AFFORDANCE_ONLY
+    from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 
     answers = graph.query(THROUGH_AFFORDANCE_ONLY, run=slug(name))
     return sorted((int(answer["greater"]), int(answer["lesser"])) for answer in answers)

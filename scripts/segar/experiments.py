@@ -399,7 +399,7 @@ class KnowledgeRuns(Kind):
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
         """The jobs, with the graph of every fact where they need it."""
-        from gumption.envs.segar.affordances import askable
+        from gumption.envs.segar.facts import askable
         from gumption.kg import KnowledgeGraph
 
         if all(job.settings.get("kg") != EVERYTHING for job in jobs):

@@ -36,7 +36,7 @@ class Dice(Kind):
     named = "die"
     columns: ClassVar = {"seeds": seeds, "mean": spread("mean", ".2f")}
     drawn = ("mean", "means", "mean throw")
-    rests_on: ClassVar = {"scores": f"{__name__}:VERSION", "splits": "gumption.envs.halma.split_files:SCHEMA"}
+    rests_on: ClassVar = {"scores": f"{__name__}:VERSION", "splits": "gumption.envs.halma.splits:SCHEMA"}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         return {"mean": job.settings["value"] + job.seed / 10}
