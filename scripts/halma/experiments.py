@@ -79,9 +79,8 @@ class HALMARuns(Kind):
 
     def run(self, job: Job, progress: bool) -> None:
         """Train, make the tests, play them. A training goes on where it was stopped; one that is complete is kept."""
-        from gumption.agents.halma.comparisons import comparisons
         from gumption.agents.halma.config import HALMAConfig
-        from gumption.agents.halma.evaluation import evaluate_splits, save_evaluation
+        from gumption.agents.halma.evaluation import comparisons, evaluate_splits, save_evaluation
         from gumption.agents.halma.runs import load_run, train_td3
         from gumption.envs.halma.splits import make_splits, read_run
 

@@ -415,16 +415,19 @@ class KnowledgeRuns(Kind):
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train, where the method says so, and play each test level and each training level once."""
+        from gumption.agents.evaluation import means
         from gumption.agents.segar import guided
+        from gumption.agents.segar.evaluation import play_levels
 
         started = perf_counter()
         chosen = dict(job.settings)
         where = {name: chosen.pop(name) for name in ("levels", "num_levels")} | {"level_seed": job.seed}
-        player, advice = _player(job, where, chosen, progress)
+        player = _player(job, where, chosen, progress)
         found: dict[str, float] = {}
         for part in ("test", "train"):
-            outcome = guided.play_each_level(guided.level_env(where, part, advice), player, seed=job.seed)
-            found |= {f"{part}_{name}": value for name, value in outcome.figures().items()}
+            rows = play_levels(player, guided.level_env(where, part), seed=job.seed)
+            told = means(rows, "return", "success", "destroyed", "consumed")
+            found |= {f"{part}_{name}": value for name, value in told.items()}
         return {**found, "wall_s": round(perf_counter() - started, 2)}
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -445,35 +448,35 @@ class KnowledgeRuns(Kind):
         return by_panel("agent", cells, [f"{panel}: {name}" for panel in panels(results) for name in names])
 
 
-def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress: bool) -> tuple[Any, Any]:
-    """Who plays, and the advice whose scores are in its observation, if any.
+def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress: bool) -> Any:
+    """Who plays.
 
     :param chosen: fields of `WorldConfig`, and "ppo", parameters of PPO.
     """
+    from gumption.agents.evaluation import Greedy
     from gumption.agents.impala import train_impala
     from gumption.agents.segar import guided
+    from gumption.agents.segar.evaluation import BASELINES
     from gumption.agents.world_config import WorldConfig
-    from gumption.agents.world_setup import load_policy
+    from gumption.agents.world_setup import load_policy, untrained
 
     method, parameters = job.method, chosen.pop("ppo", {})
-    if method == "random":
-        return guided.random_player, None
-    if method == "scripted":
-        return guided.scripted, None
+    if method in BASELINES:
+        return BASELINES[method]
     config = WorldConfig("segar", env=tuple(guided.env_settings(**where).items()), **chosen)
     if method == "train":
         train_impala(config, run_dir=job.directory, progress=progress, resume=True)
-        return guided.Trained(load_policy(job.directory)[1]), None
+        return Greedy(load_policy(job.directory)[1])
     if method == "without_kg":
-        return guided.Trained(load_policy(job.source_run())[1], without_knowledge=True), None
+        return Greedy(load_policy(job.source_run())[1], without_knowledge=True)
     advice = None if config.kg == "none" else guided.advice_of(config)
     if method == "untrained":
-        return guided.untrained(config, advice), None
+        return untrained(config, advice)
     if method == "ppo":
         model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
-        return guided.PPOPlayer(model), advice
+        return guided.PPOPlayer(model, advice)
     assert advice is not None
-    return guided.FollowsScores(advice, guided.BY_HAND if method == "by_hand" else None), None
+    return guided.FollowsScores(advice, guided.BY_HAND if method == "by_hand" else None)
 
 
 # ---- The experiments

@@ -134,26 +134,19 @@ class WordCraftRuns(Kind):
         """Train the agent of a job, or measure its baseline."""
         from gumption.agents.impala import train_impala
         from gumption.agents.run_folder import load_policy
-        from gumption.agents.wordcraft import baselines
         from gumption.agents.wordcraft.config import TrainConfig
+        from gumption.agents.wordcraft.runs import baseline
 
         config = TrainConfig(**job.settings)
         if job.method == "train":
             train_impala(config, run_dir=job.directory, progress=progress, resume=True)
             return
         started = perf_counter()
+        policy = None
         if job.method == "without_kg":
             places = {name: job.settings.get(name) for name in ("recipe_book", "device")}
-            trained = load_policy(job.source_run(), **places)[1]
-            final = baselines.without_knowledge_success(config, trained, seed=job.seed)
-        else:
-            measure = {
-                "random": baselines.random_success,
-                "kg_only": baselines.kg_only_success,
-                "untrained": baselines.untrained_success,
-                "oracle": baselines.oracle_success,
-            }[job.method]
-            final = measure(config, seed=job.seed)
+            policy = load_policy(job.source_run(), **places)[1]
+        final = baseline(job.method, config, policy, seed=job.seed)  # pyright: ignore[reportArgumentType]
         write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
     def told(self, job: Job) -> str:
