@@ -15,17 +15,18 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from gumption.data import InputError
+from gumption.data.progress import print_notes
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
 from gumption.data.writing import is_part, write_json
 
 from .experiments import FINAL, Experiment, Job
-from .notes import print_notes
 
 __all__ = ["FINAL", "HEADER", "PLAN", "Job", "make_jobs", "read_plan", "run_jobs", "slug", "write_plan"]
 
@@ -173,7 +174,7 @@ def _begin_worker(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    print_notes()
+    Finalize(None, print_notes(), exitpriority=0)
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:
