@@ -1,8 +1,9 @@
 """The examples of the README and of the pages in the rooms run, and their tables are those of the saved results.
 
 Convention: the fenced `python` and `bash` blocks of a page run in order, in one temporary folder and one Python
-namespace. A block whose first line starts with `# long` is not run; its commands must still exist. Blocks of any other
-language (`console`, `text`, ...) are pictures of output and are left alone.
+namespace. A block whose first line starts with `# long` is not run; its commands must still exist. A `console` block
+shows lines of what the block before it prints, in their order; `…` stands for what differs from run to run. Blocks of
+any other language (`text`, ...) are left alone.
 """
 
 import json
@@ -24,7 +25,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
 RESULTS = REPOSITORY / "scripts" / "results"
 HALMA_TABLES = {"halma-table1", "halma-visual"}
-FENCE = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WIDTH = "100"  # of the terminal that the pages show
+FENCE = re.compile(r"^```(python|bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Their blocks take more than about 20 seconds.
 SLOW = {
     "README.md",
@@ -61,23 +63,46 @@ def test_each_room_and_each_world_has_a_page() -> None:
     assert {str((folder / "README.md").relative_to(REPOSITORY)) for folder in folders} <= set(PAGES)
 
 
+def unprinted(shown: str, printed: str) -> list[str]:
+    """The lines of a console block that do not come, in their order, in what was printed, but for spaces."""
+    lines = iter([" ".join(line.split()) for line in printed.splitlines()])
+    missing = []
+    for line in shown.splitlines():
+        wanted = re.compile(re.escape(" ".join(line.split())).replace("…", ".*"))
+        if not any(map(wanted.fullmatch, lines)):
+            missing.append(line)
+    return missing
+
+
+def test_a_console_block_is_compared_line_by_line() -> None:
+    printed = "┃ model   ┃ seconds ┃\n│ complex │ 1.8     │\n│ other │ 2 │\n"
+    assert unprinted("┃ model ┃ seconds ┃\n│ other   │ … │\n", printed) == []
+    assert unprinted("│ complex │ 1.9 │\n", printed) == ["│ complex │ 1.9 │"]
+    assert unprinted("│ other │ 2 │\n│ complex │ 1.8 │\n", printed) == ["│ complex │ 1.8 │"], "their order counts"
+
+
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.slow) if page in SLOW else page for page in PAGES]
 )
 def test_the_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", WIDTH)
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = None  # by the block before
     for line, language, text in blocks_of(page):
         if is_long(text):
-            continue
-        if language == "python":
+            printed = None
+        elif language == "console":
+            assert printed is None or unprinted(text, printed) == [], f"{page}:{line}\n{printed}"
+        elif language == "python":
             # Blank lines in front make a traceback show the page's own line numbers.
             exec(compile("\n" * (line - 1) + text, page, "exec"), namespace)
         else:
             command = ["bash", "-euo", "pipefail", "-c", text]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
             assert done.returncode == 0, f"{page}:{line}\n{text}\n{done.stdout}\n{done.stderr}"
+            printed = done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES)
