@@ -110,7 +110,7 @@ def bench(
     The further name link-prediction draws the MRR over CPU time of ComplEx here and in PyKEEN; it has options of its
     own: python -m tests.bench link-prediction --help.
 
-    :param name: complex, recipes, kg or large; without one, all of them.
+    :param name: One or more of complex, recipes, kg and large; without one, all of them.
     :param device: Where ComplEx is trained in the case complex: cpu or cuda.
     :param repeats: How often each short timing is taken.
     :param recipe_book: Name of a recipe book, or a file, for the cases complex and recipes.
