@@ -6,6 +6,7 @@ measured): step; wall_s, seconds of learning and measuring since the start; step
 learner measures.
 """
 
+import os
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -130,16 +131,19 @@ def paying_threads(folder: RunFolder | None) -> Iterator[None]:
     """Within it torch has as many threads as there are idle cores, at least one and at most as many as before.
 
     The networks are small, and threads wait for each other at every product: with a thread more than there are idle
-    cores a step takes ten times as long and longer. A run that goes on has the threads that it began with, because the
-    order of sums can depend on their number.
+    cores a step takes ten times as long and longer. The order of sums depends on the number of threads, and with it the
+    last bits of weights: a run that goes on has the threads that it began with, and OMP_NUM_THREADS is followed.
     """
     before = torch.get_num_threads()
-    begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
-    busy = busy_cores() if begun is None and before > 1 and current_process().name == "MainProcess" else 0.0
-    threads = begun or max(1, min(before, round(usable_cores() - busy)))
-    if threads < before and begun is None:
-        told = f"training runs on {threads} of {before} threads: {busy:.1f} of {usable_cores()} cores are busy"
-        warnings.warn(f"{told}; OMP_NUM_THREADS=1 leaves it at one", Note, stacklevel=2)
+    threads = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
+    if threads is None:
+        # The workers of an experiment share the cores already.
+        free = "OMP_NUM_THREADS" not in os.environ and before > 1 and current_process().name == "MainProcess"
+        busy = busy_cores() if free else 0.0
+        threads = max(1, min(before, round(usable_cores() - busy))) if free else before
+        if threads < before:
+            told = f"training runs on {threads} of {before} threads: {busy:.1f} of {usable_cores()} cores are busy"
+            warnings.warn(f"{told} (OMP_NUM_THREADS={before} takes {before})", Note, stacklevel=2)
     torch.set_num_threads(threads)
     try:
         yield

@@ -23,6 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]
     before = torch.get_num_threads()
     torch.set_num_threads(4)
     monkeypatch.setattr(run, "usable_cores", lambda: 4)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     yield lambda busy: monkeypatch.setattr(run, "busy_cores", lambda: busy)
     torch.set_num_threads(before)
 
@@ -36,9 +37,7 @@ def test_a_busy_core_is_left_to_others(machine: Callable[[float], None], busy: f
             assert torch.get_num_threads() == threads
     assert torch.get_num_threads() == 4
     lines = [str(one.message) for one in told if one.category is Note]
-    said = (
-        f"training runs on {threads} of 4 threads: {busy:.1f} of 4 cores are busy; OMP_NUM_THREADS=1 leaves it at one"
-    )
+    said = f"training runs on {threads} of 4 threads: {busy:.1f} of 4 cores are busy (OMP_NUM_THREADS=4 takes 4)"
     assert lines == ([] if threads == 4 else [said])
 
 
@@ -47,6 +46,15 @@ def test_one_thread_stays_one_and_nothing_is_measured(machine: Callable[[float],
     torch.set_num_threads(1)
     with paying_threads(None):
         assert torch.get_num_threads() == 1
+
+
+def test_a_number_that_was_asked_for_is_followed(
+    machine: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(4.0)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    with paying_threads(None):
+        assert torch.get_num_threads() == 4
 
 
 def test_a_run_goes_on_with_the_threads_that_it_began_with(

@@ -19,9 +19,7 @@ def test_every_table_is_made_by_cases_that_there_are() -> None:
 
 def test_an_unknown_table_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables.subprocess, "run", lambda *_, **__: pytest.fail("measured"))
-    with pytest.raises(
-        InputError, match=r"no bench makes the table 'bench-kgg'; known are: bench, bench-kg"
-    ):
+    with pytest.raises(InputError, match=r"no bench makes the table 'bench-kgg'; known are: bench, bench-kg"):
         tables.measure(["bench-rules", "bench-kgg"])
 
 
