@@ -276,7 +276,7 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
         return training_rows(settings, sets)
 
     monkeypatch.setattr(training, "EPOCHS", 2)
-    monkeypatch.setattr(training, "fact_sets", few)
+    monkeypatch.setattr(peers, "fact_sets", few)
     monkeypatch.setattr(training, "training_rows", rows_of)
     monkeypatch.setattr(ranking, "RANK", 7)
     monkeypatch.setattr(stores, "LOOK_UPS", 5)
