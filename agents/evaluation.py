@@ -21,7 +21,7 @@ from gumption.data import InputError, Note
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, Seed, checked
 from gumption.envs import worlds
-from gumption.envs.native_actions import as_actions
+from gumption.envs.native import as_actions
 
 from .statistics import bootstrap_interval
 
