@@ -1,6 +1,7 @@
 # make demo       installs gumption into .venv and runs the main job
 # make test       installs it with the developer tools and runs lint, type check and the tests that are not slow
 # make test-all   the slow tests
+# make bench      measures gumption and its peers (hours), and writes the tables of the pages
 # make docs       builds the documentation as a site: build/site/index.html
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
 
-.PHONY: demo docs test test-all
+.PHONY: bench demo docs test test-all
 
 demo: $(VENV)/installed
 	$(BIN)/gumption demo
@@ -25,6 +26,9 @@ test: $(VENV)/installed-dev
 
 test-all: $(VENV)/installed-dev
 	$(BIN)/pytest -n 2 -m slow
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python -m tests.bench.tables
 
 docs: $(VENV)/installed-docs
 	$(BIN)/python -m gumption.scripts.docs

@@ -6,10 +6,13 @@ measured): step; wall_s, seconds of learning and measuring since the start; step
 learner measures.
 """
 
+import os
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import current_process
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -17,9 +20,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import torch
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.progress import Bar
-from gumption.data.provenance import hardware, versions
+from gumption.data.provenance import busy_cores, hardware, usable_cores, versions
 
 from .run_folder import Board, RunFolder, read_metrics
 
@@ -115,12 +118,37 @@ def run_learner(
     :raises InputError: a folder that another process writes; what the learner raises.
     """
     try:
-        with own_random_numbers():
+        with own_random_numbers(), paying_threads(folder):
             learner = make()
             return learner, *_run(folder, learner, title, progress)
     finally:
         if folder is not None:
             folder.release()
+
+
+@contextmanager
+def paying_threads(folder: RunFolder | None) -> Iterator[None]:
+    """Within it torch has as many threads as there are idle cores, at least one and at most as many as before.
+
+    The networks are small, and threads wait for each other at every product: with a thread more than there are idle
+    cores a step takes ten times as long and longer. The order of sums depends on the number of threads, and with it the
+    last bits of weights: a run that goes on has the threads that it began with, and OMP_NUM_THREADS is followed.
+    """
+    before = torch.get_num_threads()
+    threads = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
+    if threads is None:
+        # The workers of an experiment share the cores already.
+        free = "OMP_NUM_THREADS" not in os.environ and before > 1 and current_process().name == "MainProcess"
+        busy = busy_cores() if free else 0.0
+        threads = max(1, min(before, round(usable_cores() - busy))) if free else before
+        if threads < before:
+            told = f"training runs on {threads} of {before} threads: {busy:.1f} of {usable_cores()} cores are busy"
+            warnings.warn(f"{told} (OMP_NUM_THREADS={before} takes {before})", Note, stacklevel=2)
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _run(folder: RunFolder | None, learner: Learner, title: str, progress: bool) -> tuple[list[Line], Line]:

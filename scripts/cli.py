@@ -18,8 +18,7 @@ import typer.core
 import typer.main
 
 from gumption.data import InputError
-
-from .notes import print_notes
+from gumption.data.progress import print_notes
 
 # Sub-command -> (module under gumption.scripts with an `app`, the line that `gumption --help` shows).
 COMMANDS = {
@@ -105,12 +104,14 @@ def main() -> None:
     """Run the command line. Bad input ends with `error: ...` on stderr and exit code 2, Ctrl-C with 130, SIGTERM with
     143."""
     with warnings.catch_warnings(), told_signals():
-        print_notes()
+        tell_more_notes = print_notes()
         try:
             typer.main.get_command(app).main(prog_name="gumption")
         except (InputError, OSError) as error:  # OSError: such as the name of an input that is too long
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
+        finally:
+            tell_more_notes()
 
 
 # ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.

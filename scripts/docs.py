@@ -27,7 +27,7 @@ REFERENCE = """# {module}
       show_root_heading: false
       show_root_toc_entry: false
 """
-UNSEEN = ("config", "load", "evaluate_policy")  # of what a world offers: for commands, not for people
+UNSEEN = ("config", "load", "evaluate_policy", "read_splits")  # of what a world offers: for commands, not for people
 WIDE = ".md-grid { max-width: 80rem; }\n"  # the pages' code has lines of up to 120 characters
 WORLDS_TABLE = re.compile(r"(<!-- worlds -->\n).*?(<!-- end -->)", re.DOTALL)
 # Of a docstring: indentation, kind, names and text of a field that describes several names at once.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.progress import print_notes
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
 from gumption.data.settings import Count
@@ -25,7 +26,6 @@ from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
 from .kg import experiments as of_graphs
-from .notes import print_notes
 from .results import HEADER, PLAN, Experiment, Job, gather, read_plan, slug, with_saved, write_report
 
 if TYPE_CHECKING:
@@ -322,10 +322,12 @@ def _timed(run: Callable[[Job, bool], None], job: Job, progress: bool = False) -
 
 
 def _begin_worker(threads: int) -> None:
+    from multiprocessing.util import Finalize
+
     import torch
 
     torch.set_num_threads(threads)
-    print_notes()
+    Finalize(None, print_notes(), exitpriority=0)
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any], fixed: Sequence[str]) -> str | None:

@@ -1,18 +1,15 @@
-"""What a bench case yields, what it is told, how its figures are shown, and the yardstick of environments."""
+"""What a bench case yields, what it is told, how rates are taken and figures are shown, and the yardstick CartPole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
+from statistics import median
 from time import perf_counter
 from typing import Any
 
 from gumption.data.settings import Count, settings
-
-
-def _silent(text: str) -> None:
-    """Nobody is told."""
 
 
 @settings
@@ -25,12 +22,7 @@ class BenchSettings:
 
     device: str = "cpu"
     repeats: Count = 5
-    tell: Callable[[str], None] = field(default=_silent, repr=False)
-
-    @property
-    def alone(self) -> bool:
-        """Whether the cases beside the one with these settings are left out."""
-        return False
+    tell: Callable[[str], None] = field(default=lambda text: None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -65,39 +57,78 @@ class Case:
     :ivar measure: yields the measurements, given an instance of `settings`.
     :ivar settings: BenchSettings, or a subclass with the options of the case.
     :ivar title: whose options these are: a heading of the help.
-    :ivar beside: the name of a case that is asked for together with this one.
     """
 
     measure: Callable[[Any], Iterator[Measurement]]
     settings: type[BenchSettings] = BenchSettings
     title: str = ""
-    beside: str | None = None
 
 
-class CartPoleRandom:
-    """Plays one CartPole-v1 at random; the yardstick of this machine's speed."""
+def compared(
+    what: str,
+    unit: str,
+    ours: Sequence[float],
+    yardstick: str,
+    theirs: Sequence[float],
+    limit: float | None = None,
+    **more: Any,
+) -> Measurement:
+    """Repeats of ours beside those of a yardstick.
 
-    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
-        """:param clock: counts seconds; `time.process_time` for those of CPU time."""
-        import gymnasium
-        import numpy as np
+    :param unit: ends with "/s" where more is better.
+    :param limit: the target, in this unit: at least so much of a rate, at most so much of a duration.
+    :param more: further fields of the Measurement, such as a target in other words and whether it is met.
+    """
+    figure, peer, rate = median(ours), median(theirs), unit.endswith("/s")
+    if limit is not None:
+        met = figure >= limit if rate else figure <= limit
+        more = {"target": f"{limit:,} {unit}", "met": met, **more}
+    return Measurement(what, unit, figure, (max if rate else min)(ours), yardstick, peer, figure / peer, **more)
 
-        self._clock = clock
-        self.env = gymnasium.make("CartPole-v1")
-        self.env.reset(seed=0)
-        self.actions = np.random.default_rng(0).integers(0, 2, size=1024).tolist()
 
-    def __call__(self, seconds: float) -> float:
-        """Steps per second over about so many seconds."""
-        env, steps, clock = self.env, 0, self._clock
-        started = clock()
+def in_turn(repeats: int, *timings: Callable[[], float]) -> list[list[float]]:
+    """What each of the timings gives, taken in turn, so that a busy moment of the machine hits all of them."""
+    return [list(each) for each in zip(*([timing() for timing in timings] for _ in range(repeats)), strict=True)]
+
+
+def rate(work: Callable[[], int], clock: Callable[[], float] = perf_counter) -> Callable[[float], float]:
+    """A timing of about so many seconds: how many steps a second the work does.
+
+    :param work: does some steps and gives how many.
+    :param clock: counts seconds; `time.process_time` for those of CPU time.
+    """
+
+    def play(seconds: float) -> float:
+        steps, started = 0, clock()
         while (passed := clock() - started) < seconds:
-            for action in self.actions:
-                _, _, terminated, truncated, _ = env.step(action)
-                if terminated or truncated:
-                    env.reset()
-            steps += len(self.actions)
+            steps += work()
         return steps / passed
+
+    return play
+
+
+POLE = "one CartPole-v1, random actions"
+
+
+def cart_pole(clock: Callable[[], float] = perf_counter) -> Callable[[float], float]:
+    """The `rate` of one CartPole-v1 that is played at random: the yardstick of this machine's speed."""
+    import gymnasium
+    import numpy as np
+
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).integers(0, 2, size=1024).tolist()
+
+    def episode() -> int:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+        return len(actions)
+
+    play = rate(episode, clock)
+    play(0.2)  # first calls pay for imports, caches and memory
+    return play
 
 
 def sections(measurements: Iterable[Measurement]) -> Iterator[tuple[str, list[Measurement]]]:

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from gumption import data
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 os.environ["GUMPTION_OFFLINE"] = "1"
@@ -39,6 +41,15 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder} (set GUMPTION_SHARED_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recipe file with a few of the shipped book's recipes, on words that have vectors."""
+    lines = data.path("commonsense").read_text(encoding="utf-8").splitlines()
+    path = tmp_path_factory.mktemp("book") / "book.tsv"
+    path.write_text("\n".join(lines[:150]) + "\n", encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")

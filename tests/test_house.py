@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.envs.worlds import WORLDS
+from tests.measures import MOST, called_by, measured
 
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -135,3 +136,26 @@ def test_a_named_world_is_seen() -> None:
 @pytest.mark.parametrize("path", [*FILES, *TESTS], ids=str)
 def test_a_file_can_be_read_in_a_sitting(path: Path) -> None:
     assert len((REPOSITORY / path).read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def grown(figures: dict[str, int]) -> dict[str, int]:
+    return {what: figure for what, figure in figures.items() if figure > MOST[what][0]}
+
+
+def test_the_product_does_not_grow() -> None:
+    """`python -m tests.measures` shows all figures. What falls is written down in MOST there."""
+    assert grown(measured(train=False)) == {}
+
+
+@pytest.mark.slow
+def test_a_training_does_not_call_more() -> None:
+    figures = measured()
+    assert set(figures) == set(MOST)
+    assert grown(figures) == {}
+
+
+def test_a_class_body_and_a_function_are_called_where_a_command_runs_them() -> None:
+    called = called_by("data", "list")
+    assert {"data/manifest.py", "scripts/cli.py"} <= set(called.files)
+    assert ("scripts/cli.py", "main") in {(file, name) for file, name, _ in called.functions}
+    assert not any(name.startswith("<") for _, name, _ in called.functions)

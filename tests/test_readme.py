@@ -1,8 +1,9 @@
 """The examples of the README and of the pages in the rooms run, and their tables are those of the saved results.
 
 Convention: the fenced `python` and `bash` blocks of a page run in order, in one temporary folder and one Python
-namespace. A block whose first line starts with `# long` is not run; its commands must still exist. Blocks of any other
-language (`console`, `text`, ...) are pictures of output and are left alone.
+namespace. A block whose first line starts with `# long` is not run; its commands must still exist. A `console` block
+shows lines of what the block before it prints, in their order; `…` stands for what differs from run to run. Blocks of
+any other language (`text`, ...) are left alone.
 
 `python -m tests.test_readme` writes the tables anew after a change of the results or of their form.
 """
@@ -19,14 +20,15 @@ import pytest
 from gumption.envs.worlds import known
 from gumption.scripts import docs
 from gumption.scripts.cli import COMMANDS
-from gumption.scripts.experiment import find_experiment, headline, known_experiments
+from gumption.scripts.experiment import find_experiment, known_experiments
+from tests.bench.tables import BENCHES, PAGES, TABLE, saved_table, write_pages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
 RESULTS = REPOSITORY / "scripts" / "results"
 HALMA_TABLES = {"halma-table1", "halma-visual"}
-FENCE = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TABLE = re.compile(r"<!-- (results|bench|link prediction|scale|table): ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+WIDTH = "100"  # of the terminal that the pages show
+FENCE = re.compile(r"^```(python|bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Their blocks take more than about 20 seconds.
 SLOW = {
     "README.md",
@@ -37,10 +39,6 @@ SLOW = {
     "kg/README.md",
     "scripts/README.md",
 }
-PAGES = [
-    "README.md",
-    *sorted(str(p.relative_to(REPOSITORY)) for room in ROOMS for p in (REPOSITORY / room).rglob("README.md")),
-]
 
 
 def text_of(page: str) -> str:
@@ -67,23 +65,46 @@ def test_each_room_and_each_world_has_a_page() -> None:
     assert {str((folder / "README.md").relative_to(REPOSITORY)) for folder in folders} <= set(PAGES)
 
 
+def unprinted(shown: str, printed: str) -> list[str]:
+    """The lines of a console block that do not come, in their order, in what was printed, but for spaces."""
+    lines = iter([" ".join(line.split()) for line in printed.splitlines()])
+    missing = []
+    for line in shown.splitlines():
+        wanted = re.compile(re.escape(" ".join(line.split())).replace("…", ".*"))
+        if not any(map(wanted.fullmatch, lines)):
+            missing.append(line)
+    return missing
+
+
+def test_a_console_block_is_compared_line_by_line() -> None:
+    printed = "┃ model   ┃ seconds ┃\n│ complex │ 1.8     │\n│ other │ 2 │\n"
+    assert unprinted("┃ model ┃ seconds ┃\n│ other   │ … │\n", printed) == []
+    assert unprinted("│ complex │ 1.9 │\n", printed) == ["│ complex │ 1.9 │"]
+    assert unprinted("│ other │ 2 │\n│ complex │ 1.8 │\n", printed) == ["│ complex │ 1.8 │"], "their order counts"
+
+
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.slow) if page in SLOW else page for page in PAGES]
 )
 def test_the_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", WIDTH)
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = None  # by the block before
     for line, language, text in blocks_of(page):
         if is_long(text):
-            continue
-        if language == "python":
+            printed = None
+        elif language == "console":
+            assert printed is None or unprinted(text, printed) == [], f"{page}:{line}\n{printed}"
+        elif language == "python":
             # Blank lines in front make a traceback show the page's own line numbers.
             exec(compile("\n" * (line - 1) + text, page, "exec"), namespace)
         else:
             command = ["bash", "-euo", "pipefail", "-c", text]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
             assert done.returncode == 0, f"{page}:{line}\n{text}\n{done.stdout}\n{done.stderr}"
+            printed = done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -107,15 +128,6 @@ def test_links_and_pictures_lead_to_files_of_the_repository(page: str) -> None:
             assert (REPOSITORY / page).parent.joinpath(target.split("#")[0]).exists(), f"{page}: {target}"
 
 
-def saved_table(kind: str, name: str) -> str:
-    """The Markdown that a page must show between its markers."""
-    if kind == "bench":
-        return (RESULTS / name / "bench.md").read_text(encoding="utf-8")
-    if kind in ("scale", "table"):
-        return (RESULTS / name / "table.md").read_text(encoding="utf-8")
-    return headline(json.loads((RESULTS / name / "results.json").read_text(encoding="utf-8")))
-
-
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
 PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
@@ -132,8 +144,22 @@ def test_the_saved_tables_are_made_of_the_saved_results(saved: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_tables_are_those_of_the_saved_results(page: str) -> None:
-    for kind, name, table in TABLE.findall(text_of(page)):
+    for _, kind, name, table, _ in TABLE.findall(text_of(page)):
         assert table == saved_table(kind, name), f"{page}: {kind}: {name}"
+
+
+def test_make_bench_writes_the_tables_into_the_pages(tmp_path: Path) -> None:
+    for page in PAGES:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / page).write_text(re.sub(r"^\|.*\n", "", text_of(page), flags=re.MULTILINE), encoding="utf-8")
+    write_pages(tmp_path)
+    for page in PAGES:
+        tables = [table for _, _, _, table, _ in TABLE.findall((tmp_path / page).read_text(encoding="utf-8"))]
+        assert tables == [table for _, _, _, table, _ in TABLE.findall(text_of(page))]
+
+
+def test_each_saved_bench_has_a_command_that_makes_it() -> None:
+    assert sorted(BENCHES) == sorted(path.parent.name for path in RESULTS.glob("*/bench.md"))
 
 
 def test_the_table_of_the_worlds_is_that_of_the_list() -> None:
@@ -146,11 +172,11 @@ def test_no_page_has_a_table_that_is_not_compared() -> None:
     elsewhere = "end|worlds|prior knowledge|measure|falls short"  # the last three in the tests of HALMA
     for page in PAGES:
         markers = re.findall(rf"<!-- (?!{elsewhere})(.*?) -->", text_of(page))
-        assert [f"{kind}: {name}" for kind, name, _ in TABLE.findall(text_of(page))] == markers, page
+        assert [f"{kind}: {name}" for _, kind, name, _, _ in TABLE.findall(text_of(page))] == markers, page
 
 
 def test_every_headline_is_shown_once() -> None:
-    shown = sorted((kind, name) for page in PAGES for kind, name, _ in TABLE.findall(text_of(page)))
+    shown = sorted((kind, name) for page in PAGES for _, kind, name, _, _ in TABLE.findall(text_of(page)))
     benches = [("bench", path.parent.name) for path in RESULTS.glob("*/bench.md")]
     headlines = [
         ("results", name)

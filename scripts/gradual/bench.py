@@ -1,17 +1,24 @@
-"""Gradual in `gumption bench`: one stream, and many in arrays, in seconds of CPU time."""
+"""Gradual in `gumption bench`: one stream, many in arrays, in seconds of CPU time, and agents in other programs."""
 
 from __future__ import annotations
 
+import shlex
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
-from statistics import fmean, median
-from time import process_time
+from statistics import fmean
+from time import perf_counter, process_time
 
 import numpy as np
 
+from gumption.data.extras import extra
 from gumption.data.settings import Count, settings
-from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 POLE = "one CartPole-v1 on one core, random actions"
 ONE, MANY = 500_000, 10_000_000  # steps a second to reach
@@ -20,6 +27,33 @@ CORES = 2
 #: Tasks that differ in how many bytes there are between two verdicts: from one at each byte to hardly any.
 TASKS = ("micro1", "micro5.1", "micro5.18", "micro7.2", "micro20", "mini1")
 MIX = "all 46 tasks"
+STEPS = 20_000  # of each timing of agents in other programs
+REMOTE = 15_000  # steps/s to reach over ZeroMQ
+
+# The least that an agent has to do, and it says back what it hears.
+_AGENTS = {
+    "zeromq": """
+import sys, zmq
+pair = zmq.Context().socket(zmq.PAIR)
+pair.connect("tcp://127.0.0.1:" + sys.argv[1])
+pair.send(b"hello")
+while True:
+    pair.recv()
+    pair.send(pair.recv())
+""",
+    "tcp": """
+import socket, sys
+both = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+both.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+while pair := both.recv(2):
+    both.send(pair[1:])
+""",
+    "pipe": """
+import os
+while pair := os.read(0, 2):
+    os.write(1, pair[1:])
+""",
+}
 
 
 @settings
@@ -37,27 +71,22 @@ def gradual_case(settings: Settings) -> Iterator[Measurement]:
 
     :raises InputError: the extra `remote` is not installed.
     """
-    from .bench_remote import remote_measurements
-
-    pole = CartPoleRandom(process_time)
-    pole(0.2)
+    pole = cart_pole(process_time)
     for name in TASKS:
         settings.tell(f"one stream of {name}")
         play = one_stream(name)
         play(SECONDS)  # first calls pay for imports, caches and memory
-        pairs = [(play(SECONDS), pole(SECONDS)) for _ in range(settings.repeats)]
-        yield _measurement(f"Gradual, one stream of {name}, silent agent", pairs, ONE)
+        ours, theirs = in_turn(settings.repeats, partial(play, SECONDS), partial(pole, SECONDS))
+        yield compared(f"Gradual, one stream of {name}, silent agent", "steps/s", ours, POLE, theirs, ONE)
     with ProcessPoolExecutor(CORES, get_context("spawn")) as processes:
         for name in (*TASKS, MIX):
             settings.tell(f"{settings.streams:,} streams of {name}")
-            parts = np.array_split(np.arange(settings.streams), CORES)
-            played = processes.map(
-                rates_of_many, [name] * CORES, map(np.ndarray.tolist, parts), [settings.repeats] * CORES
-            )
-            halves = zip(*played, strict=True)
-            pairs = [(sum(rate for rate, _ in both), fmean(pole for _, pole in both)) for both in halves]
+            parts = map(np.ndarray.tolist, np.array_split(np.arange(settings.streams), CORES))
+            played = list(processes.map(partial(rates_of_many, name, repeats=settings.repeats), parts))
+            ours = [sum(rates) for rates in zip(*(ours for ours, _ in played), strict=True)]
+            theirs = [fmean(rates) for rates in zip(*(theirs for _, theirs in played), strict=True)]
             what = f"Gradual, batch of {settings.streams:,} streams of {name} in halves on {CORES} cores, table agent"
-            yield _measurement(what, pairs, MANY)
+            yield compared(what, "steps/s", ours, POLE, theirs, MANY)
     yield from remote_measurements(settings)
 
 
@@ -65,24 +94,21 @@ CASES = {"gradual": Case(gradual_case, Settings, "Gradual")}
 
 
 def one_stream(name: str) -> Callable[[float], float]:
-    """Steps a second of CPU time of a silent agent in a `Session` of a task, of so many seconds."""
+    """The `rate` in CPU time of a silent agent in a `Session` of a task."""
     from gumption.agents.gradual.baselines import Silent
     from gumption.envs.gradual import Session, of_names
 
     tasks = of_names([name]).tasks
 
-    def play(seconds: float) -> float:
-        steps, started = 0, process_time()
-        while (taken := process_time() - started) < seconds:
-            steps += Session(tasks, Silent(), success_threshold=10**9, max_steps=50_000).run().steps
-        return steps / taken
+    def session() -> int:
+        return Session(tasks, Silent(), success_threshold=10**9, max_steps=50_000).run().steps
 
-    return play
+    return rate(session, process_time)
 
 
-def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[tuple[float, float]]:
-    """Steps a second of CPU time of an agent in streams with these seeds, each beside the yardstick. The agent has a
-    table of replies, one row a stream, and learns from each reward.
+def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[float]]:
+    """Steps a second of CPU time of an agent in streams with these seeds, and the yardstick's. The agent has a table of
+    replies, one row a stream, and learns from each reward.
 
     :param name: of a task, or `MIX`, where the streams are spread over all tasks.
     """
@@ -96,26 +122,102 @@ def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[tuple[f
     replies = np.full((len(seeds), 256), ord(" "), dtype=np.uint8)
     each = np.arange(len(seeds))
 
-    def play(seconds: float) -> float:
-        steps, started = 0, process_time()
-        while (taken := process_time() - started) < seconds:
-            for _ in range(20):
-                heard = batch.byte
-                batch.step(replies[each, heard])
-                wrong = np.flatnonzero(batch.reward < 0)
-                replies[wrong, heard[wrong]] += 1
-            steps += 20 * len(seeds)
-        return steps / taken
+    def steps() -> int:
+        for _ in range(20):
+            heard = batch.byte
+            batch.step(replies[each, heard])
+            wrong = np.flatnonzero(batch.reward < 0)
+            replies[wrong, heard[wrong]] += 1
+        return 20 * len(seeds)
 
-    pole = CartPoleRandom(process_time)
+    play, pole = rate(steps, process_time), cart_pole(process_time)
     play(SECONDS)
-    pole(0.1)
-    return [(play(SECONDS), pole(SECONDS)) for _ in range(repeats)]
+    return in_turn(repeats, partial(play, SECONDS), partial(pole, SECONDS))
 
 
-def _measurement(what: str, pairs: Sequence[tuple[float, float]], target: int) -> Measurement:
-    rate, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
-    return Measurement(
-        what, "steps/s", rate, max(pair[0] for pair in pairs), POLE, yardstick, rate / yardstick,
-        f"{target:,} steps/s", rate >= target,
-    )  # fmt: skip
+def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator[Measurement]:
+    """The environment with an agent of a few lines in a process of its own, over loopback; the yardstick is the same
+    agent, and in the environment's place a loop that sends two messages and waits for one.
+
+    :raises InputError: the extra `remote` is not installed.
+    """
+    for transport, yardstick, ping in (
+        ("zeromq", "two messages there and one back, libzmq", _zeromq_ping),
+        ("tcp", "two bytes there and one back, bare sockets", _tcp_ping),
+        ("pipe", "two bytes there and one back, bare sockets", _pipe_ping),
+    ):
+        settings.tell(f"agents over {transport}")
+        ping(steps // 10)  # pays for imports
+        ours, theirs = in_turn(settings.repeats, partial(_steps, transport, steps, settings), partial(ping, steps))
+        limit = REMOTE if transport == "zeromq" else None
+        what = f"Gradual, an agent in a process of its own over {transport}"
+        yield compared(what, "steps/s", ours, yardstick, theirs, limit)
+
+
+def _steps(transport: str, steps: int, settings: BenchSettings) -> float:
+    """Steps a second of a run, from the first to the last."""
+    from gumption.envs.gradual.remote import Host, RemoteSettings, play
+
+    command = shlex.join([sys.executable, "-c", _AGENTS[transport]])
+    made = {"tasks": ("micro5.18",), "max_steps": steps, "port": 0, "transport": transport, "command": command}
+    chosen = RemoteSettings(**made)
+    with Host(chosen) as host, host.agent(settings.tell) as wire:
+        started = perf_counter()
+        result = play(chosen, wire, lambda _: None)
+        return result.steps / (perf_counter() - started)
+
+
+@contextmanager
+def _agent(transport: str, *arguments: str, both: socket.socket | None = None) -> Iterator[None]:
+    """An agent; `both` is its standard input and output."""
+    command = [sys.executable, "-c", _AGENTS[transport], *arguments]
+    stream = None if both is None else both.fileno()
+    process = subprocess.Popen(command, stdin=stream, stdout=stream)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _zeromq_ping(steps: int) -> float:
+    with extra("remote", "measuring agents over ZeroMQ"):
+        import zmq
+
+    context = zmq.Context()
+    pair = context.socket(zmq.PAIR)
+    try:
+        with _agent("zeromq", str(pair.bind_to_random_port("tcp://127.0.0.1"))):
+            pair.recv()
+            started = perf_counter()
+            for _ in range(steps):
+                pair.send(b"0")
+                pair.send(b"a")
+                pair.recv()
+            return steps / (perf_counter() - started)
+    finally:
+        context.destroy(linger=0)
+
+
+def _tcp_ping(steps: int) -> float:
+    with socket.create_server(("127.0.0.1", 0)) as listening, _agent("tcp", str(listening.getsockname()[1])):
+        connection, _ = listening.accept()
+        with connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _socket_ping(connection, steps)
+
+
+def _pipe_ping(steps: int) -> float:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, _agent("pipe", both=theirs):
+        return _socket_ping(ours, steps)
+
+
+def _socket_ping(connection: socket.socket, steps: int) -> float:
+    connection.sendall(b"\0a")  # waits for the agent's start
+    connection.recv(64)
+    started = perf_counter()
+    for _ in range(steps):
+        connection.sendall(b"\0a")
+        connection.recv(64)
+    return steps / (perf_counter() - started)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -15,17 +16,17 @@ import typer
 
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, settings
-from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 if TYPE_CHECKING:
     from gumption.agents.halma.acting import Actor
     from gumption.agents.halma.config import HALMAConfig
     from gumption.envs.halma.memory import MemoryWriter
 
-POLE = "one CartPole-v1, random actions"
 MANY_STEPS = 100_000  # of CartPole, beside durations
 SAVED = Path(__file__).parents[1] / "results" / "halma-table1" / "results.json"
-FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60.0  # of one training, on two cores; seconds
+FULL_EPISODES, FULL_LIMIT = 2_000, 15 * 60  # of one training, on two cores; seconds
+Play = Callable[[float], float]
 
 
 @settings
@@ -56,8 +57,7 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
         HALMAConfig(agent=agent, episodes=FULL_EPISODES, device=settings.device)  # pyright: ignore[reportArgumentType]
         for agent in settings.halma_agent or ()
     ]
-    pole = CartPoleRandom()
-    pole(0.2)
+    pole = cart_pole()
     yield from _environments(settings, pole)
     yield _mazes(settings, pole)
     yield _tests(settings, pole)
@@ -69,35 +69,32 @@ def halma_case(settings: Settings) -> Iterator[Measurement]:
 CASES = {"halma": Case(halma_case, Settings, "HALMA")}
 
 
-def _environments(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]:
-    symbolic = RandomSteps(settings.envs, "symbolic")
-    visual = RandomSteps(min(settings.envs, 64), "visual")
+def _environments(settings: Settings, pole: Play) -> Iterator[Measurement]:
+    from gumption.envs.halma import HALMAVectorEnv
+
+    def random_steps(num_envs: int, kind: str) -> Play:
+        env = HALMAVectorEnv(num_envs, observation=kind)
+        env.reset(seed=0)
+
+        def step() -> int:
+            env.step(env.random_actions())
+            return num_envs
+
+        return rate(step)
+
+    shown = min(settings.envs, 64)
+    symbolic, visual = random_steps(settings.envs, "symbolic"), random_steps(shown, "visual")
     for play in (symbolic, visual):
         play(0.1)  # first calls pay for imports, caches and memory
-    rates: list[tuple[float, float, float]] = []
-    for repeat in range(settings.repeats):  # in turn, so that a busy moment of the machine hits all three
-        settings.tell(f"random steps, {repeat + 1} of {settings.repeats}")
-        rates.append((symbolic(1.0), visual(1.0), pole(0.5)))
-    ours, panels, theirs = (list(each) for each in zip(*rates, strict=True))
-    for env, name, values, unit, target in (
-        (symbolic, "observations and infos included", ours, "steps/s", 500_000),
-        (visual, "panels drawn", panels, "panels/s", 5_000),
-    ):
-        rate, yardstick = median(values), median(theirs)
-        yield Measurement(
-            f"HALMA random steps, {env.kind}, batch of {env.env.num_envs}, {name}",
-            unit,
-            rate,
-            max(values),
-            POLE,
-            yardstick,
-            rate / yardstick,
-            f"{target:,} {unit}",
-            rate >= target,
-        )
+    settings.tell("random steps")
+    ours, panels, theirs = in_turn(settings.repeats, partial(symbolic, 1.0), partial(visual, 1.0), partial(pole, 0.5))
+    what = f"HALMA random steps, symbolic, batch of {settings.envs}, observations and infos included"
+    yield compared(what, "steps/s", ours, POLE, theirs, 500_000)
+    what = f"HALMA random steps, visual, batch of {shown}, panels drawn"
+    yield compared(what, "panels/s", panels, POLE, theirs, 5_000)
 
 
-def _mazes(settings: Settings, pole: CartPoleRandom) -> Measurement:
+def _mazes(settings: Settings, pole: Play) -> Measurement:
     from gumption.envs.halma import Mazes, sample_mazes
 
     taken = []
@@ -109,7 +106,7 @@ def _mazes(settings: Settings, pole: CartPoleRandom) -> Measurement:
     return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), 0.1)
 
 
-def _tests(settings: Settings, pole: CartPoleRandom) -> Measurement:
+def _tests(settings: Settings, pole: Play) -> Measurement:
     """The memory is half of random options, half of an actor that acts by the knowledge which that half gives."""
     from gumption.agents.halma.acting import RandomActor
     from gumption.agents.halma.guidance import KnowledgeActor
@@ -148,29 +145,21 @@ def _tests(settings: Settings, pole: CartPoleRandom) -> Measurement:
     )
 
 
-def _training(settings: Settings, pole: CartPoleRandom) -> Iterator[Measurement]:
+def _training(settings: Settings, pole: Play) -> Iterator[Measurement]:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.runs import train_td3
 
     settings.tell(f"a slice of training, {settings.slice} episodes")
     before = pole(0.5)
     final = train_td3(HALMAConfig(agent="mlp", episodes=settings.slice, device=settings.device), progress=False).final
-    yardstick = (before + pole(0.5)) / 2
-    rate = final["steps_per_s"]
-    yield Measurement(
-        f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}",
-        "steps/s",
-        rate,
-        rate,
-        POLE,
-        yardstick,
-        rate / yardstick,
-    )
+    theirs = [before, pole(0.5)]
+    what = f"HALMA training, MLP agent, a slice of {settings.slice} episodes on {settings.device}"
+    yield compared(what, "steps/s", [final["steps_per_s"]], POLE, theirs)
     if SAVED.is_file():
-        yield from _saved_training(yardstick)
+        yield from _saved_training(median(theirs))
 
 
-def _whole_training(config: HALMAConfig, settings: Settings, pole: CartPoleRandom) -> Measurement:
+def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Measurement:
     """One agent's whole training, with nothing else running: all cores are its own."""
     from gumption.agents.halma.evaluation import label
     from gumption.agents.halma.runs import train_td3
@@ -186,7 +175,7 @@ def _whole_training(config: HALMAConfig, settings: Settings, pole: CartPoleRando
     )
 
 
-def _saved_training(rate: float) -> Iterator[Measurement]:
+def _saved_training(pole: float) -> Iterator[Measurement]:
     """Whole trainings, as long as the runs of the saved Table 1 took."""
     results = read_json(SAVED)
     for row in results["rows"]:
@@ -197,29 +186,19 @@ def _saved_training(rate: float) -> Iterator[Measurement]:
             f"HALMA training, {row['condition']}, {FULL_EPISODES:,} episodes: mean of the {len(row['seeds'])} runs of "
             f"{results['experiment']}, {made['workers']} at a time",
             [row["wall_s"]],
-            rate,
+            pole,
             FULL_LIMIT,
             {"hardware": made["hardware"]},
         )
 
 
 def _duration(
-    what: str, taken: list[float], rate: float, limit: float, details: dict[str, Any] | None = None
+    what: str, taken: list[float], pole: float, limit: float, details: dict[str, Any] | None = None
 ) -> Measurement:
     """Seconds beside those of as many steps of CartPole at that rate."""
-    yardstick, seconds = MANY_STEPS / rate, median(taken)
-    return Measurement(
-        what,
-        "s",
-        seconds,
-        min(taken),
-        f"{MANY_STEPS:,} steps of CartPole-v1",
-        yardstick,
-        seconds / yardstick,
-        f"{limit / 60:g} minutes" if limit > 60 else f"{limit:g} s",
-        seconds < limit,
-        details or {},
-    )
+    target = f"{limit / 60:g} minutes" if limit > 60 else f"{limit:g} s"
+    yardstick = f"{MANY_STEPS:,} steps of CartPole-v1"
+    return compared(what, "s", taken, yardstick, [MANY_STEPS / pole], limit, target=target, details=details or {})
 
 
 def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> Any:
@@ -247,23 +226,3 @@ def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> A
         begun += int(told.done.sum())
         percept = next_percept(env, options, told)
     return env.mazes
-
-
-class RandomSteps:
-    """Plays a batch of HALMA environments with random options through Gymnasium's step."""
-
-    def __init__(self, num_envs: int, kind: str) -> None:
-        from gumption.envs.halma import HALMAVectorEnv
-
-        self.kind = kind
-        self.env = HALMAVectorEnv(num_envs, observation=kind)
-        self.env.reset(seed=0)
-
-    def __call__(self, seconds: float) -> float:
-        """Steps per second over about so many seconds, drawing the options included."""
-        env, steps = self.env, 0
-        started = perf_counter()
-        while (passed := perf_counter() - started) < seconds:
-            env.step(env.random_actions())
-            steps += env.num_envs
-        return steps / passed

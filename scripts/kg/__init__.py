@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, build, external, fit, infer, predict, pykeen_bridge, store, tune
+from . import analysis, build, external, fit, infer, predict, store, tune
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,7 +14,6 @@ app.add_typer(store.app)
 app.add_typer(fit.app)
 app.add_typer(tune.app)
 app.add_typer(predict.app)
-app.add_typer(pykeen_bridge.app)
 app.add_typer(external.app)
 app.add_typer(analysis.app)
 app.add_typer(infer.app)

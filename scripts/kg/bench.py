@@ -1,65 +1,134 @@
-"""The case `kg` of `gumption bench`, each figure beside a peer of the same run, and the case `rules`."""
+"""Graphs in `gumption bench`: rules are mined from one that is drawn at random with the counts of FB15k-237."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from time import process_time
 
-import typer
-from annotated_types import Ge, Le
+import numpy as np
 
-from gumption.data.settings import settings
-from gumption.scripts.measurement import BenchSettings, Case, Measurement
-from gumption.scripts.parts import read_parts
+from gumption.kg import Vocabulary
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, compared
 
-
-@settings
-class Settings(BenchSettings):
-    """What the case runs on."""
-
-    wn18rr: Annotated[
-        str | None, typer.Option(help="Folder with train.txt, valid.txt and test.txt, for the ranking.")
-    ] = None
-    triples: Annotated[Annotated[int, Ge(100), Le(10**10)], typer.Option(help="Facts in each store.")] = 500_000
-    facts: Annotated[
-        Annotated[int, Ge(1000), Le(10**10)] | None,
-        typer.Option(help="Measure nothing but one graph of so many facts (the table: 5000000)."),
-    ] = None
-
-    @property
-    def alone(self) -> bool:
-        """A large graph is measured by itself."""
-        return self.facts is not None
+TYPES = 25
+SECONDS = 60  # of the CPU, for the graph with the counts of FB15k-237
 
 
-def kg_case(settings: Settings) -> Iterator[Measurement]:
-    """Training against PyKEEN's loops, ranking against its evaluator, stores against rdflib's."""
-    if settings.facts is not None:
-        from .bench_large import large_rows
+@dataclass(frozen=True)
+class Shape:
+    """The counts of a data set.
 
-        yield from large_rows(settings, settings.facts)
-        return
-    from .bench_ranking import ranking_rows
-    from .bench_stores import store_rows
-    from .bench_training import fact_sets, one_thread, training_case
+    :ivar derived: the share of relations that mostly follow from others.
+    """
 
-    ranked = None if settings.wn18rr is None else read_parts(Path(settings.wn18rr))  # a wrong folder is told at once
-    yield from training_case(settings, fact_sets())
-    if ranked is None:
-        print("bench kg: ranking is not measured: give --wn18rr FOLDER", file=sys.stderr)
-    else:
-        with one_thread():
-            yield from ranking_rows(settings, *ranked)
-    yield from store_rows(settings, settings.triples)
+    entities: int
+    relations: int
+    facts: int
+    derived: float
+
+
+FB15K_237 = Shape(14_541, 237, 310_116, derived=0.2)
+FB15K = Shape(14_951, 1_345, 592_213, derived=0.5)  # for the tests
 
 
 def rules_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """Rule mining."""
-    from .bench_mining import mining_rows
+    """CPU seconds of mining a graph with the counts of FB15k-237, at the default thresholds."""
+    from gumption.kg.rules.mining import mine_rules
 
-    yield from mining_rows(settings)
+    settings.tell("mining rules")
+    graph = draw_graph(FB15K_237)
+    started = process_time()
+    rules = len(mine_rules(graph))
+    seconds = [process_time() - started]
+    what = f"mining rules from {FB15K_237.facts:,} facts of {FB15K_237.relations} relations"
+    yield compared(
+        what, "CPU s", seconds, "the target", [SECONDS], SECONDS, details={"rules": rules}, section="Rule mining"
+    )
 
 
-CASES = {"kg": Case(kg_case, Settings, "The case kg"), "rules": Case(rules_case)}
+CASES = {"rules": Case(rules_case)}
+
+
+def draw_graph(shape: Shape, seed: int = 0) -> tuple[Vocabulary, np.ndarray]:
+    """A vocabulary and the (facts, 3) int64 ids of distinct facts.
+
+    As in Freebase, a relation joins entities of two types, a few relations have most of the facts, and a few entities
+    (a country, a gender) are in very many of them. Derived relations are copies, inverses and compositions of others,
+    with a quarter of their facts drawn at random.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = _zipf(shape.relations, 8, shape.facts)
+    bounds = np.concatenate([[0], np.cumsum(_zipf(TYPES, 2, shape.entities))])
+    skews = rng.uniform(1, 4, TYPES)  # of the types: how unevenly facts mention their entities
+    skews[1] = 7
+    parts: list[np.ndarray] = []
+    others: list[np.ndarray] = []  # that are not derived
+    for size in rng.permutation(sizes).tolist():
+        keys = np.empty(0, dtype=np.int64)
+        derived = bool(others) and rng.random() < shape.derived
+        if derived:
+            keys = _distinct(_derived(others, rng), shape.entities, rng)[: size * 3 // 4]
+        spread = size
+        while len(keys) < size:
+            types = _types(np.diff(bounds), size, rng)
+            pairs = _drawn(bounds, skews, types, spread, rng)
+            keys = np.concatenate([keys, np.setdiff1d(_distinct(pairs, shape.entities, rng), keys)])[:size]
+            spread *= 2
+        parts.append(np.stack(np.divmod(keys, shape.entities), axis=1))
+        others += [] if derived else parts[-1:]
+    kinds = np.repeat(np.arange(shape.relations), [len(part) for part in parts])
+    pairs = np.concatenate(parts)
+    ids = rng.permutation(np.stack([pairs[:, 0], kinds, pairs[:, 1]], axis=1))
+    names = [f"entity {i:05}" for i in range(shape.entities)], [f"relation {i:04}" for i in range(shape.relations)]
+    return Vocabulary(*names), ids
+
+
+def _zipf(number: int, flat: int, total: int) -> np.ndarray:
+    """So many whole numbers with a sum of `total`, the i-th in proportion to 1 / (i + flat)."""
+    shares = 1 / (np.arange(number) + flat)
+    return np.diff(np.concatenate([[0], np.cumsum(shares) / shares.sum() * total]).round().astype(np.int64))
+
+
+def _types(sizes: np.ndarray, facts: int, rng: np.random.Generator) -> tuple[int, int]:
+    """The types of the subjects and objects of a relation: larger ones rather, with room for more than its facts."""
+    room = np.outer(sizes, sizes)
+    shares = np.where(room > 20 * facts, room, 0).ravel()
+    first, second = np.divmod(rng.choice(TYPES**2, p=shares / shares.sum()), TYPES)
+    return int(first), int(second)
+
+
+def _drawn(
+    bounds: np.ndarray, skews: np.ndarray, types: tuple[int, int], facts: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Pairs of entities of two types. In half of them both come from the same place of their types, so that entities
+    share neighbours."""
+    first = rng.random(facts)
+    near = np.clip(first + rng.normal(0, 0.02, facts), 0, 1 - 1e-9)
+    second = np.where(rng.random(facts) < 0.5, near, rng.random(facts))
+    ends = [
+        bounds[kind] + ((bounds[kind + 1] - bounds[kind]) * place ** skews[kind]).astype(np.int64)
+        for kind, place in zip(types, (first, second), strict=True)
+    ]
+    return np.stack(ends, axis=1)
+
+
+def _derived(parts: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """The pairs of a relation, of its inverse, or of two relations one after the other."""
+    source = parts[rng.integers(len(parts))]
+    how = rng.integers(3)
+    if how < 2:
+        return source[:, ::-1] if how else source
+    for place in rng.permutation(len(parts)).tolist():
+        other = parts[place][np.argsort(parts[place][:, 0], kind="stable")]
+        first, end = (np.searchsorted(other[:, 0], source[:, 1], side) for side in ("left", "right"))
+        joined = np.flatnonzero(end > first)
+        if len(joined):
+            picks = rng.integers(first[joined], end[joined])
+            return np.stack([source[joined, 0], other[picks, 1]], axis=1)
+    return source
+
+
+def _distinct(pairs: np.ndarray, entities: int, rng: np.random.Generator) -> np.ndarray:
+    """Pairs as keys, each once, in random order."""
+    return rng.permutation(np.unique(pairs[:, 0] * entities + pairs[:, 1]))

@@ -9,9 +9,8 @@ import typer
 from gumption.scripts.apps import App
 from gumption.scripts.worlds import world_group
 
-from .memories import MemoryFolder, build_of_memory, tell_built
 from .output import Json
-from .sources import PLACE, Update, changed_graph
+from .sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
 
 
 def general_build(world: Any) -> typer.Typer:

@@ -1,5 +1,5 @@
 """The experiments on graphs themselves, of no world."""
 
-from . import comparison, link_prediction, scale
+from . import link_prediction, scale
 
-EXPERIMENTS = {**link_prediction.EXPERIMENTS, **comparison.EXPERIMENTS, **scale.EXPERIMENTS}
+EXPERIMENTS = {**link_prediction.EXPERIMENTS, **scale.EXPERIMENTS}

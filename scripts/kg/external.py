@@ -1,4 +1,4 @@
-"""`gumption kg import` and `link`: other projects' commonsense graphs, and links from a task's words to them."""
+"""`gumption kg import`, `link`, `import-pykeen`, `export-pykeen`: other projects' graphs and models."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from gumption.data.settings import NonNegative, Whole
 from gumption.scripts.apps import App
 
 from .output import Json, count, print_json, print_table, working
-from .sources import FILES, Update, binary_graphs, changed_graph, open_graph
+from .sources import FILES, Update, binary_graphs, changed_graph, new_folder, open_graph, read_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -265,3 +265,43 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
         rows += [("", f"dropped: {reason}", number) for reason, number in each.dropped.items()]
         rows += [("", "kept", each.kept), ("", "new facts", each.new)]
     print_table(["graph", "what", "number"], rows, f"{count(done, 'graph')} written to {out}")
+
+
+# ---- Models from PyKEEN and to PyKEEN.
+
+
+@app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")
+def import_pykeen(folder: Path, *, out: Path) -> None:
+    """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed.
+
+    :param folder: A folder that PyKEEN's save_to_directory has written.
+    :param out: A new folder for the model.
+    """
+    new_folder(out)
+
+    from gumption.kg import load_pykeen
+
+    predictor = load_pykeen(folder, device="cpu")
+    predictor.save(out)
+    print(f"{type(predictor.model).__name__} of {predictor.vocabulary!r} written to {out}")
+
+
+@app.command(
+    "export-pykeen",
+    epilog="Example: gumption kg export-pykeen runs/complex --out results/complex --graph runs/kg.nq#wordcraft/train",
+)
+def export_pykeen(model: Path, *, out: Path, graph: str | None = None) -> None:
+    """Write a fitted ComplEx as a folder that PyKEEN opens, with the same scores.
+
+    :param model: The folder of a ComplEx that `gumption kg fit` has written.
+    :param out: A new folder for PyKEEN.
+    :param graph: Facts for training_triples: GRAPH#NAME, or GRAPH.
+    """
+    new_folder(out)
+    facts = [] if graph is None else read_facts(graph, only=True)
+
+    from gumption.kg import ComplEx
+    from gumption.kg import export_pykeen as export
+
+    export(ComplEx.load(model, device="cpu"), out, facts)
+    print(f"written to {out}")

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gumption.scripts.results import Condition, Experiment, Job, Kind, made_lines, table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # In a process of its own, because the most memory that a process ever took does not go down again. Linux tells it as
 # VmHWM; ru_maxrss there begins with that of the process which started this one.
@@ -62,7 +65,7 @@ LARGE = (
 )
 RANKS = (100, 500)
 BATCH = 256
-STORED = 5_000_000  # facts of the store that is measured
+STORED, RELATIONS = 5_000_000, 20  # facts of the store that is measured, and their relations
 
 
 def measure(scale: int = 1) -> dict[str, Any]:
@@ -192,8 +195,6 @@ def _store(facts: int) -> dict[str, float]:
 
     from gumption.kg import KnowledgeGraph
 
-    from .bench_stores import RELATIONS, draw_facts, write_facts
-
     entities = max(facts // 5, 10)
     ids = draw_facts(facts, entities, np.random.default_rng(0))
     with TemporaryDirectory() as folder:
@@ -205,6 +206,30 @@ def _store(facts: int) -> dict[str, float]:
         seconds = perf_counter() - started
         size = sum(file.stat().st_size for file in (Path(folder) / "graph").rglob("*") if file.is_file())
     return {"facts": count, "disk_bytes_per_fact": size / count, "facts_per_s": count / seconds}
+
+
+def draw_facts(number: int, entities: int, rng: np.random.Generator) -> np.ndarray:
+    """(number, 3) int64 ids of distinct facts over 20 relations, a few of the entities in very many of them."""
+    import numpy as np
+
+    keys = np.empty(0, dtype=np.int64)
+    while len(keys) < number:
+        # The entity of rank i comes with a probability proportional to i ** (-2 / 3).
+        subjects, objects = (entities * rng.random((2, number)) ** 3).astype(np.int64)
+        drawn = (subjects * RELATIONS + rng.integers(0, RELATIONS, number)) * entities + objects
+        keys = np.unique(np.concatenate([keys, drawn]))
+    keys = rng.permutation(keys)[:number]
+    return np.stack([keys // (RELATIONS * entities), keys // entities % RELATIONS, keys % entities], axis=1)
+
+
+def write_facts(file: Path, ids: np.ndarray, names: list[str], relations: list[str]) -> None:
+    """Write (n, 3) ids of facts as N-Triples."""
+    from gumption.kg.vocabulary import ENTITY, RELATION, label_to_iri
+
+    subjects = [f"<{label_to_iri(name, ENTITY)}>" for name in names]
+    predicates = [f"<{label_to_iri(name, RELATION)}>" for name in relations]
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(f"{subjects[s]} {predicates[p]} {subjects[o]} .\n" for s, p, o in ids.tolist())
 
 
 def _size(size: float) -> str:

@@ -1,16 +1,17 @@
 """What a GRAPH on the command line stands for: a file, a folder or an address, and perhaps one graph of it."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Seconds
 
-from .output import working
+from .output import print_json, print_table, working
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
@@ -24,6 +25,10 @@ Source = Annotated[
 PLACE = f"A {FILES}, a folder, or an endpoint's http address."
 Update = Annotated[str | None, typer.Option(help="The endpoint's address for updates.")]
 Timeout = Annotated[Seconds | None, typer.Option(help="Seconds after which it is stopped.")]
+MemoryFolder = Annotated[
+    Path | None,
+    typer.Option(help="Instead: what an agent saw, in a folder that RecordMemory wrote; other graphs stay."),
+]
 
 
 def open_graph(
@@ -133,3 +138,30 @@ def check_place(place: str) -> None:
     check_writable(Path(place))
     if Path(place).suffix:
         file_format(Path(place), write=True)
+
+
+def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_json: bool) -> None:
+    """Put what a memory shows into the graph at `out`, and tell what is there now.
+
+    :raises InputError: no such memory, or a world that makes no facts of one.
+    """
+    from gumption.data import InputError
+
+    kind, add_memory = world.get("memory"), world.get("add_memory")
+    if kind is None or add_memory is None:
+        raise InputError(f"the world {world.name!r} makes no facts of a memory: leave --memory out")
+    check_place(out)
+    memory = kind.load(folder)
+    if memory.warning:
+        print(f"warning: {memory.warning}", file=sys.stderr)
+    with changed_graph(out, update) as graph:
+        counts = add_memory(graph, memory, folder.resolve().name)
+    tell_built(out, counts, as_json)
+
+
+def tell_built(out: str, counts: dict[str, int], as_json: bool) -> None:
+    """Name the graphs at `out` and how many facts each has."""
+    if as_json:
+        print_json({"out": out, "graphs": counts})
+    else:
+        print_table(["graph", "facts"], list(counts.items()), f"written to {out}")

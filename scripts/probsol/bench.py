@@ -10,7 +10,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
-from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +29,7 @@ Play = Callable[[float], tuple[int, float, float]]
 
 def probsol_case(settings: BenchSettings) -> Iterator[Measurement]:
     """Random actions, tables of discs thrown at random, one table, a reset, and observations with masks."""
-    pole = CartPoleRandom(process_time)
-    pole(0.2)
+    pole = cart_pole(process_time)
     what = f"ProbSol, `mix`: random open actions, 6 discs placed and 6 stored, {BATCH} tables"
     yield _rate(settings, what, mixed(BATCH), mixed(FEW, compiled=False), MIX)
     what = f"ProbSol, `all`: 12 discs put down at random places, {BATCH} tables"
@@ -122,13 +121,9 @@ def _rate(settings: BenchSettings, what: str, play: Play, slow: Play, target: in
         ours.append(play(SECONDS))
         if repeat % 2 == 0:
             theirs.append(slow(SECONDS))
-    rates, yardsticks = [many / passed for many, passed, _ in ours], [many / passed for many, passed, _ in theirs]
-    by_cpu = [many / used for many, _, used in ours]
-    rate, yardstick = median(rates), median(yardsticks)
-    return Measurement(
-        what, "actions/s", rate, max(rates), ARRAYS, yardstick, rate / yardstick, f"{target:,} actions/s",
-        rate >= target, {"actions a second of CPU time": median(by_cpu)},
-    )  # fmt: skip
+    rates, yardsticks = ([many / passed for many, passed, _ in each] for each in (ours, theirs))
+    by_cpu = {"actions a second of CPU time": median(many / used for many, _, used in ours)}
+    return compared(what, "actions/s", rates, ARRAYS, yardsticks, target, details=by_cpu)
 
 
 def _resets() -> Callable[[], float]:
@@ -168,13 +163,9 @@ def _told() -> Callable[[], float]:
 
 
 def _duration(
-    settings: BenchSettings, what: str, once: Callable[[], float], pole: CartPoleRandom, target: float
+    settings: BenchSettings, what: str, once: Callable[[], float], pole: Callable[[float], float], target: float
 ) -> Measurement:
     settings.tell(what)
     once()
-    pairs = [(median(once() for _ in range(5)), POLE_STEPS / pole(0.2)) for _ in range(settings.repeats)]
-    seconds, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
-    return Measurement(
-        what, "s", seconds, min(pair[0] for pair in pairs), POLE, yardstick, seconds / yardstick, f"{target:g} s",
-        seconds <= target,
-    )  # fmt: skip
+    ours, theirs = in_turn(settings.repeats, lambda: median(once() for _ in range(5)), lambda: POLE_STEPS / pole(0.2))
+    return compared(what, "s", ours, POLE, theirs, target)

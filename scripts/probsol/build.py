@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from gumption.scripts.apps import App
-from gumption.scripts.kg.memories import MemoryFolder, build_of_memory, tell_built
 from gumption.scripts.kg.output import Json, working
-from gumption.scripts.kg.sources import PLACE, Update, changed_graph
+from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
 
 app = App(add_completion=False)
 

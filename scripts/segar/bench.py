@@ -6,13 +6,12 @@ Rates are steps a second of CPU time, beside CartPole's; those of torch are by t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from statistics import median
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
-from gumption.scripts.measurement import BenchSettings, CartPoleRandom, Case, Measurement
+from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
-POLE = "one CartPole-v1, random actions"
 SECONDS = 0.5
 #: Levels, and the simulation steps a second to reach in batches of 64 and 512.
 SIMULATED = {
@@ -32,8 +31,7 @@ COMPILING = 0.02  # seconds to reach
 
 def segar_case(settings: BenchSettings) -> Iterator[Measurement]:
     """Random pushes in batches of scenes."""
-    pole, pole_by_clock = CartPoleRandom(process_time), CartPoleRandom()
-    pole(0.2)
+    pole, pole_by_clock = cart_pole(process_time), cart_pole()
     for name, targets in SIMULATED.items():
         for batch, target in zip(BATCHES, targets, strict=True):
             settings.tell(f"{batch} scenes of {name}")
@@ -67,20 +65,17 @@ def simulated(name: str, batch: int) -> Callable[[float], float]:
     simulator, rng = Simulator(state), np.random.default_rng(0)
     actor = next(slots[each] for slots in state.slot_of for each in ("golfball", "cueball") if each in slots)
 
-    def play(seconds: float) -> float:
-        steps, started = 0, process_time()
-        while (taken := process_time() - started) < seconds:
-            state.take(np.arange(batch), levels, np.arange(batch))
-            for _ in range(PUSHES):
-                state.columns[Velocity][:, actor] += rng.uniform(-2.0, 2.0, (2, batch))
-                simulator.step(5)
-            steps += 5 * PUSHES * batch
-        return steps / taken
+    def episode() -> int:
+        state.take(np.arange(batch), levels, np.arange(batch))
+        for _ in range(PUSHES):
+            state.columns[Velocity][:, actor] += rng.uniform(-2.0, 2.0, (2, batch))
+            simulator.step(5)
+        return 5 * PUSHES * batch
 
-    return play
+    return rate(episode, process_time)
 
 
-def _on_device(settings: BenchSettings, pole: CartPoleRandom) -> Iterator[Measurement]:
+def _on_device(settings: BenchSettings, pole: Callable[[float], float]) -> Iterator[Measurement]:
     """The same in torch tensors: on the GPU where there is one."""
     import torch
 
@@ -111,19 +106,16 @@ def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], 
     v = simulator.tensors[Velocity][:, actor]
     pushes = PUSHES_IN_TORCH_ON_CPU if device == "cpu" else PUSHES
 
-    def play(seconds: float) -> float:
-        steps, started = 0, perf_counter()
-        while (taken := perf_counter() - started) < seconds:
-            for factor, column in simulator.tensors.items():
-                column.copy_(start[factor])
-            for _ in range(pushes):
-                v.add_(torch.rand(v.shape, generator=rng, dtype=v.dtype, device=device), alpha=4.0).sub_(2.0)
-                simulator.step(5)
-            simulator.at_rest()  # waits until the device is done
-            steps += 5 * pushes * batch
-        return steps / taken
+    def episode() -> int:
+        for factor, column in simulator.tensors.items():
+            column.copy_(start[factor])
+        for _ in range(pushes):
+            v.add_(torch.rand(v.shape, generator=rng, dtype=v.dtype, device=device), alpha=4.0).sub_(2.0)
+            simulator.step(5)
+        simulator.at_rest()  # waits until the device is done
+        return 5 * pushes * batch
 
-    return play
+    return rate(episode)
 
 
 def played(name: str, batch: int) -> Callable[[float], float]:
@@ -137,27 +129,20 @@ def played(name: str, batch: int) -> Callable[[float], float]:
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(64)]
 
-    def play(seconds: float) -> float:
-        steps, started = 0, process_time()
-        while (taken := process_time() - started) < seconds:
-            for action in actions:
-                env.step(action)
-            steps += len(actions) * batch
-        return steps / taken
+    def steps() -> int:
+        for action in actions:
+            env.step(action)
+        return len(actions) * batch
 
-    return play
+    return rate(steps, process_time)
 
 
 def _rates(
-    what: str, play: Callable[[float], float], pole: CartPoleRandom, repeats: int, target: int | None = None
+    what: str, play: Callable[[float], float], pole: Callable[[float], float], repeats: int, target: int | None = None
 ) -> Measurement:
     play(0.1)  # first calls pay for imports, caches and memory
-    pairs = [(play(SECONDS), pole(SECONDS)) for _ in range(repeats)]
-    rate, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
-    return Measurement(
-        what, "steps/s", rate, max(pair[0] for pair in pairs), POLE, yardstick, rate / yardstick,
-        "" if target is None else f"{target:,} steps/s", None if target is None else rate >= target,
-    )  # fmt: skip
+    ours, theirs = in_turn(repeats, partial(play, SECONDS), partial(pole, SECONDS))
+    return compared(what, "steps/s", ours, POLE, theirs, target)
 
 
 def _compiling(repeats: int) -> Measurement:
@@ -176,8 +161,6 @@ def _compiling(repeats: int) -> Measurement:
         read = perf_counter()
         Simulator(state)
         pairs.append((perf_counter() - read, read - started))
-    seconds, yardstick = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
-    return Measurement(
-        "SEGAR, matching all rules against a scene of five entities", "s", seconds, min(pair[0] for pair in pairs),
-        "reading the scene", yardstick, seconds / yardstick, f"{COMPILING} s", seconds <= COMPILING,
-    )  # fmt: skip
+    ours, theirs = zip(*pairs, strict=True)
+    what = "SEGAR, matching all rules against a scene of five entities"
+    return compared(what, "s", ours, "reading the scene", theirs, COMPILING)

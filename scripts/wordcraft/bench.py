@@ -1,56 +1,81 @@
-"""WordCraft in `gumption bench`: its environment, a whole training, and link prediction on the facts of its recipes."""
+"""WordCraft in `gumption bench`: its environment, a whole training, and the scores of a graph in the observation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Annotated, Any
 
-from gumption.scripts.measurement import CartPoleRandom, Case, Measurement
+import typer
 
-from .bench_settings import Settings
+from gumption.data.settings import Count, settings
+from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
-TITLE = "WordCraft"
+SCORED, SB3_ENVS = 1024, 64  # environments of a batch with scores, and of one for Stable-Baselines3
+PIECE = 32  # steps between two looks at the clock
+FULL_STEPS = 3_000_000
+
+
+@settings
+class Settings(BenchSettings):
+    """What WordCraft's cases run on.
+
+    :ivar num_envs: environments in a batch.
+    """
+
+    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
+    word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None
+    total_steps: Annotated[Count, typer.Option(help="Steps of the training case.")] = FULL_STEPS
+    num_envs: Count = 4096
+
+    @property
+    def world(self) -> dict[str, Any]:
+        """Keyword arguments of an environment."""
+        return {"recipe_book": self.recipe_book, "depth": 1, "num_distractors": 8, "features": None}
 
 
 def env_case(settings: Settings) -> Iterator[Measurement]:
     """Random valid actions in a batch and in one environment, against one Gymnasium CartPole-v1."""
-    batch, single, cartpole = [], [], []
-    vector, one, pole = _VectorRandom(settings), _SingleRandom(settings), CartPoleRandom()
-    for play in (vector, one, pole):
+    import gymnasium
+
+    import gumption.envs  # noqa: F401  registers the environments
+    from gumption.envs.wordcraft import WordCraftVectorEnv
+
+    env = WordCraftVectorEnv(settings.num_envs, **settings.world)
+    env.reset(seed=0)
+    counts = {"steps": 0, "episodes": 0, "success": 0}
+
+    def steps() -> int:
+        for _ in range(16):
+            _, done, success = env.step_arrays(env.random_actions())
+            counts["episodes"] += int(done.sum())
+            counts["success"] += int(success.sum())
+        counts["steps"] += 16 * env.num_envs
+        return 16 * env.num_envs
+
+    vector, one, pole = rate(steps), single(gymnasium.make("gumption/WordCraft-v0", **settings.world)), cart_pole()
+    for play in (vector, one):
         play(0.2)  # first calls pay for imports, caches and memory
-    for _ in range(settings.repeats):  # in turn, so that a busy moment of the machine hits all three
-        batch.append(vector(1.0))
-        single.append(one(0.5))
-        cartpole.append(pole(0.5))
-    rate, yardstick = median(batch), median(cartpole)
-    name = "one CartPole-v1, random actions"
-    yield Measurement(
-        f"WordCraft random steps, batch of {settings.num_envs}, depth 1, 8 distractors",
-        "steps/s",
-        rate,
-        max(batch),
-        name,
-        yardstick,
-        rate / yardstick,
-        "5,000,000 steps/s and 30 times CartPole",
-        rate >= 5e6 and rate / yardstick >= 30,
-        {"episodes_per_step": vector.episodes / vector.steps, "success": vector.successes / vector.episodes},
+    timings = partial(vector, 1.0), partial(one, 0.5), partial(pole, 0.5)
+    batches, singles, poles = in_turn(settings.repeats, *timings)
+    shares = {
+        "episodes_per_step": counts["episodes"] / counts["steps"],
+        "success": counts["success"] / counts["episodes"],
+    }
+    what = f"WordCraft random steps, batch of {settings.num_envs}, depth 1, 8 distractors"
+    batch = compared(what, "steps/s", batches, POLE, poles, details=shares)
+    yield replace(
+        batch,
+        target="5,000,000 steps/s and 30 times CartPole",
+        met=batch.median >= 5e6 and batch.ratio >= 30,
     )
-    rate = median(single)
-    yield Measurement(
-        "WordCraft random steps, one environment by gym.make",
-        "steps/s",
-        rate,
-        max(single),
-        name,
-        yardstick,
-        rate / yardstick,
-        "20,000 steps/s",
-        rate >= 20_000,
-    )
+    yield compared("WordCraft random steps, one environment by gym.make", "steps/s", singles, POLE, poles, 20_000)
 
 
 def train_case(settings: Settings) -> Iterator[Measurement]:
@@ -58,8 +83,7 @@ def train_case(settings: Settings) -> Iterator[Measurement]:
     from gumption.agents.impala import train_impala
     from gumption.agents.wordcraft.config import TrainConfig
 
-    pole = CartPoleRandom()
-    pole(0.2)
+    pole = cart_pole()
     before = pole(1.0)
     config = TrainConfig(
         recipe_book=settings.recipe_book,
@@ -73,126 +97,108 @@ def train_case(settings: Settings) -> Iterator[Measurement]:
         started = perf_counter()
         result = train_impala(config, run_dir=Path(folder) / "run", progress=False)
         seconds = perf_counter() - started
-    yardstick = median([before, pole(1.0)])
-    rate = settings.total_steps / seconds
-    yield Measurement(
+    frames = settings.total_steps / seconds
+    yield compared(
         f"training with evaluation, {settings.total_steps:,} steps on {settings.device}",
         "frames/s",
-        rate,
-        rate,
-        "one CartPole-v1, random actions",
-        yardstick,
-        rate / yardstick,
-        "3,000,000 steps in 60 s",
-        3e6 / rate <= 60 if settings.total_steps >= 3e6 else None,
-        {"seconds": seconds, "test_success": result.final["test_success"]},
+        [frames],
+        POLE,
+        [before, pole(1.0)],
+        target=f"{FULL_STEPS:,} steps in 60 s",
+        met=FULL_STEPS / frames <= 60 if settings.total_steps >= FULL_STEPS else None,
+        details={"seconds": seconds, "test_success": result.final["test_success"]},
     )
-
-
-def complex_case(settings: Settings) -> Iterator[Measurement]:
-    """ComplEx on the facts of the training recipes, against PyKEEN's ComplEx for as many epochs."""
-    from gumption.envs.wordcraft import facts
-    from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
-    from gumption.scripts.kg.pykeen_peer import train_pykeen
-
-    triples = list(facts(settings.recipe_book, partition="train"))
-    started = perf_counter()
-    model = ComplEx.fit(triples, seed=0, device=settings.device)
-    seconds = perf_counter() - started
-    mrr = evaluate_ranking(model, triples, known=[triples])["mrr"]
-    vocabulary = Vocabulary.from_triples(triples)
-    ids = vocabulary.triples_to_ids(triples)
-    peer = train_pykeen(vocabulary, ids, rank=128, epochs=3, batch_size=512, clock=perf_counter)
-    epoch = median(peer.epoch_seconds)
-    yield Measurement(
-        f"ComplEx on {len(triples):,} training facts, {settings.device}",
-        "s",
-        seconds,
-        seconds,
-        "PyKEEN's ComplEx, one epoch",
-        epoch,
-        seconds / epoch,
-        "20 s and a filtered MRR on these facts above 0.9",
-        seconds < 20 and mrr > 0.9,
-        {"mrr_training_facts": mrr},
-    )
-
-
-def recipes_case(settings: Settings) -> Iterator[Measurement]:
-    """Training on the facts of the recipe book, which has no validation facts, as the case kg does on other graphs."""
-    from gumption.envs.wordcraft import facts
-    from gumption.scripts.kg.bench_training import FactSets, training_case
-
-    train, test = (list(facts(settings.recipe_book, partition=split)) for split in ("train", "test"))
-    return training_case(settings, [FactSets("Recipe graph", train, test, [])])
 
 
 def kg_scores_case(settings: Settings) -> Iterator[Measurement]:
-    """Graph scores as a part of the observation."""
-    from .bench_scores import kg_scores_case
-
-    return kg_scores_case(settings)
+    """Random valid actions with and without the scores of a graph of the training facts, against CartPole-v1."""
+    plays = {**_plays(settings), "pole": cart_pole()}
+    for play in plays.values():
+        play(0.2)  # first calls pay for imports, caches and memory
+    taken = in_turn(settings.repeats, *(partial(play, 0.5) for play in plays.values()))
+    rates = dict(zip(plays, taken, strict=True))
+    for name, plain, what, yardstick in (
+        ("one", "one without", "KGScores on one WordCraft environment", "the same environment without scores"),
+        ("batch", "batch without", f"KGScores on a batch of {SCORED}", "the same batch without scores"),
+        (
+            "adapter",
+            "one env each",
+            f"SB3VecEnv on a batch of {SB3_ENVS} with KGScores",
+            f"DummyVecEnv of {SB3_ENVS} with KGScores",
+        ),
+    ):
+        if name in rates:
+            pole = median(rates["pole"])
+            details = {"cartpole": pole, "times_cartpole": median(rates[name]) / pole}
+            yield compared(what, "steps/s", rates[name], yardstick, rates[plain], details=details)
 
 
 CASES = {
-    "env": Case(env_case, Settings, TITLE),
-    "train": Case(train_case, Settings, TITLE),
-    "complex": Case(complex_case, Settings, TITLE),
-    "kg-scores": Case(kg_scores_case, Settings, TITLE),
-    "recipes": Case(recipes_case, Settings, TITLE, beside="kg"),
+    "env": Case(env_case, Settings, "WordCraft"),
+    "train": Case(train_case, Settings, "WordCraft"),
+    "kg-scores": Case(kg_scores_case, Settings, "WordCraft"),
 }
 
 
-class _VectorRandom:
-    """Plays a batch of WordCraft environments with random valid actions through the lean step."""
+def single(env: Any) -> Callable[[float], float]:
+    """The `rate` of one environment that is played with random valid actions, resets included."""
+    import numpy as np
 
-    def __init__(self, settings: Settings) -> None:
-        from gumption.envs.wordcraft import WordCraftVectorEnv
+    draws = np.random.default_rng(0).random(PIECE).tolist()
+    told = [env.reset(seed=0)[1]]
 
-        self.env = WordCraftVectorEnv(
-            settings.num_envs, recipe_book=settings.recipe_book, depth=1, num_distractors=8, features=None
-        )
-        self.env.reset(seed=0)
-        self.steps = self.episodes = self.successes = 0
+    def steps() -> int:
+        for draw in draws:
+            _, _, terminated, truncated, told[0] = env.step(int(draw * len(told[0]["table"])))
+            if terminated or truncated:
+                told[0] = env.reset()[1]
+        return PIECE
 
-    def __call__(self, seconds: float) -> float:
-        """Steps per second over about so many seconds, drawing the actions included."""
-        env, steps = self.env, 0
-        started = perf_counter()
-        while (passed := perf_counter() - started) < seconds:
-            for _ in range(16):
-                _, done, success = env.step_arrays(env.random_actions())
-                self.episodes += int(done.sum())
-                self.successes += int(success.sum())
-            steps += 16 * env.num_envs
-        self.steps += steps
-        return steps / passed
+    return rate(steps)
 
 
-class _SingleRandom:
-    """Plays one WordCraft environment made by gym.make with random valid actions."""
+def batch(env: Any, actions: Callable[[], Any]) -> Callable[[float], float]:
+    """The `rate` of a batch of environments that is played with such actions."""
+    env.reset()
 
-    def __init__(self, settings: Settings) -> None:
-        import gymnasium
-        import numpy as np
+    def steps() -> int:
+        for _ in range(PIECE):
+            env.step(actions())
+        return PIECE * env.num_envs
 
-        import gumption.envs  # noqa: F401  registers the environments
+    return rate(steps)
 
-        self.env = gymnasium.make(
-            "gumption/WordCraft-v0", recipe_book=settings.recipe_book, depth=1, num_distractors=8, features=None
-        )
-        self.env.reset(seed=0)
-        self.draws = np.random.default_rng(0).random(1024).tolist()
 
-    def __call__(self, seconds: float) -> float:
-        """Steps per second over about so many seconds, resets and drawing the actions included."""
-        env, steps = self.env, 0
-        _, info = env.reset()
-        started = perf_counter()
-        while (passed := perf_counter() - started) < seconds:
-            for draw in self.draws:
-                _, _, terminated, truncated, info = env.step(int(draw * len(info["table"])))
-                if terminated or truncated:
-                    _, info = env.reset()
-            steps += len(self.draws)
-        return steps / passed
+def _plays(settings: Settings) -> dict[str, Callable[[float], float]]:
+    import numpy as np
+
+    from gumption.agents import Advice
+    from gumption.envs.kg_wrapper import KGScores
+    from gumption.envs.wordcraft import WordCraftEnv, WordCraftVectorEnv, facts
+    from gumption.kg import KnowledgeGraph
+
+    graph = KnowledgeGraph()
+    graph.add(facts(settings.recipe_book, partition="train"))
+    plain = WordCraftEnv(**settings.world)
+    advice = Advice(graph, plain.vocabulary, plain.relations)
+    without, scored, small = (
+        WordCraftVectorEnv(number, autoreset_mode="SameStep", **settings.world) for number in (SCORED, SCORED, SB3_ENVS)
+    )
+    plays = {
+        "one": single(KGScores(WordCraftEnv(**settings.world), advice)),
+        "one without": single(plain),
+        "batch": batch(KGScores(scored, advice), scored.random_actions),
+        "batch without": batch(without, without.random_actions),
+    }
+    if find_spec("stable_baselines3") is None:  # an extra
+        return plays
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from gumption.envs.sb3_adapter import SB3VecEnv
+
+    dummy = DummyVecEnv([lambda: KGScores(WordCraftEnv(**settings.world), advice)] * SB3_ENVS)
+    actions = np.zeros(SB3_ENVS, dtype=np.int64)
+    return plays | {
+        "adapter": batch(SB3VecEnv(KGScores(small, advice)), small.random_actions),
+        "one env each": batch(dummy, lambda: actions),
+    }

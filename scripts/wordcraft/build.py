@@ -7,9 +7,16 @@ import typer
 from gumption.data.settings import Seed, SmallShare
 from gumption.envs.wordcraft.splits import Mode, TrainRatio
 from gumption.scripts.apps import App
-from gumption.scripts.kg.memories import MemoryFolder, build_of_memory, tell_built
 from gumption.scripts.kg.output import Json
-from gumption.scripts.kg.sources import PLACE, Update, changed_graph, check_place
+from gumption.scripts.kg.sources import (
+    PLACE,
+    MemoryFolder,
+    Update,
+    build_of_memory,
+    changed_graph,
+    check_place,
+    tell_built,
+)
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft.facts import FactPart

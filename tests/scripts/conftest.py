@@ -7,19 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gumption import data
 from gumption.data import progress
 from gumption.scripts import cli
 from gumption.scripts import experiment as command
-
-
-@pytest.fixture(scope="session")
-def small_book(tmp_path_factory) -> Path:
-    """A recipe file with a few of the shipped book's recipes, on words that have vectors."""
-    lines = data.path("commonsense").read_text(encoding="utf-8").splitlines()
-    path = tmp_path_factory.mktemp("book") / "book.tsv"
-    path.write_text("\n".join(lines[:150]) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.fixture

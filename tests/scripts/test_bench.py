@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -11,8 +12,8 @@ from gumption.scripts import bench as cases
 from gumption.scripts import bench as command
 from gumption.scripts.bench import find_cases
 from gumption.scripts.halma.bench import Settings as OfHALMA
-from gumption.scripts.kg.bench import Settings as OfGraphs
-from gumption.scripts.measurement import BenchSettings, Case, Measurement, markdown_tables
+from gumption.scripts.kg import bench as of_graphs
+from gumption.scripts.measurement import BenchSettings, Case, Measurement, compared, markdown_tables
 from gumption.scripts.wordcraft import bench as wordcraft
 from gumption.scripts.wordcraft.bench import Settings as OfWordCraft
 
@@ -51,13 +52,6 @@ def test_train_case(settings):
     assert 0 <= one.details["test_success"] <= 1
 
 
-def test_complex_case(settings):
-    (one,) = wordcraft.complex_case(settings)
-    check([one])
-    assert 0.5 < one.details["mrr_training_facts"] <= 1
-    assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
-
-
 @pytest.mark.slow
 def test_kg_scores_case(settings):
     one, batch, adapter = wordcraft.kg_scores_case(settings)
@@ -71,40 +65,25 @@ def test_kg_scores_case(settings):
 def test_help_case(settings):
     (one,) = cases.help_case(settings)
     check([one])
-    assert one.details["seconds_beyond_python"] == pytest.approx(one.median - one.yardstick_median)
-
-
-def test_recipes_case(settings, monkeypatch):
-    from gumption.scripts.kg import bench_training
-
-    learned = []
-    monkeypatch.setattr(bench_training, "training_rows", lambda settings, sets: learned.append(sets) or iter(()))
-    assert list(wordcraft.recipes_case(settings)) == []
-    [sets] = learned
-    assert (sets.name, sets.valid) == ("Recipe graph", [])
-    assert sets.train
-    assert not set(sets.train) & set(sets.test)
+    assert one.median > one.yardstick_median
+    assert (one.target, one.met) == ("0.5 s", one.median <= 0.5)
 
 
 def test_names():
-    assert list(find_cases(None)) == [
+    assert list(find_cases()) == [
         "env",
         "train",
-        "complex",
         "kg-scores",
-        "recipes",
         "halma",
         "gradual",
         "segar",
         "probsol",
-        "kg",
         "rules",
         "help",
     ]
-    assert list(find_cases("help")) == ["help"]
-    assert list(find_cases("wordcraft")) == ["env", "train", "complex", "kg-scores", "recipes"]
-    assert list(find_cases("kg")) == ["recipes", "kg"], "the recipe graph is one of its graphs"
-    with pytest.raises(InputError, match="called 'enf'; known are: env, train, complex, kg-scores, recipes, halma"):
+    assert list(find_cases("help", "halma")) == ["help", "halma"]
+    assert list(find_cases("wordcraft")) == ["env", "train", "kg-scores"]
+    with pytest.raises(InputError, match="called 'enf'; known are: env, train, kg-scores, halma"):
         find_cases("enf")
 
 
@@ -131,26 +110,22 @@ def test_a_world_without_cases_is_measured_with_random_steps(monkeypatch):
 
 
 def test_a_world_without_masks_is_played_all_the_same():
-    play = (
-        cases._RandomBatch(Environment("CartPole-v1", "", "")),
-        cases._RandomSteps(Environment("CartPole-v1", "", "")),
-    )
-    assert all(one(0.05) > 0 for one in play)
+    assert all(play("CartPole-v1")(0.05) > 0 for play in (cases.random_batch, cases.random_steps))
 
 
 def test_two_cases_of_one_name_are_refused(monkeypatch):
-    monkeypatch.setattr(wordcraft, "CASES", {"kg": Case(wordcraft.env_case)})
-    with pytest.raises(InputError, match="two bench cases are called 'kg'"):
-        find_cases(None)
+    monkeypatch.setattr(wordcraft, "CASES", {"rules": Case(wordcraft.env_case)})
+    with pytest.raises(InputError, match="two bench cases are called 'rules'"):
+        find_cases()
 
 
-def measurement(settings: OfWordCraft | OfHALMA | OfGraphs):
+def measurement(settings: OfWordCraft | OfHALMA):
     """A case that measures nothing and tells its settings."""
     details = {"settings": str(settings)}
     yield Measurement("something fast", "steps/s", 1234567.8, 2e6, "a snail", 1000.0, 1234.5678, "a lot", True, details)
 
 
-def in_sections(settings: OfGraphs):
+def in_sections(settings: BenchSettings):
     """A case with two tables, which tells what it does."""
     settings.tell("the second thing")
     for section in ("one store", "another store"):
@@ -164,7 +139,7 @@ def stand_ins(monkeypatch):
     found = {
         "env": Case(measurement, OfWordCraft, "WordCraft"),
         "halma": Case(measurement, OfHALMA, "HALMA"),
-        "kg": Case(in_sections, OfGraphs, "The case kg"),
+        "rules": Case(in_sections),
         "help": Case(measurement),
     }
     monkeypatch.setattr(cases, "all_cases", lambda: found)
@@ -173,18 +148,14 @@ def stand_ins(monkeypatch):
 def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
     out, table = tmp_path / "deep" / "bench.json", tmp_path / "bench.md"
     arguments = ["--recipe-book", "some/where/book.json", "--repeats", "3", "--device", "cpu", "--total-steps", "7"]
-    arguments += ["--wn18rr", "some/where/wn18rr", "--triples", "700", "--halma-agent", "mlp", "--halma-agent", "lstm"]
+    arguments += ["--halma-agent", "mlp", "--halma-agent", "lstm"]
     arguments += ["--word-vectors", "vectors.bin", "--out", str(out), "--markdown", str(table)]
     monkeypatch.setattr("sys.argv", ["gumption", "bench", *arguments])
     result = CliRunner().invoke(command.app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     written = json.loads(out.read_text())
-    assert list(written["cases"]) == ["env", "halma", "kg", "help"]
-    assert (written["recipe_book"], written["wn18rr"], written["halma_agent"]) == (
-        "book.json",
-        "wn18rr",
-        ["mlp", "lstm"],
-    )
+    assert list(written["cases"]) == ["env", "halma", "rules", "help"]
+    assert (written["recipe_book"], written["halma_agent"]) == ("book.json", ["mlp", "lstm"])
     assert written["command"].startswith("gumption bench --recipe-book book.json --repeats 3")
     assert set(written) >= {"versions", "hardware", "repeats"}
     told = {case: ones[0]["details"]["settings"] for case, ones in written["cases"].items()}
@@ -192,9 +163,8 @@ def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
         OfWordCraft(repeats=3, recipe_book="some/where/book.json", word_vectors="vectors.bin", total_steps=7)
     )
     assert told["halma"] == str(OfHALMA(repeats=3, halma_agent=["mlp", "lstm"]))
-    assert told["kg"] == str(OfGraphs(repeats=3, wn18rr="some/where/wn18rr", triples=700))
     assert told["help"] == str(BenchSettings(repeats=3))
-    assert [one["section"] for one in written["cases"]["kg"]] == ["one store", "another store"]
+    assert [one["section"] for one in written["cases"]["rules"]] == ["one store", "another store"]
     assert {"pykeen", "rdflib", "pyoxigraph"} <= set(written["versions"])
     row = "| something fast | 1,234,568 steps/s | 2,000,000 steps/s | a snail: 1,000 steps/s | 1.23e+03 | a lot | yes |"
     text = table.read_text()
@@ -213,7 +183,6 @@ def test_command_prints_and_writes(stand_ins, monkeypatch, tmp_path):
     [
         (("help", "--recipe-book", "x.tsv"), "--recipe-book is for WordCraft; help has no use for it"),
         (("env", "--halma-agent", "mlp"), "--halma-agent is for HALMA; env has no use for it"),
-        (("halma", "--triples", "700"), "--triples is for The case kg; halma has no use for it"),
     ],
 )
 def test_options_of_other_cases_are_refused(stand_ins, arguments, message):
@@ -248,3 +217,27 @@ def test_each_section_is_a_table_under_its_heading():
 def test_figures_in_lists_are_rounded_too():
     one = Measurement("x", "s", 1, 1, "y", 1, 1, details={"mrr": [1 / 3], "by": {"n3": 2 / 3}})
     assert one.as_json()["details"] == {"mrr": [0.333333], "by": {"n3": 0.666667}}
+
+
+def test_rule_mining_is_measured_on_a_graph_with_the_counts_of_fb15k_237(monkeypatch):
+    shape = of_graphs.Shape(1000, 12, 1500, derived=0.5)
+    vocabulary, ids = of_graphs.draw_graph(shape)
+    assert (len(vocabulary.entities), len(vocabulary.relations), len(np.unique(ids, axis=0))) == (1000, 12, 1500)
+    assert of_graphs.Shape(14_541, 237, 310_116, derived=0.2) == of_graphs.FB15K_237
+    monkeypatch.setattr(of_graphs, "FB15K_237", shape)
+    (row,) = of_graphs.CASES["rules"].measure(BenchSettings())
+    assert row.ratio == pytest.approx(row.median / row.yardstick_median)
+    assert row.what == "mining rules from 1,500 facts of 12 relations"
+    assert row.details["rules"] > 10
+    assert row.met is True
+
+
+def test_repeats_are_compared_by_their_medians_and_held_against_a_limit():
+    slow, fast = (compared("x", unit, [3.0, 1.0, 2.0], "y", [4.0, 4.0], 2) for unit in ("s", "steps/s"))
+    assert [(one.median, one.best, one.ratio, one.met) for one in (slow, fast)] == [
+        (2, 1, 0.5, True),
+        (2, 3, 0.5, True),
+    ]
+    assert (slow.target, fast.target) == ("2 s", "2 steps/s")
+    assert [compared("x", unit, [2.1], "y", [1.0], 2).met for unit in ("s", "steps/s")] == [False, True]
+    assert compared("x", "s", [1.0], "y", [1.0]).met is None

@@ -11,8 +11,8 @@ from gumption.scripts.experiment import worker_pool
 WARNS = """
 import warnings
 from gumption.data import Note
-from gumption.scripts.notes import print_notes
-print_notes()
+from gumption.data.progress import print_notes
+finish = print_notes()
 warnings.warn("the text", Note)
 warnings.warn("the text", Note)
 warnings.warn("another text", Note)
@@ -48,7 +48,29 @@ def test_each_note_is_told_once_and_other_warnings_as_they_are() -> None:
     assert told("-W", "ignore", "-c", WARNS) == []
 
 
+MANY = (
+    WARNS[: WARNS.index("warnings.warn")]
+    + """
+for number in range(1, 31):
+    warnings.warn(f"disc {number} is new", Note)
+    warnings.warn("a note of another line", Note)
+finish()
+"""
+)
+
+
+def test_ten_notes_of_a_kind_are_told_and_the_others_counted() -> None:
+    """Texts that differ in digits alone are different notes."""
+    first, other, *more, last = told("-c", MANY)
+    assert (first, other) == ("note: disc 1 is new", "note: a note of another line")
+    assert more == [f"note: disc {number} is new" for number in range(2, 11)]
+    assert last == "note: 20 more like this one: disc 10 is new"
+
+
 def test_workers_tell_notes_too(capfd) -> None:
     with worker_pool(1) as pool:
-        pool.submit(warnings.warn, "from a worker", Note).result()
-    assert capfd.readouterr().err == "note: from a worker\n"
+        for number in range(12):
+            pool.submit(warnings.warn, f"from worker {number}", Note).result()
+    *notes, last = capfd.readouterr().err.splitlines()
+    assert notes == [f"note: from worker {number}" for number in range(10)]
+    assert last == "note: 2 more like this one: from worker 9"

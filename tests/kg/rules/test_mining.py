@@ -18,7 +18,7 @@ from gumption.kg import KnowledgeGraph, Vocabulary
 from gumption.kg.rules.horn import Atom, Rule, read_rules
 from gumption.kg.rules.inference import infer
 from gumption.kg.rules.mining import MinedRule, mine_rules, write_mined
-from gumption.scripts.kg.bench_mining import FB15K_237, draw_graph
+from gumption.scripts.kg.bench import FB15K_237, draw_graph
 
 Triples = set[tuple[str, str, str]]
 ALL = {"min_support": 1, "min_head_coverage": 0.0, "min_confidence": 0.0}
@@ -292,7 +292,7 @@ def test_a_graph_like_fb15k_in_four_gigabytes():
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from gumption.kg.rules.mining import mine_rules
-from gumption.scripts.kg.bench_mining import FB15K, draw_graph
+from gumption.scripts.kg.bench import FB15K, draw_graph
 print(len(mine_rules(draw_graph(FB15K), min_support=50, min_head_coverage=0.2, min_confidence=0.5)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store import stores as stores_module
 from gumption.kg.store.limits import Limits
-from gumption.scripts.kg.bench_stores import oxigraph_server, serving
+from tests.bench.stores import oxigraph_server, serving
 
 MINE = [("mud", "componentOf", "brick")]
 THEIRS = [("fire", "componentOf", "steam"), ("water", "componentOf", "steam")]

@@ -12,7 +12,7 @@ import pytest
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store import stores as stores_module
-from gumption.scripts.kg.bench_stores import oxigraph_server, serving
+from tests.bench.stores import oxigraph_server, serving
 
 FACTS = [("fire", "r", "steam"), ("water", "r", "steam"), ("steam", "q", "rain"), ("rain", "r", "mud")]
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"

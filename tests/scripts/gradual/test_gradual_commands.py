@@ -89,4 +89,6 @@ def test_the_bench_plays_as_many_steps_as_it_says() -> None:
     assert Settings().streams == 4096
     assert one_stream("micro1")(0.05) > 1_000
     for name in ("micro5.18", MIX):
-        assert all(rate > 1_000 and yardstick > 1_000 for rate, yardstick in rates_of_many(name, range(64), 2))
+        rates, yardsticks = rates_of_many(name, range(64), 2)
+        assert len(rates) == len(yardsticks) == 2
+        assert min(rates + yardsticks) > 1_000

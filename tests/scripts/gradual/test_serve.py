@@ -17,7 +17,7 @@ from gumption.data.sealed import read_sealed
 from gumption.envs.gradual.remote import RemoteSettings, connect
 from gumption.envs.gradual.session import Result
 from gumption.scripts.gradual import results
-from gumption.scripts.gradual.bench_remote import remote_measurements
+from gumption.scripts.gradual.bench import remote_measurements
 from gumption.scripts.gradual.results import Record
 from gumption.scripts.measurement import BenchSettings
 

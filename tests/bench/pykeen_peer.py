@@ -1,6 +1,6 @@
 """PyKEEN as the yardstick of link prediction: its ComplEx trained by its own loops, and its evaluator.
 
-Only the bench imports this module: importing it imports PyKEEN.
+Importing this module imports PyKEEN.
 """
 
 from __future__ import annotations

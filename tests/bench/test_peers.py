@@ -3,7 +3,10 @@
 import gc
 import itertools
 import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,17 +17,17 @@ from typer.testing import CliRunner
 from gumption.data import InputError
 from gumption.envs.wordcraft import facts
 from gumption.kg import ComplEx, Vocabulary, evaluate_ranking
-from gumption.scripts.bench import app
-from gumption.scripts.kg import bench as bench_kg
-from gumption.scripts.kg import bench_large, bench_mining, bench_ranking, bench_stores, bench_training, pykeen_peer
-from gumption.scripts.kg.bench import Settings
 from gumption.scripts.measurement import BenchSettings, Measurement
+from tests.bench import large, peers, pykeen_peer, ranking, stores, training
+from tests.bench.peers import Settings, app
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def sets(small_book) -> bench_training.FactSets:
+def sets(small_book) -> training.FactSets:
     train, test = (list(facts(small_book, partition=split)) for split in ("train", "test"))
-    return bench_training.FactSets("Few", train[:90], test[:20:2], test[1:20:2])
+    return training.FactSets("Few", train[:90], test[:20:2], test[1:20:2])
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def check(rows: list[Measurement]) -> None:
 
 
 def test_the_sets_are_those_that_pykeen_ships():
-    umls, kinships = bench_training.fact_sets()
+    umls, kinships = training.fact_sets()
     assert [len(part) for part in (umls.train, umls.valid, umls.test)] == [5216, 652, 661]
     assert [len(part) for part in (kinships.train, kinships.valid, kinships.test)] == [8544, 1068, 1074]
     assert ("acquired_abnormality", "location_of", "experimental_model_of_disease") in umls.train
@@ -58,11 +61,11 @@ def test_the_sets_are_those_that_pykeen_ships():
 def test_our_timed_training_is_that_of_fit(sets, ids, told):
     vocabulary, parts = ids
     fitted = ComplEx.fit(
-        sets.train, rank=bench_training.RANK, epochs=3, batch_size=bench_training.BATCH_SIZE, n3=0.02, seed=4,
+        sets.train, rank=training.RANK, epochs=3, batch_size=training.BATCH_SIZE, n3=0.02, seed=4,
         learning_rate=0.3, vocabulary=vocabulary, device="cpu", **told,
     )  # fmt: skip
-    choice = bench_training.Choice(0.3, 0.02, "fact")
-    timed = bench_training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, **told)
+    choice = training.Choice(0.3, 0.02, "fact")
+    timed = training.train_ours(vocabulary, parts["train"], choice, epochs=3, seed=4, **told)
     assert isinstance(timed.predictor, ComplEx)
     assert torch.equal(timed.predictor.entity, fitted.entity)
     assert torch.equal(timed.predictor.relation, fitted.relation)
@@ -100,9 +103,9 @@ def test_garbage_is_frozen_for_a_while():
 
 def test_training_rows(sets, frozen, monkeypatch):
     heard = []
-    monkeypatch.setattr(bench_training, "EPOCHS", 4)
+    monkeypatch.setattr(training, "EPOCHS", 4)
     settings = BenchSettings(repeats=2, tell=heard.append)
-    lcwa, narrow, symmetric = bench_training.training_rows(settings, sets)
+    lcwa, narrow, symmetric = training.training_rows(settings, sets)
     check([lcwa, narrow, symmetric])
     assert "bfloat16" in narrow.what
     assert "bfloat16" not in lcwa.what
@@ -119,7 +122,7 @@ def test_training_rows(sets, frozen, monkeypatch):
     assert lcwa.details["settings_pykeen"] == max(theirs, key=theirs.get)
     assert lcwa.what.startswith(f"Few, {lcwa.details['settings']}, ")
     assert lcwa.details["settings_pykeen"] in lcwa.yardstick
-    no_worse = bench_training.at_least(lcwa.details["test_mrr"], lcwa.details["test_mrr_pykeen"])
+    no_worse = training.at_least(lcwa.details["test_mrr"], lcwa.details["test_mrr_pykeen"])
     assert lcwa.met == (lcwa.ratio <= 0.1 and no_worse)
     assert symmetric.met == (symmetric.ratio <= 0.02)
     assert len(heard) == 4
@@ -127,16 +130,16 @@ def test_training_rows(sets, frozen, monkeypatch):
 
 def test_an_mrr_may_be_lower_by_the_noise_of_its_seeds():
     theirs = [0.90, 0.92, 0.94]  # standard error 0.01155, of the difference 0.01633
-    assert bench_training.at_least([0.885, 0.905, 0.925], theirs)
-    assert not bench_training.at_least([0.883, 0.903, 0.923], theirs)
-    assert bench_training.at_least([0.9], [0.9])
-    assert not bench_training.at_least([0.8999], [0.9])
+    assert training.at_least([0.885, 0.905, 0.925], theirs)
+    assert not training.at_least([0.883, 0.903, 0.923], theirs)
+    assert training.at_least([0.9], [0.9])
+    assert not training.at_least([0.8999], [0.9])
 
 
 def test_a_faster_epoch_with_a_lower_mrr_misses_the_target():
     def row(no_worse: bool | None) -> Measurement:
-        ours, theirs = (bench_training.Trained(None, [seconds]) for seconds in (0.001, 0.02))
-        return bench_training._row("x", [ours], "y", [theirs], 10, no_worse, {})
+        ours, theirs = (training.Trained(None, [seconds]) for seconds in (0.001, 0.02))
+        return training._row("x", [ours], "y", [theirs], 10, no_worse, {})
 
     assert (row(True).met, row(False).met, row(None).met) == (True, False, True)
     assert (row(True).median, row(True).yardstick_median) == (pytest.approx(1.0), pytest.approx(20.0))
@@ -169,7 +172,7 @@ def write_parts(folder, sets) -> None:
 
 def test_parts_are_read_from_their_files(tmp_path, sets, ids):
     write_parts(tmp_path, sets)
-    vocabulary, parts = bench_kg.read_parts(tmp_path)
+    vocabulary, parts = peers.read_parts(tmp_path)
     assert vocabulary.hash == ids[0].hash
     for part, rows in parts.items():
         assert {*map(tuple, rows.tolist())} == {*map(tuple, ids[1][part].tolist())}
@@ -177,19 +180,19 @@ def test_parts_are_read_from_their_files(tmp_path, sets, ids):
     with pytest.raises(
         InputError, match=r"has no valid\.txt or valid\.tsv: give the folder of train\.txt, valid\.txt and test\.txt"
     ):
-        next(bench_kg.kg_case(Settings(wn18rr=str(tmp_path))))  # before anything is measured
+        next(peers.kg_case(Settings(wn18rr=tmp_path)))  # before anything is measured
 
 
 def test_the_work_of_the_stores_is_made_of_its_facts(tmp_path):
-    work = bench_stores.make_work(2000, tmp_path)
+    work = stores.make_work(2000, tmp_path)
     lines = work.file.read_text().splitlines()
     assert len(set(lines)) == len(lines) == 2000
     graph = rdflib.Graph().parse(work.file, format="nt")
     assert len(set(graph.predicates(unique=True))) == 20
     for subject, relation in work.pairs[:50]:
         pattern = (
-            bench_stores._term(subject, bench_stores.ENTITY),
-            bench_stores._term(relation, bench_stores.RELATION),
+            stores._term(subject, stores.ENTITY),
+            stores._term(relation, stores.RELATION),
         )
         assert next(graph.triples((*pattern, None)), None)
     assert len(work.pairs) == 1000
@@ -197,14 +200,14 @@ def test_the_work_of_the_stores_is_made_of_its_facts(tmp_path):
     degrees = sorted((len(list(graph.triples((None, None, o)))) for o in graph.objects(unique=True)), reverse=True)
     assert degrees[0] > 20 * degrees[len(degrees) // 2]  # few entities have most facts
     (tmp_path / "again").mkdir()
-    again = bench_stores.make_work(2000, tmp_path / "again")
+    again = stores.make_work(2000, tmp_path / "again")
     assert again.file.read_bytes() == work.file.read_bytes()
     assert (again.pairs, again.starts) == (work.pairs, work.starts)
 
 
 def test_store_rows(monkeypatch):
-    monkeypatch.setattr(bench_stores, "LOOK_UPS", 50)
-    rows = list(bench_stores.store_rows(BenchSettings(repeats=2), 2000))
+    monkeypatch.setattr(stores, "LOOK_UPS", 50)
+    rows = list(stores.store_rows(BenchSettings(repeats=2), 2000))
     check(rows)
     assert [one.section for one in rows] == [
         *["Store: memory"] * 5, *["Store: on disk"] * 5, *["Store: an endpoint on this machine"] * 5
@@ -219,35 +222,35 @@ def test_store_rows(monkeypatch):
     assert {one.met for one in rows} == {None}  # too few facts to hold against the target
 
 
-def figures(seconds: float, rows: int = 1) -> bench_stores.Figures:
+def figures(seconds: float, rows: int = 1) -> stores.Figures:
     names = ("load", "look-ups", "2 hops", "3 hops", "arrays")
-    return bench_stores.Figures({name: [seconds] for name in names}, dict.fromkeys(names, rows))
+    return stores.Figures({name: [seconds] for name in names}, dict.fromkeys(names, rows))
 
 
 def test_long_jobs_are_done_once(monkeypatch):
-    monkeypatch.setattr(bench_stores, "LONG_SECONDS", 0.05)
-    found = bench_stores._measure(lambda: 7, {"long": lambda: time.sleep(0.06) or 1, "short": lambda: 2}, repeats=3)
+    monkeypatch.setattr(stores, "LONG_SECONDS", 0.05)
+    found = stores._measure(lambda: 7, {"long": lambda: time.sleep(0.06) or 1, "short": lambda: 2}, repeats=3)
     assert found.rows == {"load": 7, "long": 1, "short": 2}
     assert [len(found.seconds[name]) for name in ("load", "long", "short")] == [1, 1, 3]
     assert found.seconds["long"][0] >= 0.06
 
 
 def test_arrays_have_two_seconds_in_local_stores(tmp_path):
-    work = bench_stores.Work(tmp_path, 500_000, [], [])
+    work = stores.Work(tmp_path, 500_000, [], [])
     for store, seconds, met in (("memory", 1.9, True), ("memory", 2.1, False), ("an endpoint here", 1.9, None)):
-        assert list(bench_stores._rows(store, figures(seconds), figures(1), work))[-1].met is met
+        assert list(stores._rows(store, figures(seconds), figures(1), work))[-1].met is met
 
 
 def test_stores_that_answer_otherwise_than_rdflib_are_not_compared(tmp_path):
-    work = bench_stores.Work(tmp_path, 10, [], [])
+    work = stores.Work(tmp_path, 10, [], [])
     with pytest.raises(RuntimeError, match=r"the store memory answers with .* rdflib with"):
-        list(bench_stores._rows("memory", figures(1, rows=3), figures(1, rows=4), work))
+        list(stores._rows("memory", figures(1, rows=3), figures(1, rows=4), work))
 
 
 def test_without_a_server_the_endpoint_is_passed_over(monkeypatch, capsys):
-    monkeypatch.setattr(bench_stores, "LOOK_UPS", 5)
-    monkeypatch.setattr(bench_stores, "oxigraph_server", lambda: None)
-    rows = list(bench_stores.store_rows(BenchSettings(repeats=1), 300))
+    monkeypatch.setattr(stores, "LOOK_UPS", 5)
+    monkeypatch.setattr(stores, "oxigraph_server", lambda: None)
+    rows = list(stores.store_rows(BenchSettings(repeats=1), 300))
     assert {one.section for one in rows} == {"Store: memory", "Store: on disk"}
     assert capsys.readouterr().err == "bench kg: no endpoint is measured: the package oxigraph is not installed\n"
 
@@ -255,14 +258,14 @@ def test_without_a_server_the_endpoint_is_passed_over(monkeypatch, capsys):
 def test_a_server_that_does_not_start_is_told(tmp_path):
     with (
         pytest.raises(InputError, match="the SPARQL server false did not start: try false serve"),
-        bench_stores.serving("false", tmp_path / "db"),
+        stores.serving("false", tmp_path / "db"),
     ):
         pass
 
 
 @pytest.mark.slow
 def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets):
-    threads, frozen, training_rows = [], [], bench_training.training_rows
+    threads, frozen, training_rows = [], [], training.training_rows
 
     def few():
         threads.append(torch.get_num_threads())
@@ -272,16 +275,16 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
         frozen.append(gc.get_freeze_count() > 0)
         return training_rows(settings, sets)
 
-    monkeypatch.setattr(bench_training, "EPOCHS", 2)
-    monkeypatch.setattr(bench_training, "fact_sets", few)
-    monkeypatch.setattr(bench_training, "training_rows", rows_of)
-    monkeypatch.setattr(bench_ranking, "RANK", 7)
-    monkeypatch.setattr(bench_stores, "LOOK_UPS", 5)
-    monkeypatch.setattr(bench_stores, "oxigraph_server", lambda: None)
+    monkeypatch.setattr(training, "EPOCHS", 2)
+    monkeypatch.setattr(peers, "fact_sets", few)
+    monkeypatch.setattr(training, "training_rows", rows_of)
+    monkeypatch.setattr(ranking, "RANK", 7)
+    monkeypatch.setattr(stores, "LOOK_UPS", 5)
+    monkeypatch.setattr(stores, "oxigraph_server", lambda: None)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        without = list(bench_kg.kg_case(Settings(repeats=1, triples=300)))
+        without = list(peers.kg_case(Settings(repeats=1, triples=300)))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -291,10 +294,10 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
     assert "bench kg: ranking is not measured: give --wn18rr FOLDER\n" in capsys.readouterr().err
 
     write_parts(tmp_path, sets)
-    rows = list(bench_kg.kg_case(Settings(repeats=1, triples=300, wn18rr=str(tmp_path))))
+    rows = list(peers.kg_case(Settings(repeats=1, triples=300, wn18rr=tmp_path)))
     check(rows)
     assert "--wn18rr" not in capsys.readouterr().err
-    own, same = (one for one in rows if one.section == bench_ranking.RANKING)
+    own, same = (one for one in rows if one.section == ranking.RANKING)
     assert len(rows) == len(without) + 2
     for one in (own, same):
         assert one.details["facts"] == len(sets.test)
@@ -303,32 +306,50 @@ def test_the_case_is_all_of_it_on_one_thread(monkeypatch, tmp_path, capsys, sets
     assert same.met is True
 
 
-def test_a_large_graph_is_measured_by_itself(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    CliRunner().invoke(app, ["kg", "--facts", "2000", "--out", "bench.json"], catch_exceptions=False)
-    rows = json.loads((tmp_path / "bench.json").read_text())["cases"]
-    assert list(rows) == ["kg"]
-    what = [row["what"] for row in rows["kg"]]
+def test_complex_case(small_book):
+    (one,) = peers.complex_case(Settings(recipe_book=str(small_book)))
+    check([one])
+    assert 0.5 < one.details["mrr_training_facts"] <= 1
+    assert one.met == (one.median < 20 and one.details["mrr_training_facts"] > 0.9)
+
+
+def test_recipes_case(small_book, monkeypatch):
+    learned = []
+    monkeypatch.setattr(training, "training_rows", lambda settings, sets: learned.append(sets) or iter(()))
+    assert list(peers.recipes_case(Settings(recipe_book=str(small_book)))) == []
+    [sets] = learned
+    assert (sets.name, sets.valid) == ("Recipe graph", [])
+    assert sets.train
+    assert not set(sets.train) & set(sets.test)
+
+
+def test_a_large_graph(monkeypatch, tmp_path):
+    out = tmp_path / "bench.json"
+    arguments = ["large", "--facts", "2000", "--out", str(out)]
+    monkeypatch.setattr("sys.argv", ["bench", *arguments])
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    written = json.loads(out.read_text())
+    rows = written["cases"]
+    assert list(rows) == ["large"]
+    assert written["command"] == "python -m tests.bench large --facts 2000 --out bench.json"
+    assert {"pykeen", "rdflib", "pyoxigraph"} <= set(written["versions"])
+    what = [row["what"] for row in rows["large"]]
     assert what[:2] == ["loading 2,000 facts from N-Triples", "space of 2,000 facts"]
     assert what[-1] == "dropping 400 facts of 2,400 in memory"
-    assert [row["yardstick"] for row in rows["kg"][:2]] == ["`oxigraph load`"] * 2
-    assert [row["met"] for row in rows["kg"][2:]] == [None] * 6
+    assert [row["yardstick"] for row in rows["large"][:2]] == ["`oxigraph load`"] * 2
+    assert [row["met"] for row in rows["large"][2:]] == [None] * 6
 
 
 def test_a_large_graph_needs_its_peer(monkeypatch):
-    monkeypatch.setattr(bench_large, "oxigraph_server", lambda: None)
+    monkeypatch.setattr(large, "oxigraph_server", lambda: None)
     with pytest.raises(InputError, match="compares with `oxigraph load`: pip install oxigraph"):
-        next(bench_kg.kg_case(Settings(facts=2000)))
+        next(peers.large_case(Settings(facts=2000)))
 
 
-def test_rule_mining_is_measured_on_a_graph_with_the_counts_of_fb15k_237(monkeypatch):
-    shape = bench_mining.Shape(1000, 12, 1500, derived=0.5)
-    vocabulary, ids = bench_mining.draw_graph(shape)
-    assert (len(vocabulary.entities), len(vocabulary.relations), len(np.unique(ids, axis=0))) == (1000, 12, 1500)
-    assert bench_mining.Shape(14_541, 237, 310_116, derived=0.2) == bench_mining.FB15K_237
-    monkeypatch.setattr(bench_mining, "FB15K_237", shape)
-    (row,) = bench_kg.CASES["rules"].measure(BenchSettings())
-    check([row])
-    assert row.what == "mining rules from 1,500 facts of 12 relations"
-    assert row.details["rules"] > 10
-    assert row.met is True
+def test_an_unknown_peer_is_a_line_on_stderr():
+    command = [sys.executable, "-m", "tests.bench", "kgg"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "error: no bench of peers is called 'kgg'; known are: complex, recipes, kg, large, link-prediction\n"
+    )

@@ -1,28 +1,34 @@
-"""`gumption experiment link-prediction`: ours beside PyKEEN's ComplEx, on a small data set for a few epochs."""
+"""`python -m tests.bench link-prediction`: ours beside PyKEEN's ComplEx, on a small data set for a few epochs."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gumption.data import InputError
 from gumption.kg import ComplEx, evaluate_ranking
-from gumption.scripts.kg.comparison import EXPERIMENTS, Options
 from gumption.scripts.parts import read_dataset
+from tests.bench.comparison import EXPERIMENTS, Options
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 SETTINGS = {"rank": 4, "epochs": 5, "valid_every": 2, "batch_size": 64, "n3": 0.02, "relation_weight": 0.25, "seed": 3}
 KIND = EXPERIMENTS["link-prediction"].kind
 
 
-def test_both_curves_are_measured_drawn_and_saved(experiment, tmp_path: Path) -> None:
+def test_both_curves_are_measured_drawn_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     tuned = tmp_path / "best.json"
     tuned.write_text(json.dumps({**SETTINGS, "patience": 1}), encoding="utf-8")
-    experiment(
-        "link-prediction", "--dataset", "nations", "--tuned", str(tuned), "--seeds", "1", "--out", "runs",
-        "--save", "saved",
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.bench", "link-prediction", "--dataset", "nations", "--seeds", "1"]
+    command += ["--tuned", str(tuned), "--out", "runs", "--save", "saved"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     results = json.loads(Path("saved/results.json").read_text(encoding="utf-8"))
-    assert results["command"].startswith("gumption experiment link-prediction --dataset nations")
+    assert results["command"].startswith("python -m tests.bench link-prediction --dataset nations")
     assert results["pykeen"]
     assert [row["condition"] for row in results["rows"]] == ["gumption", "PyKEEN"]
     vocabulary, ids = read_dataset("nations")

@@ -7,7 +7,9 @@ by validation facts.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,19 +17,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
+from gumption.data.provenance import without_folders
 from gumption.data.settings import settings
 from gumption.data.writing import write_json
+from gumption.scripts.kg import experiments as of_graphs
+from gumption.scripts.kg.fit import read_settings, read_training_facts
+from gumption.scripts.kg.link_prediction import PLACES, LinkPredictionRuns
 from gumption.scripts.parts import rank_part, read_dataset
 from gumption.scripts.results import FINAL, Condition, Experiment, Job
-
-from .fit import read_settings, read_training_facts
-from .link_prediction import PLACES, LinkPredictionRuns
 
 if TYPE_CHECKING:
     from gumption.kg.links.predictor import LinkPredictor
     from gumption.kg.links.ranking import Ranks
-
-    from .fit import TrainingInput
+    from gumption.scripts.kg.fit import TrainingInput
 
 PEER = "pykeen"  # the method of a condition that PyKEEN trains
 SHARED = ("rank", "epochs", "batch_size", "learning_rate", "n3", "seed")  # what PyKEEN is told, too
@@ -69,10 +71,9 @@ class ComparisonRuns(LinkPredictionRuns):
         }
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """PyKEEN's version."""
-        from importlib.metadata import version
-
-        return {"pykeen": version("pykeen")}
+        """PyKEEN's version, and the command as it was typed."""
+        command = without_folders(["python", "-m", "tests.bench", *sys.argv[1:]])
+        return {"pykeen": version("pykeen"), "command": command}
 
     def run(self, job: Job, progress: bool) -> None:
         """Train, and rank at each look."""
@@ -143,7 +144,7 @@ class Curve:
 def _train_ours(facts: TrainingInput, job: Job, look: Any) -> None:
     from gumption.kg.links.training_settings import TrainingSettings
 
-    from .timed_training import train_timed
+    from .training import train_timed
 
     settings = {name: value for name, value in job.settings.items() if name not in PLACES}
     train_timed(facts.vocabulary, facts.train, TrainingSettings(**settings, seed=job.seed), look)
@@ -170,3 +171,12 @@ EXPERIMENTS = {
         seeds=3,
     )
 }
+# The command, and the tests of the saved tables, find it among the experiments on graphs.
+of_graphs.EXPERIMENTS.update(EXPERIMENTS)
+
+
+def main() -> None:
+    """`python -m tests.bench link-prediction` has the options of `gumption experiment`."""
+    from gumption.scripts.experiment import app
+
+    app(prog_name="python -m tests.bench")

@@ -1,4 +1,4 @@
-"""Filtered ranking for `gumption bench kg`: our evaluator beside PyKEEN's."""
+"""Filtered ranking for the case `kg`: our evaluator beside PyKEEN's."""
 
 from __future__ import annotations
 

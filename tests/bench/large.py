@@ -1,4 +1,4 @@
-"""A large graph for `gumption bench kg --facts N`: CPU seconds and space, loading beside `oxigraph load`."""
+"""A large graph, for the case `large`: CPU seconds and space, loading beside `oxigraph load`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import numpy as np
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import nearest_labels
-from gumption.scripts.measurement import BenchSettings, Measurement
+from gumption.scripts.kg.scale import RELATIONS, draw_facts, write_facts
+from gumption.scripts.measurement import BenchSettings, Measurement, compared
 
-from .bench_stores import RELATIONS, draw_facts, oxigraph_server, write_facts
+from .stores import oxigraph_server
 
 FULL = 5_000_000  # facts at which the targets hold
 ADDED = 20_000
@@ -33,7 +34,7 @@ def large_rows(settings: BenchSettings, facts: int, seed: int = 0) -> Iterator[M
     """
     binary = oxigraph_server()
     if binary is None:
-        raise InputError("`gumption bench kg --facts` compares with `oxigraph load`: pip install oxigraph")
+        raise InputError("the case large compares with `oxigraph load`: pip install oxigraph")
     with TemporaryDirectory(prefix="gumption-bench-") as name:
         folder = Path(name)
         settings.tell(f"{facts:,} facts: drawing them")
@@ -75,20 +76,8 @@ def _on_disk(folder: Path, files: list[Path], facts: int, yardstick: tuple[float
         (f"loading {facts:,} facts from N-Triples", "CPU s", seconds, yardstick[0], LOADING),
         (f"space of {facts:,} facts", "MB", space, yardstick[1], SPACE),
     ):
-        met = ours <= most * theirs
-        yield Measurement(
-            what,
-            unit,
-            ours,
-            ours,
-            "`oxigraph load`",
-            theirs,
-            ours / theirs,
-            f"at most {most:g} times",
-            met,
-            {},
-            "On disk",
-        )
+        more = {"target": f"at most {most:g} times", "met": ours <= most * theirs, "section": "On disk"}
+        yield compared(what, unit, [ours], "`oxigraph load`", [theirs], **more)
     with KnowledgeGraph(folder) as graph:
         yield _row("first", f"first of {facts:,} facts", _seconds(lambda: next(graph.triples())), facts)
         labels: list[str] = []
@@ -114,9 +103,8 @@ def _dropping(graph: KnowledgeGraph, files: list[Path], facts: int, where: str) 
 
 def _row(name: str, what: str, seconds: float, facts: int) -> Measurement:
     limit = TARGETS[name]
-    met = seconds <= limit if facts >= FULL else None
-    target = f"at most {limit:g} s for {FULL:,} facts"
-    return Measurement(what, "CPU s", seconds, seconds, "the target", limit, seconds / limit, target, met, {}, SECTION)
+    more = {"target": f"at most {limit:g} s for {FULL:,} facts", "met": seconds <= limit if facts >= FULL else None}
+    return compared(what, "CPU s", [seconds], "the target", [limit], section=SECTION, **more)
 
 
 def _seconds(job: Callable[[], object]) -> float:

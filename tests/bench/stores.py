@@ -1,4 +1,4 @@
-"""Stores for `gumption bench kg`: the same facts in memory, on disk and at an endpoint, beside rdflib's own graph."""
+"""Stores for the case `kg`: the same facts in memory, on disk and at an endpoint, beside rdflib's own graph."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from rdflib.plugins.sparql import prepareQuery
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import ENTITY, RELATION, label_to_iri
-from gumption.scripts.measurement import BenchSettings, Measurement
+from gumption.scripts.kg.scale import RELATIONS, draw_facts, write_facts
+from gumption.scripts.measurement import BenchSettings, Measurement, compared
 
-RELATIONS, LOOK_UPS, STARTS = 20, 1000, 20
+LOOK_UPS, STARTS = 1000, 20
 ARRAYS_SECONDS, ARRAYS_TRIPLES = 2.0, 500_000
 START_SECONDS = 60.0
 LONG_SECONDS = 10.0  # a job that has taken as long is not repeated
@@ -68,26 +69,6 @@ def make_work(triples: int, folder: Path, seed: int = 0) -> Work:
     asked = ids[rng.integers(0, triples, LOOK_UPS)]
     begin = rng.permutation(np.unique(ids[ids[:, 1] == 0, 0]))[:STARTS]
     return Work(file, triples, [(names[s], relations[p]) for s, p, _ in asked.tolist()], [names[i] for i in begin])
-
-
-def draw_facts(number: int, entities: int, rng: np.random.Generator) -> np.ndarray:
-    """(number, 3) int64 ids of distinct facts over 20 relations, a few of the entities in very many of them."""
-    keys = np.empty(0, dtype=np.int64)
-    while len(keys) < number:
-        # The entity of rank i comes with a probability proportional to i ** (-2 / 3).
-        subjects, objects = (entities * rng.random((2, number)) ** 3).astype(np.int64)
-        drawn = (subjects * RELATIONS + rng.integers(0, RELATIONS, number)) * entities + objects
-        keys = np.unique(np.concatenate([keys, drawn]))
-    keys = rng.permutation(keys)[:number]
-    return np.stack([keys // (RELATIONS * entities), keys // entities % RELATIONS, keys % entities], axis=1)
-
-
-def write_facts(file: Path, ids: np.ndarray, names: list[str], relations: list[str]) -> None:
-    """Write (n, 3) ids of facts as N-Triples."""
-    subjects = [f"<{label_to_iri(name, ENTITY)}>" for name in names]
-    predicates = [f"<{label_to_iri(name, RELATION)}>" for name in relations]
-    with file.open("w", encoding="utf-8") as out:
-        out.writelines(f"{subjects[s]} {predicates[p]} {subjects[o]} .\n" for s, p, o in ids.tolist())
 
 
 def store_rows(settings: BenchSettings, triples: int) -> Iterator[Measurement]:
@@ -236,12 +217,8 @@ def _rows(store: str, ours: Figures, theirs: Figures, work: Work) -> Iterator[Me
         "arrays": f"arrays of {work.triples:,} facts",
     }
     for name, what in names.items():
-        seconds, yardstick = ours.seconds[name], median(theirs.seconds[name])
-        target, met = "", None
+        more: dict[str, Any] = {"details": {"rows": ours.rows[name]}, "section": f"Store: {store}"}
         if name == "arrays" and not store.startswith("an endpoint"):
-            target = f"under {ARRAYS_SECONDS:g} s for {ARRAYS_TRIPLES:,} facts"
-            met = median(seconds) < ARRAYS_SECONDS if work.triples >= ARRAYS_TRIPLES else None
-        yield Measurement(
-            what, "s", median(seconds), min(seconds), "rdflib in memory", yardstick, median(seconds) / yardstick,
-            target, met, {"rows": ours.rows[name]}, f"Store: {store}",
-        )  # fmt: skip
+            met = median(ours.seconds[name]) < ARRAYS_SECONDS if work.triples >= ARRAYS_TRIPLES else None
+            more |= {"target": f"under {ARRAYS_SECONDS:g} s for {ARRAYS_TRIPLES:,} facts", "met": met}
+        yield compared(what, "s", ours.seconds[name], "rdflib in memory", theirs.seconds[name], **more)
