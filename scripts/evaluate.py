@@ -10,8 +10,7 @@ import typer.core
 
 from gumption.data import InputError
 
-from .world_commands import general_evaluate
-from .worlds import command_of, served
+from .worlds import command_of, general_evaluate, served
 
 HELP = """Play with trained agents, and tell how well they did.
 

@@ -1,6 +1,5 @@
 """A command that is killed at any of its writes ends well when it is called again, with what it would have made."""
 
-import importlib
 import json
 import os
 import shlex
@@ -195,8 +194,8 @@ def commands() -> Iterator[tuple[str, set[str]]]:
         for name in command.list_commands(context):
             yield from within(_resolved(command, context, words[0], name), [*words, name])
 
-    for name, (module, _) in cli.COMMANDS.items():
-        yield from within(typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app), [name])
+    for name in cli.COMMANDS:
+        yield from within(typer.main.get_command(cli.app_of(name)), [name])
     for name in ("halma", "gradual", "segar", "probsol"):
         yield from within(typer.main.get_command(cli._tools_of(name)), [name])
 
@@ -204,8 +203,7 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 def _resolved(command: Any, context: Any, group: str, name: str) -> Any:
     if group == "evaluate":
         from gumption.envs import worlds
-        from gumption.scripts.world_commands import general_evaluate
-        from gumption.scripts.worlds import command_of
+        from gumption.scripts.worlds import command_of, general_evaluate
 
         world = worlds.find(name)
         offered = world.get("evaluate_command") is not None

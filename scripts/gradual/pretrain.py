@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gumption.agents.gradual.recurrent_config import RecurrentConfig
 from gumption.scripts.apps import App, from_config
-from gumption.scripts.world_commands import Resume, Run
+from gumption.scripts.worlds import Resume, Run
 
 app = App(add_completion=False)
 

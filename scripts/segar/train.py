@@ -11,7 +11,7 @@ import typer
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.world_config import WorldConfig
 from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
-from gumption.scripts.world_commands import Resume, Run, train_and_tell
+from gumption.scripts.worlds import Resume, Run, train_and_tell
 
 app = App(add_completion=False)
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -74,8 +73,7 @@ def test_help_of_a_command_imports_nothing_heavy(name: str) -> None:
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_help_of_a_command_has_an_example(name: str) -> None:
-    module, _ = cli.COMMANDS[name]
-    app = import_module(f"gumption.scripts.{module}").app
+    app = cli.app_of(name)
     for full_name, command in leaves(typer.main.get_command(app), f"gumption {name}"):
         path = full_name.split()[2:]
         out = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
