@@ -79,7 +79,8 @@ def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = check_option(flag, given[name], hint)
         return command(**given)
 
-    run.__doc__ = _TOLD["param"].sub("", doc).strip() or None
+    paragraphs = _TOLD["param"].sub("", doc).strip().split("\n\n")  # typer keeps the breaks of lines in them
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs) or None
     _take(run, [one.replace(annotation=bare(one.annotation)) for one in parameters])
     return run
 
