@@ -232,8 +232,7 @@ def splits(
 
 def _check(read: Read, folder: Path) -> None:
     with working("reading what the agent has seen"):
-        from gumption.envs.halma.splits import check_splits
-        from gumption.envs.halma.splits import load_splits
+        from gumption.envs.halma.splits import check_splits, load_splits
 
         made = load_splits(folder)
         experience = read(threshold=made.manifest["parameters"]["threshold"])
