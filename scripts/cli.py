@@ -117,6 +117,11 @@ def main() -> None:
         except (InputError, OSError) as error:  # OSError: such as the name of an input that is too long
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
+                raise
+            print(f"error: there is not enough memory for this; choose smaller sizes ({error})", file=sys.stderr)
+            sys.exit(2)
 
 
 # ---- How a signal ends a command: by an exception, so that files, locks and workers are let go of, and in one line.

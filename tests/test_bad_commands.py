@@ -15,10 +15,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -26,6 +27,7 @@ import typer
 from gumption.data import InputError
 from gumption.scripts import cli
 from gumption.scripts.apps import check_option
+from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
 SEED, COUNT, QUICK = 32, 600, 200
@@ -110,7 +112,7 @@ experiment wordcraft-fig2 --recipe-book small.tsv --setting 'oracle, 1 distracto
 bench wordcraft --quick --out bench.json
 """
 #: Options that name what a command writes; the other paths are read.
-WRITTEN = {"out", "gif", "png", "plot", "markdown", "json", "run", "save", "record"}
+WRITTEN = {"out", "gif", "png", "plot", "markdown", "json", "run", "save", "record", "place"}
 #: Counts of what is done one after the other: large ones are work, not nonsense.
 WORK = {
     "steps", "total_steps", "episodes", "epochs", "trials", "transitions", "seeds", "draws", "max_steps", "final_draws",
@@ -118,7 +120,7 @@ WORK = {
 }  # fmt: skip
 NO_NUMBERS = ("nan", "inf", "-inf", "1e999", "many", "", "0x10", "-1", "0", "-3.5", "2.5", str(2**64), str(-(10**30)))
 LARGE = (str(2**53), "1000000000000", "1e300")
-WRITE_TO = ("", "facts.tsv/x", "/proc/nowhere/x", "x" * 300, "/dev/null/x.nq")
+WRITE_TO = ("", "facts.tsv/x", "noise/x.json", "x" * 300, "/dev/null/x.nq")
 READ_FROM = ("", "nowhere", "nowhere.nq", "facts.tsv/x", "empty", "noise", "folder", "x" * 300, "http://")
 
 
@@ -155,14 +157,15 @@ def _of_run(offer: str) -> Any:
 
 def wrong_values(command: Any, option: Any) -> Iterator[tuple[str, bool]]:
     """Values for an option or argument, and whether it surely cannot have them."""
-    hint = inspect.signature(command.callback, eval_str=True).parameters[option.name].annotation
+    hint = _hint(command, option)
     kinds, found = set(), [hint]
     for each in found:
         found += get_args(each)
-        if inspect.isclass(each):
-            kinds.add(each)
+        kinds |= {each} if inspect.isclass(each) else set()
     numbers = kinds & {int, float}
-    if numbers and str not in kinds:
+    if any(get_origin(each) is Literal for each in found):
+        yield from (("", True), ("no such thing", True), ("x" * 300, True))
+    elif numbers and str not in kinds:
         for text in NO_NUMBERS:
             yield text, not _allowed(text, numbers, hint)
         if option.name not in WORK and "seed" not in option.name:
@@ -173,6 +176,19 @@ def wrong_values(command: Any, option: Any) -> Iterator[tuple[str, bool]]:
             yield text, True
     elif str in kinds:
         yield from (("", False), ("no such thing", False), ("\udc80", False), ("a\nb", False), ("x" * 300, False))
+
+
+def _hint(command: Any, option: Any) -> Any:
+    """The annotation of an option: of the function's parameter, or of a field of the settings that it takes."""
+    parameters = inspect.signature(inspect.unwrap(command.callback), eval_str=True).parameters
+    if option.name in parameters:
+        return parameters[option.name].annotation
+    for one in parameters.values():
+        if is_dataclass(one.annotation) and option.name in (
+            hints := get_type_hints(one.annotation, include_extras=True)
+        ):
+            return hints[option.name]
+    return inspect.signature(command.callback, eval_str=True).parameters[option.name].annotation
 
 
 def _allowed(text: str, numbers: set[type], hint: Any) -> bool:
@@ -251,6 +267,12 @@ def prepare(folder: Path) -> None:
         assert code == 0, (line, told)
 
 
+def import_all() -> None:
+    """What the commands import: their processes begin with it."""
+    for name in modules():
+        import_module(name)
+
+
 def call(folder: Path, words: Sequence[str], longest: float = LONGEST_S) -> tuple[int, str, float]:
     """Exit code (negative: the signal that ended it), what was said, and the seconds, of a command in a child."""
     out, began = folder.with_name("told"), time.monotonic()
@@ -263,7 +285,11 @@ def call(folder: Path, words: Sequence[str], longest: float = LONGEST_S) -> tupl
             os.dup2(file, 1)
             os.dup2(file, 2)
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-            sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+            sys.stdin, sys.stdout, sys.stderr = (
+                os.fdopen(0),
+                os.fdopen(1, "w", errors="replace"),
+                os.fdopen(2, "w", errors="replace"),
+            )
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, longest)
             sys.argv = ["gumption", *words]
@@ -316,8 +342,67 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("GUMPTION_DATA_DIR", str(folder / "fetched"))
         patch.setenv("COLUMNS", "200")
         (folder / "base").mkdir()
+        import_all()
         prepare(folder / "base")
         yield folder / "base"
+
+
+def check_lines(chosen: Sequence[Line], base: Path) -> None:
+    found = [f"gumption {line}: {fault}" for line in chosen for fault in faults(line, base)]
+    assert not found, "\n".join(found)
+
+
+def test_wrong_lines_are_refused_soon_and_leave_nothing(base: Path) -> None:
+    check_lines(lines()[:QUICK], base)
+
+
+@pytest.mark.slow
+def test_the_other_wrong_lines(base: Path) -> None:
+    check_lines(lines()[QUICK:], base)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "train probsol --task fishing/0 --stack 1000000 --run new",
+            "--stack is 1000000; it is a whole",
+        ),
+        (
+            "train segar --frame-stack 1000000 --run new",
+            "--frame-stack is 1000000; it is a whole",
+        ),
+        (
+            "train segar --num-levels 1000000000 --run new",
+            "--num-levels is 1000000000; it is a whole",
+        ),
+        ("segar axes --levels 1000000000", "--levels is 1000000000; it is a whole"),
+        (
+            "probsol probe --out curious --tasks 1000000000000",
+            "--tasks is 1000000000000; it is a whole number from 1 to",
+        ),
+        (
+            "experiment wordcraft-fig2 --workers 1000000000000 --out new",
+            "--workers is 1000000000000; it is a whole number",
+        ),
+        ("kg tune facts.tsv --valid facts.tsv --trials 1 --out new --device gpu", "device 'gpu' cannot be used"),
+        ("train wordcraft --kg '' --run new", "kg is empty; name a graph, a model or a file of rules"),
+        ("probsol log --out facts.tsv/x --transitions 10", "cannot write facts.tsv/x/random: Not a directory"),
+        ("kg export kg.nq --out .", ". exists already: choose a new folder"),
+        ("gradual run --agent echo --tasks micro4 --out ''", "it is empty; name a file or a folder"),
+        ("kg fit facts.tsv --epochs 2 --rank 4 --device cpu --learning-rate 1e300 --out new", "the training diverges"),
+    ],
+)
+def test_what_was_taken_once_is_refused_before_anything_is_done(base: Path, line: str, message: str) -> None:
+    assert faults(Line(tuple(shlex.split(line)), sure=True), base) == []
+    assert message in " ".join(base.with_name("told").read_text().split())
+
+
+def test_the_lines_are_many_and_of_all_commands() -> None:
+    made = lines()
+    assert len(made) == COUNT
+    assert sum(line.sure for line in made) > COUNT // 3
+    assert {line.split()[0] for line in LINES.strip().splitlines()} == {line.words[0] for line in made}
 
 
 def main() -> None:
@@ -326,6 +411,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     os.environ |= {"GUMPTION_CACHE_DIR": str(folder / "cache"), "GUMPTION_DATA_DIR": str(folder / "fetched")}
     (folder / "base").mkdir()
+    import_all()
     prepare(folder / "base")
     for number, line in enumerate(lines()):
         began = time.monotonic()

@@ -296,10 +296,12 @@ def log(*, out: Path, transitions: Count = 100000, seed: Seed = 0) -> None:
     from dataclasses import replace
 
     from gumption.agents.probsol.players import Random, Scripted, play
+    from gumption.data.writing import check_writable
     from gumption.envs.probsol.library import find_tasks
     from gumption.envs.probsol.vector_env import ProbSolVectorEnv
     from gumption.envs.record_memory import RecordMemory
 
+    check_writable(out / "random")
     tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]
     for name in ("random", "scripted"):
         batch = ProbSolVectorEnv(TABLES, task=tasks, autoreset_mode="Disabled")

@@ -115,6 +115,22 @@ def test_an_interrupt_is_exit_code_130() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "error", ["MemoryError('9 TiB')", 'RuntimeError("DefaultCPUAllocator: can\'t allocate memory: you tried 9 TiB")']
+)
+def test_what_does_not_fit_into_memory_is_told_in_a_line(error: str) -> None:
+    code = (
+        "import sys, gumption.data\nfrom gumption.scripts.cli import main\n"
+        f"def too_large(*_, **__):\n    raise {error}\n"
+        "gumption.data.fetch = too_large\nsys.argv = ['gumption', 'data', 'fetch', 'alchemy2']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is not enough memory for this; choose smaller sizes (")
+    assert "9 TiB" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def completed(line: str, home: Path) -> list[str]:
     """What bash offers for the last word of a line, with what `--install-completion` set up in `home`."""
     words = line.split(" ")
