@@ -30,7 +30,7 @@ from gumption.scripts.apps import check_option
 from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
-SEED, COUNT, QUICK = 32, 600, 200
+SEED, COUNT, QUICK = 32, 600, 120
 LONGEST_S = 10
 #: Lines that make what the others read, in this order.
 MAKERS = """
@@ -91,7 +91,7 @@ train probsol --task fishing/0 --num-envs 2 --n-steps 8 --batch-size 8 --epochs 
 evaluate run --draws 1
 watch run --gif watched.gif
 halma generate --count 2 --out more.jsonl
-halma maze --seed 1 --json maze.json --png maze.png
+halma maze --seed 1
 halma pretrain --steps 50 --preset fast --batch-size 1 --mazes 1 --run eyes
 halma statistics --mazes 1 --sets 2
 gradual run --agent echo --tasks micro4 --max-steps 50 --out ran2
@@ -174,6 +174,8 @@ def wrong_values(command: Any, option: Any) -> Iterator[tuple[str, bool]]:
     elif Path in kinds:
         for text in WRITE_TO if option.name in WRITTEN else READ_FROM:
             yield text, True
+        if option.name in WRITTEN:
+            yield "folder", False
     elif str in kinds:
         yield from (("", False), ("no such thing", False), ("\udc80", False), ("a\nb", False), ("x" * 300, False))
 
@@ -224,10 +226,10 @@ def changed(words: tuple[str, ...], rng: random.Random) -> Line | None:
         return None
     value, sure = rng.choice(values)
     if option.param_type_name == "argument":
-        places = [place for place in range(start, len(words)) if not words[place].startswith("-")]
-        if not places or words[places[0] - 1].startswith("-"):
+        place = start + [one for one in options if one.param_type_name == "argument"].index(option)
+        if place >= len(words) or any(word.startswith("-") for word in words[start : place + 1]):
             return None
-        return Line((*words[: places[0]], value, *words[places[0] + 1 :]), sure and places[0] == start)
+        return Line((*words[:place], value, *words[place + 1 :]), sure)
     flag = max(option.opts, key=len)
     if flag in words:
         place = words.index(flag) + 1
@@ -387,7 +389,15 @@ def test_the_other_wrong_lines(base: Path) -> None:
         ),
         ("kg tune facts.tsv --valid facts.tsv --trials 1 --out new --device gpu", "device 'gpu' cannot be used"),
         ("train wordcraft --kg '' --run new", "kg is empty; name a graph, a model or a file of rules"),
-        ("probsol log --out facts.tsv/x --transitions 10", "cannot write facts.tsv/x/random: Not a directory"),
+        ("probsol log --out facts.tsv/x --transitions 10", "cannot write facts.tsv/x: Not a directory"),
+        (
+            "segar level --steps 2 --gif folder --json scene.json",
+            "cannot write folder: it is a folder; name a",
+        ),
+        (
+            "gradual run --agent echo --tasks micro4 --out facts.tsv",
+            "cannot write facts.tsv: it is a file",
+        ),
         ("kg export kg.nq --out .", ". exists already: choose a new folder"),
         ("gradual run --agent echo --tasks micro4 --out ''", "it is empty; name a file or a folder"),
         ("kg fit facts.tsv --epochs 2 --rank 4 --device cpu --learning-rate 1e300 --out new", "the training diverges"),

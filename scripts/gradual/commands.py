@@ -15,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seconds, settings
 from gumption.envs.gradual.remote import Host, RemoteSettings
 from gumption.envs.gradual.settings import SessionSettings
-from gumption.scripts.apps import App, from_config
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.worlds import Resume, Run
 
 from . import watch
@@ -59,7 +59,7 @@ class RunSettings(SessionSettings):
 
 @app.command(epilog="Example: gumption gradual run --agent table --tasks micro1,micro2 --out run")
 @from_config(RunSettings, flags=FLAGS)
-def run(*, config: RunSettings, agent: AgentName = "learner", out: Path | None = None) -> None:
+def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | None = None) -> None:
     """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
     Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
@@ -73,16 +73,13 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: Path | None =
     from gumption.agents.gradual.baselines import play_knower
     from gumption.agents.gradual.plots import plot_steps
     from gumption.data.sealed import write_sealed
-    from gumption.data.writing import check_writable
     from gumption.envs.gradual import MemoryWriter, Session
     from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
 
     from .results import ENDS, described
 
-    if out is not None:
-        check_writable(out / RESULT)
-    elif config.memory:
+    if out is None and config.memory:
         raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
     curriculum, threshold = config.curriculum(), config.success_threshold
     threshold = curriculum.success_threshold if threshold is None else threshold
@@ -187,7 +184,7 @@ def validate(
     seeds: Count = 5,
     max_steps: Count = 200_000,
     threshold: Count = 5,
-    out: Path | None = None,
+    out: NewFile | None = None,
 ) -> None:
     """Compare the steps on a task after its prerequisites with those of the same agent without them.
 
@@ -206,10 +203,8 @@ def validate(
 
     from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting
     from gumption.data.provenance import command_line, hardware, versions
-    from gumption.data.writing import check_writable, write_json
+    from gumption.data.writing import write_json
 
-    if out is not None:
-        check_writable(out)
     make = find_agent(agent)
     chosen = CHAINS if chain is None else [read_chain(text) for text in chain]
     console = Console()
@@ -265,7 +260,7 @@ def _steps(steps: tuple[int | None, ...]) -> str:
 
 
 @from_config(RemoteSettings, flags=FLAGS)
-def serve(*, config: RemoteSettings, out: Path = Path("gradual.json"), keep: bool = False) -> None:
+def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: bool = False) -> None:
     """Play with an agent that is a program of its own: it gets a reward and a byte at each step and sends a byte.
 
     The record is kept up to date while the run plays, and says how it ended, whatever the agent did.
@@ -275,9 +270,6 @@ def serve(*, config: RemoteSettings, out: Path = Path("gradual.json"), keep: boo
     :param out: The run's record; a name that is taken gets a number.
     :param keep: After a run wait for the next agent, until Ctrl-C.
     """
-    from gumption.data.writing import check_writable
-
-    check_writable(out)
     config.curriculum()
     with Host(config, keep=keep) as host:
         if config.command is None:

@@ -13,7 +13,7 @@ import typer
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
-from gumption.scripts.apps import App, from_config
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.kg.memories import MemoryFolder, build_of_memory, tell_built
 from gumption.scripts.kg.output import Json, print_table, working
 from gumption.scripts.kg.sources import PLACE, Update, changed_graph
@@ -137,7 +137,7 @@ def splits(*, out: Path | None = None, check: Path | None = None, force: bool = 
 
 
 @app.command(epilog="Example: gumption probsol certify --family fishing --seeds 0:100")
-def certify(*, family: Family, seeds: str, out: Path | None = None) -> None:
+def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
     """Make the tasks of seeds, and count what they come to, the first that applies: trivial (doing nothing solves it),
     chance (more than 5 % of 50 masked random policies do), naive (the family's naive policy does in more than 1 of 10
     tries), unsolved (no solution is found), fragile (the solution fails with K 2 % smaller or larger or with the step
@@ -148,7 +148,6 @@ def certify(*, family: Family, seeds: str, out: Path | None = None) -> None:
     :param out: Keep what each seed comes to in this file; a file that is there is gone on with.
     """
     from gumption.agents.probsol.certifier import certify
-    from gumption.data.writing import check_writable
     from gumption.envs.probsol.certification import OUTCOMES
     from gumption.envs.probsol.generated import read_rows, write_rows
     from gumption.envs.probsol.library import family_of
@@ -159,8 +158,6 @@ def certify(*, family: Family, seeds: str, out: Path | None = None) -> None:
     first, last = int(begin), int(end)
     name = family_of(family)
     assert name is not None
-    if out is not None:
-        check_writable(out)
     kept = read_rows(out) if out is not None and out.exists() else []
     mine = {row.seed: row for row in kept if row.family == name and first <= row.seed < last}
     others = [row for row in kept if row.family != name or not first <= row.seed < last]
@@ -176,18 +173,16 @@ def certify(*, family: Family, seeds: str, out: Path | None = None) -> None:
 
 
 @app.command(epilog="Example: gumption probsol pack fishing.jsonl curling.jsonl --out certified.jsonl.gz")
-def pack(files: list[Path], *, out: Path, most: Count | None = None) -> None:
+def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
     """Put the certified seeds of several files into one, as it ships with gumption.
 
     :param files: Files that certify --out wrote.
     :param out: The file to write, packed where its name ends in .gz.
     :param most: Seeds of each family at most; all where it is not given.
     """
-    from gumption.data.writing import check_writable
     from gumption.envs.probsol.generated import read_rows, write_rows
     from gumption.envs.probsol.tasks import FAMILIES
 
-    check_writable(out)
     found = {(row.family, row.seed): row for path in files for row in read_rows(path) if row.outcome == "certified"}
     chosen = []
     for family in FAMILIES:
@@ -285,7 +280,7 @@ def _played(task: Task) -> tuple[str, bool]:
 
 
 @app.command(epilog="Example: gumption probsol log --out logged --transitions 1000")
-def log(*, out: Path, transitions: Count = 100000, seed: Seed = 0) -> None:
+def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
     """Keep what the random and the scripted player (people wrote it) live through on the training tasks of fold 0, each
     in a memory of its own, as RecordMemory keeps it.
 
@@ -296,12 +291,10 @@ def log(*, out: Path, transitions: Count = 100000, seed: Seed = 0) -> None:
     from dataclasses import replace
 
     from gumption.agents.probsol.players import Random, Scripted, play
-    from gumption.data.writing import check_writable
     from gumption.envs.probsol.library import find_tasks
     from gumption.envs.probsol.vector_env import ProbSolVectorEnv
     from gumption.envs.record_memory import RecordMemory
 
-    check_writable(out / "random")
     tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]
     for name in ("random", "scripted"):
         batch = ProbSolVectorEnv(TABLES, task=tasks, autoreset_mode="Disabled")

@@ -13,7 +13,7 @@ import typer
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.world_config import WorldConfig
 from gumption.data.settings import Count, Seed
-from gumption.scripts.apps import App, from_config, refuse_foreign, was_typed
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.worlds import Resume, Run, train_and_tell
 
 from . import axes, stress
@@ -102,8 +102,8 @@ def level(
     player: PlayerName = "scripted",
     steps: Count = 50,
     seed: Seed = 0,
-    gif: Path | None = None,
-    json: Path | None = None,
+    gif: NewFile | None = None,
+    json: NewFile | None = None,
 ) -> None:
     """Draw a level, and tell how an episode in it ends.
 
@@ -116,12 +116,9 @@ def level(
     :param json: Save the scene, for reset options.
     """
     from gumption.agents.segar.baselines import BASELINES
-    from gumption.data.writing import check_writable, write_json
+    from gumption.data.writing import write_json
     from gumption.envs import worlds
 
-    for path in (gif, json):
-        if path is not None:
-            check_writable(path)
     entry = next(each for each in worlds.find("segar").environments if each.id == f"gumption/{task}-v0")
     env = worlds.find("segar").load(entry.vector, "environment")(
         1, render_mode="rgb_array", autoreset_mode="Disabled", observation="state", num_levels=1, max_steps=steps
@@ -151,7 +148,7 @@ def level(
 
 
 @app.command(epilog="Example: gumption segar renderers --models 5 --out looks")
-def renderers(*, out: Path, models: Count = 1, seed: Seed = 0, epochs: Count = 10, name: str = "model") -> None:
+def renderers(*, out: NewFolder, models: Count = 1, seed: Seed = 0, epochs: Count = 10, name: str = "model") -> None:
     """Train autoencoders whose decoders make textures; a renderer's setting `models` takes the folder or a file.
 
     :param out: Folder for NAME-SEED.safetensors.
