@@ -11,8 +11,9 @@
 
 is `plant BED --rows 2 --fence`: what stands before the star is an argument. typer reads the text, and `App` then checks
 each value by its annotation: `Count` refuses 0 and 2**64 with the words of a setting of that type. A parameter that is
-`Annotated` with one of typer's marks has the names and the metavar of that mark. `from_config` does the same for the
-fields of a dataclass; `with_options` for those of several, each of use to one kind of thing only.
+`Annotated` with one of typer's marks has the names and the metavar of that mark; a `NewFile` or `NewFolder` is refused
+before the command begins where nothing can be written there. `from_config` does the same for the fields of a dataclass;
+`with_options` for those of several, each of use to one kind of thing only.
 """
 
 from __future__ import annotations

@@ -113,6 +113,8 @@ bench wordcraft --quick --out bench.json
 """
 #: Options that name what a command writes; the other paths are read.
 WRITTEN = {"out", "gif", "png", "plot", "markdown", "json", "run", "save", "record", "place"}
+#: Read when runs are complete, which stay.
+LATER = {"human"}
 #: Counts of what is done one after the other: large ones are work, not nonsense.
 WORK = {
     "steps", "total_steps", "episodes", "epochs", "trials", "transitions", "seeds", "draws", "max_steps", "final_draws",
@@ -206,7 +208,7 @@ def _allowed(text: str, numbers: set[type], hint: Any) -> bool:
 def changed(words: tuple[str, ...], rng: random.Random) -> Line | None:
     """A line with one wrong word; None where the choice fell on what cannot be wrong."""
     start, command = command_of(words)
-    options = [one for one in command.params if one.name != "help"]
+    options = [one for one in command.params if one.name not in {"help", *LATER}]
     way = rng.random()
     if way < 0.06:  # a misspelt option
         return Line((*words, "--" + rng.choice(["mistpelt", "ou", "stepz", "Out", "seed-"]), "1"), sure=True)
