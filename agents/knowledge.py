@@ -119,6 +119,8 @@ class Knowledge:
         """
         wanted = [_relation(name, relations) for name in config.kg_scores]
         given, source = world.played(played or {}), config.kg
+        if not source:
+            raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
         if source not in OWN and has_checkpoint(Path(source)):
             return cls._of_predictor(config, world, vocabulary, relations, wanted, given, device)
         rules_file = source if _is_rules(source) else config.kg_rules

@@ -47,6 +47,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 Whole = Annotated[int, Ge(0), Le(LARGEST)]
 Count = Annotated[int, Ge(1), Le(LARGEST)]
 Size = Annotated[int, Ge(1), Le(1_000_000)]  # of an axis of an array: a layer, a batch
+Frames = Annotated[int, Ge(1), Le(1000)]  # that a learner sees at once
 Seed = Whole
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]

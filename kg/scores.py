@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
+from gumption.data.progress import Bar
 from gumption.data.settings import checked_methods
 
 from .facts import NaryRelation, relation_name
@@ -480,13 +481,15 @@ def pair_scorer(
         return PairProducts(predictor.to(device), ids.to(device), known.to(device))
     table = torch.zeros(size, size * (size + 1) // 2, dtype=torch.float16, device=predictor.device)
     start = 0
-    for first in range(size):
-        chosen = torch.arange(size - first) if wanted is None else wanted[first, first:].nonzero()[:, 0]
-        others = first + chosen.to(ids.device)
-        log_p = predictor.log_probabilities(ids[first].expand(len(others)), ids[others])[:, ids].clamp_min(FLOOR)
-        rows = _of_known(log_p, known, chance, known[others] & known[first])
-        table[:, start + chosen.to(ids.device)] = rows.half().T
-        start += size - first
+    with Bar(size, "scores of pairs") as bar:
+        for first in range(size):
+            chosen = torch.arange(size - first) if wanted is None else wanted[first, first:].nonzero()[:, 0]
+            others = first + chosen.to(ids.device)
+            log_p = predictor.log_probabilities(ids[first].expand(len(others)), ids[others])[:, ids].clamp_min(FLOOR)
+            rows = _of_known(log_p, known, chance, known[others] & known[first])
+            table[:, start + chosen.to(ids.device)] = rows.half().T
+            start += size - first
+            bar.show(first + 1)
     return PairTable(_finite(table, "the objects of pairs", device), chance)
 
 

@@ -11,8 +11,9 @@
 
 is `plant BED --rows 2 --fence`: what stands before the star is an argument. typer reads the text, and `App` then checks
 each value by its annotation: `Count` refuses 0 and 2**64 with the words of a setting of that type. A parameter that is
-`Annotated` with one of typer's marks has the names and the metavar of that mark. `from_config` does the same for the
-fields of a dataclass; `with_options` for those of several, each of use to one kind of thing only.
+`Annotated` with one of typer's marks has the names and the metavar of that mark; a `NewFile` or `NewFolder` is refused
+before the command begins where nothing can be written there. `from_config` does the same for the fields of a dataclass;
+`with_options` for those of several, each of use to one kind of thing only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
@@ -35,6 +36,7 @@ from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import check, checkable
+from gumption.data.writing import check_writable
 
 #: Options that have other names than the fields which several configs share; "!name" turns a switch off.
 FLAGS = {
@@ -51,6 +53,20 @@ _TOLD = {
     for name in ("ivar", "param")
 }
 _TYPED = "COMMANDLINE"  # the name, as typer brings a click of its own or not, by its version
+
+
+@dataclass(frozen=True)
+class Written:
+    """Marks a path that a command writes: whether that can be done is checked before the command begins.
+
+    :ivar file: whether it is a file; else it is a folder, which may be there.
+    """
+
+    file: bool
+
+
+NewFile = Annotated[Path, Written(file=True)]
+NewFolder = Annotated[Path, Written(file=False)]
 
 
 class App(typer.Typer):
@@ -72,14 +88,23 @@ def _checked_options(command: Callable[..., Any]) -> Callable[..., Any]:
     told = _said(doc, "param")
     parameters = [_marked(one, told) for one in inspect.signature(command, eval_str=True).parameters.values()]
     named = {one.name: (_flag(one), one.annotation) for one in parameters if checkable(one.annotation)}
+    written = {name: mark for name, (_, hint) in named.items() for mark in _marks(hint) if isinstance(mark, Written)}
 
     @wraps(command)
     def run(**given: Any) -> Any:
         for name, (flag, hint) in named.items():
             given[name] = check_option(flag, given[name], hint)
+        for name, mark in written.items():
+            if (place := given[name]) is not None:
+                check_writable(place)
+                if mark.file and place.is_dir():
+                    raise InputError(f"cannot write {place}: it is a folder; name a file in it")
+                if not mark.file and place.is_file():
+                    raise InputError(f"cannot write {place}: it is a file; name a folder")
         return command(**given)
 
-    run.__doc__ = _TOLD["param"].sub("", doc).strip() or None
+    paragraphs = _TOLD["param"].sub("", doc).strip().split("\n\n")  # typer keeps the breaks of lines in them
+    run.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs) or None
     _take(run, [one.replace(annotation=bare(one.annotation)) for one in parameters])
     return run
 
@@ -142,6 +167,11 @@ def bare(hint: Any) -> Any:
     if origin in (Union, UnionType):
         return Union[tuple(map(bare, parts))]  # noqa: UP007  (of a tuple)
     return list[bare(parts[0])] if origin is list else hint
+
+
+def _marks(hint: Any) -> list[Any]:
+    """What an annotation says beside types, at any depth."""
+    return [mark for part in get_args(hint) for mark in (part, *_marks(part))]
 
 
 def _is_path(hint: Any) -> bool:

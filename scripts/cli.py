@@ -20,17 +20,18 @@ import typer.main
 from gumption.data import InputError
 from gumption.data.progress import print_notes
 
-# Sub-command -> (module under gumption.scripts with an `app`, the line that `gumption --help` shows).
+# Sub-command -> (module under gumption.scripts, or module:name where it is not `app`, the line that `gumption --help`
+# shows).
 COMMANDS = {
     "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
     "data": ("data", "List the data that ships and fetch the full sets by name."),
     "kg": ("kg", "Build, query, link and draw graphs; fit link predictors and ask them."),
-    "train": ("train", "Train an agent on a world."),
-    "splits": ("splits", "Make the tests that fit what a trained agent has seen, or check them."),
+    "train": ("worlds:train", "Train an agent on a world."),
+    "splits": ("worlds:splits", "Make the tests that fit what a trained agent has seen, or check them."),
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
-    "serve": ("serve", "Let an agent that is a program of its own play a world."),
+    "serve": ("worlds:serve", "Let an agent that is a program of its own play a world."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "verify": ("verify", "Check files against their hashes, and what a run depends on."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),
@@ -52,9 +53,14 @@ class LazyGroup(typer.core.TyperGroup):
                 return args[0], typer.main.get_command(tools), args[1:]
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
-            module, _ = COMMANDS[name]
-            command = typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app)
+            command = typer.main.get_command(app_of(name))
         return name, command, rest
+
+
+def app_of(name: str) -> typer.Typer:
+    """The app of a sub-command."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    return getattr(importlib.import_module(f"gumption.scripts.{module}"), attribute or "app")
 
 
 def _tools_of(world: str) -> Any:
@@ -109,6 +115,11 @@ def main() -> None:
             typer.main.get_command(app).main(prog_name="gumption")
         except (InputError, OSError) as error:  # OSError: such as the name of an input that is too long
             print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):
+                raise
+            print(f"error: there is not enough memory for this; choose smaller sizes ({error})", file=sys.stderr)
             sys.exit(2)
         finally:
             tell_more_notes()

@@ -1,9 +1,5 @@
 """`gumption data`: what ships, what can be fetched, fetching it, and recipe books out of tables."""
 
-from typing import Annotated
-
-import typer
-
 from gumption.scripts.apps import App
 
 app = App(
@@ -14,10 +10,11 @@ app = App(
 
 
 @app.command("list", epilog="Example: gumption data list --verify")
-def list_(
-    verify: Annotated[bool, typer.Option("--verify", help="Check the sha256 of every shipped file.")] = False,
-) -> None:
-    """List the data that ships with gumption and the sets that can be fetched."""
+def list_(*, verify: bool = False) -> None:
+    """List the data that ships with gumption and the sets that can be fetched.
+
+    :param verify: Check the sha256 of every shipped file.
+    """
     from gumption.data import download, manifest
 
     for entry in manifest.shipped().values():
@@ -39,11 +36,12 @@ def _show(name: str, state: str, size: str, licence: str, lines: list[str]) -> N
 
 
 @app.command(epilog="Example: gumption data fetch alchemy2")
-def fetch(
-    name: Annotated[str, typer.Argument(help="A name that `gumption data list` shows.")],
-    offline: Annotated[bool, typer.Option("--offline", help="Only look in the cache folder.")] = False,
-) -> None:
-    """Download a set into the cache folder (GUMPTION_DATA_DIR moves it) and print where it lies."""
+def fetch(name: str, *, offline: bool = False) -> None:
+    """Download a set into the cache folder (GUMPTION_DATA_DIR moves it) and print where it lies.
+
+    :param name: A name that `gumption data list` shows.
+    :param offline: Only look in the cache folder.
+    """
     from gumption.data import fetch as fetch_data
 
     print(fetch_data(name, offline=offline or None))

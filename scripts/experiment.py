@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from annotated_types import Ge, Le
 
 from gumption.data import InputError
 from gumption.data.progress import print_notes
@@ -78,7 +79,9 @@ def experiment(
         list[str] | None, typer.Option(help="Only this condition (an agent, a setting); may be given again.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    workers: Annotated[Count, typer.Option(help="Runs at a time, each in a process with its share of cores.")] = 1,
+    workers: Annotated[
+        int, Ge(1), Le(1000), typer.Option(help="Runs at a time, each in a process with its share of cores.")
+    ] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs.  (default: runs/NAME)")] = None,
     save: Annotated[
         Path | None,

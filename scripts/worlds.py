@@ -1,9 +1,14 @@
-"""Commands over the worlds: a sub-command for each world, its own where its entry offers one, else a general one."""
+"""Commands over the worlds: a sub-command for each world, its own where its entry offers one, else a general one.
+
+`gumption train`, `splits` and `serve` are here whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -11,8 +16,10 @@ import typer.main
 
 from gumption.data import InputError
 
-from .apps import App
+from .apps import App, from_config
 
+Run = Annotated[Path, typer.Option(help="Folder of the run; it must be new, unless --resume is given.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped run was.")]
 General = Callable[[Any], typer.Typer]
 
 
@@ -76,3 +83,53 @@ def command_of(world: Any, offer: str, general: General | None = None) -> Any:
     command = typer.main.get_command(app)
     command.name = world.name
     return command
+
+
+# ---- What serves a world that offers no command of its own: its environments, facts and contract are enough.
+
+
+def general_train(world: Any) -> typer.Typer:
+    """`gumption train WORLD`."""
+    from gumption.agents.world_config import WorldConfig
+
+    app = App(add_completion=False)
+
+    @app.command(help=f"Train an agent: {world.about}")
+    @from_config(WorldConfig, skip=("world",), make=partial(WorldConfig, world.name))
+    def train(config: Any, run: Run = Path("runs") / world.name, resume: Resume = False) -> None:
+        train_and_tell(config, run, resume)
+
+    return app
+
+
+def train_and_tell(config: Any, run: Path, resume: bool) -> None:
+    """Train by a `WorldConfig`, and say what came of it."""
+    from gumption.agents.impala import train_impala
+    from gumption.envs import worlds
+
+    final = train_impala(config, run_dir=run, resume=resume).final
+    held_out = worlds.find(config.world).environments[0].held_out
+    where = "on what was held out" if held_out else "on other episodes like them"
+    print(
+        f"success {final['test_success']:.1%} {where}, {final['train_success']:.1%} in training, "
+        f"{final['random_success']:.1%} at random; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; "
+        f"the run is in {run}"
+    )
+
+
+train = world_group(
+    "train_command",
+    "Train an agent on a world.",
+    general_train,
+    epilog="Example: gumption train wordcraft --kg train --run runs/guided",
+)
+splits = world_group(
+    "splits",
+    "Make the tests that fit what an agent has seen, or split files, or check them.",
+    epilog="Example: gumption splits halma --run runs/halma --out runs/halma/splits",
+)
+serve = world_group(
+    "serve",
+    "Let an agent that is a program of its own play a world.",
+    epilog="Example: gumption serve gradual --tasks micro1,micro2 --port 5556",
+)

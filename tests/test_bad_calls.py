@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from math import inf
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,10 @@ from tests.examples import Examples
 from tests.wrong_values import WRONG
 
 LONGEST_S = 20
+#: Of the calls that are drawn: what fixes them, and how many they are.
+SEED, COUNT = 32, 600
+#: Counts of what is done one after the other: large ones are work, not nonsense.
+WORK = {"steps", "total_steps", "epochs", "episodes", "trials", "count", "samples", "repeats"}
 # What a world implements, if it has it, and gumption alone calls, with arrays that it has checked.
 IMPLEMENTED = {
     "advance",
@@ -169,31 +175,72 @@ def test_a_call_with_one_wrong_argument_works_or_is_refused(
     function = call.on(examples)
     with pytest.raises(InputError) if str(call) in REFUSED else nullcontext():
         run(function, arguments(call, function, examples))
-    faults = []
-    for name, one in inspect.signature(function).parameters.items():
-        if one.kind is one.VAR_KEYWORD or (one.kind is one.VAR_POSITIONAL and "Tensor" in str(one.annotation)):
-            continue
-        for told, value in WRONG.items():
-            if callable(value) and "Callable" in str(one.annotation):
-                continue  # what it raises is its own
-            if isinstance(value, torch.Tensor | np.ndarray) and (
-                call.name in GATHERS or "Tensor" in str(one.annotation)
-            ):
-                continue
-            function = call.on(examples)
-            given = arguments(call, function, examples) | {name: value}
-            before = content(tmp_path)
-            try:
-                run(function, given)
-            except InputError as error:
-                message = str(error)
-                if "pydantic" in message or len(message) > 1500 or not message:
-                    faults.append(f"{name}={told}: told {message[:200]!r}")
-                if content(tmp_path) != before:
-                    faults.append(f"{name}={told}: refused, and left {content(tmp_path) - before}")
-            except BaseException as error:
-                faults.append(f"{name}={told}: {type(error).__name__}: {str(error)[:100]}")
+    faults = [
+        fault
+        for name in parameters(function)
+        for told, value in WRONG.items()
+        if (fault := fault_of(call, name, told, value, examples, tmp_path))
+    ]
     assert not faults, "\n".join(faults)
+
+
+def parameters(function: Callable[..., Any]) -> list[str]:
+    """Those that a wrong value is given to."""
+    return [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.kind is not one.VAR_KEYWORD and not (one.kind is one.VAR_POSITIONAL and "Tensor" in str(one.annotation))
+    ]
+
+
+def fault_of(call: Call, name: str, told: str, value: Any, examples: Examples, folder: Path) -> str | None:
+    """What is wrong with how a call takes a value for a parameter: neither its work nor one clear InputError."""
+    function = call.on(examples)
+    hint = str(inspect.signature(function).parameters[name].annotation)
+    if callable(value) and "Callable" in hint:
+        return None  # what it raises is its own
+    if isinstance(value, torch.Tensor | np.ndarray) and (call.name in GATHERS or "Tensor" in hint):
+        return None
+    given = arguments(call, function, examples) | {name: value}
+    before = content(folder)
+    try:
+        run(function, given)
+    except InputError as error:
+        message = str(error)
+        if "pydantic" in message or len(message) > 1500 or not message:
+            return f"{call} {name}={told}: told {message[:200]!r}"
+        if content(folder) != before:
+            return f"{call} {name}={told}: refused, and left {content(folder) - before}"
+    except BaseException as error:
+        return f"{call} {name}={told}: {type(error).__name__}: {str(error)[:100]}"
+    return None
+
+
+def test_six_hundred_calls_that_are_drawn_work_or_are_refused(
+    examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the values above: numbers that are allowed and too large for memory, and places that are none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "noise").write_bytes(bytes(range(256)))
+    places = {name: tmp_path / name for name in ("folder", "noise", "missing", "noise/below")}
+    large = {"10**12": 10**12, "2**53": 2**53, "1e300": 1e300, "-1e300": -1e300, "5e-324": 5e-324, "0": 0, "-inf": -inf}
+    rng = Random(SEED)
+    quick = [call for call in CALLS if str(call) not in SLOW]
+    drawn: dict[tuple[Call, str, str], Any] = {}
+    while len(drawn) < COUNT:
+        call = rng.choice(quick)
+        names = parameters(call.on(examples))
+        if names:
+            name = rng.choice(names)
+            hint = str(inspect.signature(call.on(examples)).parameters[name].annotation)
+            values = WRONG | places if "Path" in hint or "str" in hint else WRONG
+            if name not in WORK and any(word in hint for word in ("int", "float", "Count", "Size", "Whole")):
+                values = WRONG | large
+            told = rng.choice(list(values))
+            drawn[call, name, told] = values[told]
+    faults = [fault_of(*one, value, examples, tmp_path) for one, value in drawn.items()]
+    assert not any(faults), "\n".join(filter(None, faults))
 
 
 def test_the_public_names_are_found() -> None:

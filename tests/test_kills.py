@@ -1,6 +1,5 @@
 """A command that is killed at any of its writes ends well when it is called again, with what it would have made."""
 
-import importlib
 import json
 import os
 import shlex
@@ -106,7 +105,7 @@ CHAINS = (GRAPHS, TASKS, PICTURES, PREDICTORS, WORDCRAFT, HALMA, GRADUAL, SEGAR,
 # Commands that write nothing, and those that are not killed here.
 READ = """
 data list, kg query, kg validate, kg hash, kg serve, kg predict, kg evaluate, kg path, kg leaks, evaluate wordcraft,
-evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, evaluate probsol, probsol check
+evaluate gradual, play gradual, gradual watch, evaluate segar, play segar, evaluate probsol, probsol check, verify
 """
 APART = {
     "data fetch": "needs the network",
@@ -195,8 +194,8 @@ def commands() -> Iterator[tuple[str, set[str]]]:
         for name in command.list_commands(context):
             yield from within(_resolved(command, context, words[0], name), [*words, name])
 
-    for name, (module, _) in cli.COMMANDS.items():
-        yield from within(typer.main.get_command(importlib.import_module(f"gumption.scripts.{module}").app), [name])
+    for name in cli.COMMANDS:
+        yield from within(typer.main.get_command(cli.app_of(name)), [name])
     for name in ("halma", "gradual", "segar", "probsol"):
         yield from within(typer.main.get_command(cli._tools_of(name)), [name])
 

@@ -2,7 +2,7 @@
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.data.wording import shown
 from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
@@ -56,7 +56,7 @@ class ProbSolConfig(KnowledgeConfig):
     laws: Laws | None = None
     kg_only: bool = False
     max_actions: Count = 40
-    stack: Size = 8
+    stack: Frames = 8
     progress: NonNegative = 0.1
     total_steps: Count = 100_000
     num_envs: Size = 64

@@ -6,7 +6,7 @@ from typing import Literal
 from gumption.agents.settings import RunConfig
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, NonNegative, Positive, Seed, Share, Size, settings
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings
 from gumption.data.wording import shown
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.segar.configurations import Levels, Split, draw_levels
@@ -71,7 +71,7 @@ class SegarConfig(RunConfig):
     test_levels: Size = 100
     observation: Literal["rgb", "state"] = "rgb"
     resolution: Size = 64
-    frame_stack: Size = 1
+    frame_stack: Frames = 1
     hidden: tuple[str, ...] = ()
     algorithm: Literal["ppo", "sac"] = "ppo"
     auxiliary: Literal["none", "curl", "spr"] = "none"

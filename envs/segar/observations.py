@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.data import InputError
-from gumption.data.settings import Size, settings
+from gumption.data.settings import Frames, Size, settings
 from gumption.data.wording import shown
 from gumption.envs.physics.factors import (
     FACTORS,
@@ -253,7 +253,7 @@ class ObservationSettings:
     unique_ids: tuple[str, ...] = ()
     renderer: RendererSettings = field(default_factory=RendererSettings)
     parts: Mapping[str, Any] = field(default_factory=dict)
-    stack: Size = 1
+    stack: Frames = 1
 
     def __post_init__(self) -> None:
         check_kind(self, _FIELDS, "observations")

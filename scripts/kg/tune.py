@@ -89,6 +89,7 @@ def tune(
     :param seed: Seed of the search and of every training.
     :param device: Where to compute: auto, cpu or cuda.
     """
+    from gumption.kg.checkpoint import pick_device
     from gumption.kg.links.training_settings import TrainingSettings
 
     ranks = tuple(dict.fromkeys(check("--rank", one, Size) for one in rank or [TrainingSettings().rank]))
@@ -98,6 +99,7 @@ def tune(
     check_writable(out)
     if out.exists() and not (out / STUDY).is_file():
         raise InputError(f"{out} exists and holds no search: choose another folder")
+    pick_device(device)
     facts = read_training_facts(source, dataset, valid, known)
     search = Search(facts.hash(), ranks, epochs, valid_every, patience, seed)
     study = _study(out, search)

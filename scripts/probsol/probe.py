@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from gumption.data.settings import Count, Whole
+from gumption.data.settings import Size, Whole
 from gumption.scripts.apps import App
 
 app = App(add_completion=False)
 
 
 @app.command(epilog="Example: gumption probsol probe --out memories/curious")
-def probe(*, out: Path, tasks: Count = 60, seed: Whole = 0, laws: str = "real") -> None:
+def probe(*, out: Path, tasks: Size = 60, seed: Whole = 0, laws: str = "real") -> None:
     """Put discs side by side at random, alone on the table, and keep what is seen.
 
     `gumption kg build probsol --memory FOLDER` makes a graph of it.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gumption.data.settings import Count, Seed
+from gumption.data.settings import Seed, Size
 from gumption.scripts.apps import App
 
 app = App()
 
 
 @app.command(epilog="Example: gumption segar axes --out axes.json")
-def axes(*, levels: Count = 100, seed: Seed = 0, out: Path | None = None) -> None:
+def axes(*, levels: Size = 100, seed: Seed = 0, out: Path | None = None) -> None:
     """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
     drawn levels, also without the order of things; beside them the distance that sampling alone makes.
 

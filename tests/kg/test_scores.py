@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from gumption.agents import Advice
-from gumption.data import InputError
+from gumption.data import InputError, progress
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.kg_wrapper import KGScores
 from gumption.envs.wordcraft import LittleAlchemyEnv, RecipeBook, WordCraftEnv, WordCraftVectorEnv, facts
@@ -184,6 +184,14 @@ def test_of_pairs_that_are_not_wanted_the_table_is_empty(book: RecipeBook, recip
     assert isinstance(some, PairTable)
     there = wanted[*torch.triu_indices(size, size)]
     assert torch.equal(some.table, torch.where(there, every.get_buffer("table"), 0))
+
+
+def test_how_far_the_scores_of_pairs_are_is_told(
+    book: RecipeBook, recipes: NaryPredictor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    pair_scorer(recipes, book.entities)
+    assert f"scores of pairs: {len(book.entities)} of {len(book.entities)}, " in capsys.readouterr().err
 
 
 # ---- scores by predictors that have not seen a fact

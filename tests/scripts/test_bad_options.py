@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -14,7 +13,8 @@ import typer.main
 
 from gumption.data import InputError
 from gumption.envs import worlds
-from gumption.scripts import cli, play, watch, world_commands
+from gumption.scripts import cli, play, watch
+from gumption.scripts import worlds as commands_of_worlds
 from gumption.scripts.evaluate import RunCommand
 
 NO_NUMBERS = ("many", "", "1e", "0x10", "--", "nan", "inf", "-inf", "1e400", str(-(10**30)))
@@ -40,13 +40,13 @@ def types_of(path: tuple[str, ...], option: Any) -> set[Any]:
 
 
 def everything() -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, (module, _) in cli.COMMANDS.items():
-        yield from commands(typer.main.get_command(import_module(f"gumption.scripts.{module}").app), (name,))
+    for name in cli.COMMANDS:
+        yield from commands(typer.main.get_command(cli.app_of(name)), (name,))
     for world in worlds.WORLDS.values():
         for offer in world.offers:
             if isinstance(found := world.get(offer), typer.Typer):
                 yield from commands(typer.main.get_command(found), (offer, world.name))
-        for module in (world_commands, play, watch):
+        for module in (commands_of_worlds, play, watch):
             for name, make in vars(module).items():
                 if name.startswith("general_") and inspect.signature(make).return_annotation in (
                     typer.Typer,

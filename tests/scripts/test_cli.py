@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -74,8 +73,7 @@ def test_help_of_a_command_imports_nothing_heavy(name: str) -> None:
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_help_of_a_command_has_an_example(name: str) -> None:
-    module, _ = cli.COMMANDS[name]
-    app = import_module(f"gumption.scripts.{module}").app
+    app = cli.app_of(name)
     for full_name, command in leaves(typer.main.get_command(app), f"gumption {name}"):
         path = full_name.split()[2:]
         out = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}).output
@@ -115,6 +113,22 @@ def test_an_interrupt_is_exit_code_130() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error", ["MemoryError('9 TiB')", 'RuntimeError("DefaultCPUAllocator: can\'t allocate memory: you tried 9 TiB")']
+)
+def test_what_does_not_fit_into_memory_is_told_in_a_line(error: str) -> None:
+    code = (
+        "import sys, gumption.data\nfrom gumption.scripts.cli import main\n"
+        f"def too_large(*_, **__):\n    raise {error}\n"
+        "gumption.data.fetch = too_large\nsys.argv = ['gumption', 'data', 'fetch', 'alchemy2']\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is not enough memory for this; choose smaller sizes (")
+    assert "9 TiB" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def completed(line: str, home: Path) -> list[str]:

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
-from gumption.scripts.gradual import app
 from gumption.scripts.gradual.bench import MIX, Settings, one_stream, rates_of_many
+from gumption.scripts.gradual.commands import app
 
 AGENT = """
 def make(seed):

@@ -1,5 +1,6 @@
 """`gumption kg build halma`: from a run's memory to answers."""
 
+import inspect
 import json
 import shlex
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from gumption.envs.halma import KnowledgeBases, Memory, MemoryWriter
 from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 from gumption.kg import KnowledgeGraph
-from gumption.scripts.halma.build import EPILOG
+from gumption.scripts.halma.commands import build
 
 # (s, option, s', valid), rows of crossings and walls by direction, goal and hint.
 MOVES = [
@@ -73,7 +74,7 @@ def test_a_store_of_one_s_own_and_a_threshold(gumption, run, tmp_path):
 
 def test_the_questions_of_the_help_have_answers(gumption, run):
     gumption.ok("build", "halma", "--run", "runs/halma")
-    commands = [part for part in EPILOG.split("\n\n") if part.startswith("gumption ")]
+    commands = [part for part in inspect.getdoc(build).split("\n\n") if part.startswith("gumption ")]
     answers = [json.loads(gumption.ok(*shlex.split(command)[2:], "--json")) for command in commands]
     assert answers == [
         [{"greater": "9", "lesser": "5"}],

@@ -14,7 +14,7 @@ from gumption.envs.halma import Maze, Mazes, check_unambiguous, oracle_trials, s
 from gumption.envs.halma.generator import sample_statistics
 from gumption.envs.halma.render import draw
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
-from gumption.scripts import halma as command
+from gumption.scripts.halma import commands as command
 
 
 def run(*arguments: str | Path) -> str:

@@ -177,8 +177,8 @@ def test_a_memory_cut_short_is_told(gumption: Call, here: Path, run: Path) -> No
         (("halma", "--memory", "runs/none", "--out", "x"), "runs/none: no memory of transitions there"),
         (("halma", "--run", "runs/halma"), "give either --out, a folder to write the tests to, or --check"),
         (("halma", "--run", "runs/halma", "--out", "x", "--check", "y"), "give either --out"),
-        (("halma", "--run", "runs/halma", "--check", "y", "--seed", "0"), "--check takes none of them"),
-        (("halma", "--run", "runs/halma", "--check", "y", "--force"), "--check takes none of them"),
+        (("halma", "--run", "runs/halma", "--check", "y", "--seed", "0"), "--seed is for --out; --check has no use"),
+        (("halma", "--run", "runs/halma", "--check", "y", "--force"), "--force is for --out; --check has no use"),
         (("halma", "--run", "runs/halma", "--check", "y"), "manifest.json: cannot be read"),
         (("halma", "--run", "runs/none", "--out", "x"), "runs/none: there is no such run"),
         (

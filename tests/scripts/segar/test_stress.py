@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gumption.scripts.segar import app, stress_cells
+from gumption.scripts.segar import stress_cells
+from gumption.scripts.segar.commands import app
 from gumption.scripts.segar.stress import Worker
 from gumption.scripts.segar.stress_cells import Cell, Found
 

@@ -32,7 +32,7 @@ def test_what_was_seen_gets_into_a_graph_beside_others(gumption, lived) -> None:
 def test_what_does_not_go_with_a_memory_is_refused(gumption, lived) -> None:
     code, out, err = gumption("build", "wordcraft", "--memory", "memories/ada", "--out", "kg.nq", "--partition", "all")
     assert (code, out) == (2, "")
-    assert err == "error: --partition is for the facts of a recipe book; --memory takes none of it\n"
+    assert err == "error: --partition is for the facts of a recipe book; --memory has no use for it\n"
     code, _, err = gumption("build", "wordcraft", "--memory", "memories/bob", "--out", "kg.nq")
     assert code == 2
     assert "memories/bob: no memory of transitions there" in err

@@ -72,10 +72,10 @@ def test_a_leak_is_told_with_exit_code_1(gumption, small_book) -> None:
     [
         ((), "give either --out, a file to write the split to, or --check"),
         (("--out", "a.json", "--check", "a.json"), "give either --out"),
-        (("--check", "a.json", "--seed", "0"), "--check takes none of them"),
+        (("--check", "a.json", "--seed", "0"), "--seed is for --out; --check has no use for it"),
         (("--check", "a.json"), "a.json: cannot be read (No such file or directory); make it again"),
         (("--out", "a.txt"), "a.txt: a split file ends in .json"),
-        (("--out", "a.json", "--split", "by_colour"), "mode is 'by_colour'; it can be by_recipe"),
+        (("--out", "a.json", "--split", "by_colour"), "--split is 'by_colour'; it can be by_recipe"),
         (("--out", "a.json", "--train-ratio", "1.5"), "--train-ratio is 1.5; it is a number above 0 and at most 1"),
         (("--out", "a.json", "--depth", "4"), "depth is 4; it is a whole number from 1 to 3"),
     ],

@@ -1,0 +1,314 @@
+"""Gradual's commands: agents run through a curriculum, are trained, validated, and play from programs of their own
+(`gumption serve gradual`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gumption.agents.gradual.recurrent_config import RecurrentConfig
+from gumption.data import InputError
+from gumption.data.settings import Count, Seconds, settings
+from gumption.envs.gradual.remote import Host, RemoteSettings
+from gumption.envs.gradual.settings import SessionSettings
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config
+from gumption.scripts.worlds import Resume, Run
+
+from . import watch
+from .agent_names import AgentName, find_agent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from gumption.agents.gradual.validation import Chain
+    from gumption.envs.gradual.engine import TaskRecord
+    from gumption.envs.gradual.remote import Wire
+    from gumption.envs.gradual.session import Result
+
+app = App(
+    no_args_is_help=True, add_completion=False, help="Run agents through Gradual's curriculum, watch and validate them."
+)
+app.add_typer(watch.app)
+
+RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
+_SHOWN = 24  # tasks that a terminal has room for
+_WIDEST = 30  # characters of a bar
+
+
+SCHEMA = "gumption/gradual-validation/1"
+FLAGS = {"success_threshold": "threshold"}
+
+
+@settings
+class RunSettings(SessionSettings):
+    """What is played.
+
+    :ivar max_steps: end after so many bytes.
+    :ivar max_seconds: end after so long; the challenge gave 24 hours.
+    :ivar memory: keep every byte, reply and reward in OUT/memory, for `gumption gradual watch OUT`.
+    """
+
+    max_steps: Count | None = 1_000_000
+    max_seconds: Seconds | None = None
+    memory: bool = False
+
+
+@app.command(epilog="Example: gumption gradual run --agent table --tasks micro1,micro2 --out run")
+@from_config(RunSettings, flags=FLAGS)
+def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | None = None) -> None:
+    """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
+
+    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
+    learned is kept as a graph, and a second run can begin with it: --agent knowledge.nq.
+
+    :param out: Folder for result.json, steps.png and steps.svg, and knowledge.nq.
+    """
+    from rich.console import Console
+
+    from gumption.agents.gradual import GradualLearner
+    from gumption.agents.gradual.baselines import play_knower
+    from gumption.agents.plots import plot_steps
+    from gumption.data.sealed import write_sealed
+    from gumption.envs.gradual import MemoryWriter, Session
+    from gumption.envs.memory import FOLDER
+    from gumption.kg import KnowledgeGraph
+
+    from .results import ENDS, described
+
+    if out is None and config.memory:
+        raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
+    curriculum, threshold = config.curriculum(), config.success_threshold
+    threshold = curriculum.success_threshold if threshold is None else threshold
+    make = find_agent(agent)
+    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
+    player = make(config.seed)
+    memory = nullcontext()
+    if out is not None and config.memory:
+        memory = MemoryWriter(out / FOLDER, [task.name for task in curriculum.tasks], keep=0)
+    with Progress(knower) as progress, memory as writer:
+        result = Session(
+            curriculum.tasks, player, success_threshold=threshold, seed=config.seed,
+            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show, memory=writer,
+        ).run()  # fmt: skip
+    console = Console()
+    console.print(progress.table(result.tasks))
+    passed = sum(one.passed for one in result.tasks)
+    ended = f"{ENDS[result.ended]} after {result.steps:,} steps"
+    console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        write_sealed(out / RESULT, {**described(config), "agent": agent, "knower": knower, **result.figures()})
+        if isinstance(player, GradualLearner):
+            graph = KnowledgeGraph()
+            player.update(graph)
+            graph.save(out / KNOWLEDGE)
+        plot_steps({agent: {one.task: one.steps for one in result.tasks if one.passed}}, knower, out / PLOT)
+    if result.error is not None:
+        raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
+
+
+class Progress:
+    """The tasks so far, drawn anew while an agent plays: in place on a terminal, else a line now and then."""
+
+    def __init__(self, knower: dict[str, int]) -> None:
+        """:param knower: task -> steps of a perfect knower."""
+        from gumption.data.progress import Bar
+
+        self._knower = knower
+        self._live: Any = None
+        self._bar: Bar | None = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=8)
+        else:
+            self._bar = Bar(len(knower), "tasks")
+
+    def __enter__(self) -> Progress:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, steps: int, records: Sequence[TaskRecord]) -> None:
+        """What has been reached after so many steps."""
+        if self._live is not None:
+            self._live.update(self.table(records[-_SHOWN:]))
+        elif self._bar is not None:
+            self._bar.show(sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps")
+
+    def table(self, records: Sequence[TaskRecord]) -> Table:
+        """A row for each task, with a bar of its steps in units of the knower's."""
+        from rich.table import Table
+
+        table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
+        for one in records:
+            knower = self._knower[one.task]
+            times = one.steps / knower
+            bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
+            right = f"{one.right / one.questions:.0%}" if one.questions else "-"
+            state = "" if one.passed else " (not passed)"
+            table.add_row(
+                one.task + state, f"{one.steps:,}", f"{knower:,}", f"{times:.1f}", str(one.instances), right, bar
+            )
+        return table
+
+
+@app.command(epilog="Example: gumption gradual pretrain --tasks micro4 --steps 200000 --run runs/lstm")
+@from_config(RecurrentConfig, skip=("world",))
+def pretrain(config: RecurrentConfig, run: Run = Path("runs/recurrent"), resume: Resume = False) -> None:
+    """Train the recurrent agent on many streams at once; `gumption gradual run --agent RUN` plays it."""
+    from gumption.agents.gradual.recurrent import train_recurrent
+
+    final = train_recurrent(config, run, resume=resume)
+    print(
+        f"{final['tasks']:.1f} tasks passed by a stream, {final['right']:.1f} right answers in a thousand steps; "
+        f"{final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; the run is in {run}"
+    )
+
+
+@app.command(epilog="Example: gumption gradual validate --agent table --chain 'micro1>micro2' --seeds 3")
+def validate(
+    *,
+    agent: AgentName = "table",
+    chain: list[str] | None = None,
+    again: list[str] | None = None,
+    seeds: Count = 5,
+    max_steps: Count = 200_000,
+    threshold: Count = 5,
+    out: NewFile | None = None,
+) -> None:
+    """Compare the steps on a task after its prerequisites with those of the same agent without them.
+
+    Without --chain these are the dependencies that the challenge's document names. With --again tasks are learned in
+    the given order and then played again (Evaluation criteria 2 and 3).
+
+    :param chain: TASK,...>TASK: what is learned first, and what builds on it; may be given again.
+    :param again: Play this task again after all; may be given again.
+    :param seeds: Runs of either arm of a chain.
+    :param max_steps: Of each task.
+    :param threshold: Solved instances in a row that end a task.
+    :param out: Write the figures as JSON.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting
+    from gumption.data.provenance import command_line, hardware, versions
+    from gumption.data.writing import write_json
+
+    make = find_agent(agent)
+    chosen = CHAINS if chain is None else [read_chain(text) for text in chain]
+    console = Console()
+    with Console(stderr=True).status("validating") as status:
+
+        def tell(text: str) -> None:
+            status.update(text)
+
+        how: dict[str, Any] = {"seeds": seeds, "max_steps": max_steps, "success_threshold": threshold}
+        found = list(gradual_learning(make, chosen, tell=tell, **how)) if chosen else []
+        replayed = not_forgetting(make, again, tell=tell, **how) if again else []
+    table = Table("chain", "steps after", "steps alone", "ratio", "at most", "p", "passed", title="Gradual learning")
+    for one in found:
+        table.add_row(one.chain, _steps(one.after), _steps(one.alone), f"{one.ratio:.2f}", f"{one.at_most:.2f}",
+                      f"{one.p:.3f}", "yes" if one.passed else "no")  # fmt: skip
+    console.print(table)
+    if replayed:
+        table = Table("task", "steps when new", "steps again", "kept", title="Not forgetting")
+        for one in replayed:
+            table.add_row(one.task, _steps(one.first), _steps(one.again), "yes" if one.kept else "no")
+        console.print(table)
+    if out is not None:
+        write_json(out, {
+            "schema": SCHEMA, "agent": agent, **how,
+            "chains": [one.figures() for one in found], "again": [one.figures() for one in replayed],
+            "command": command_line(sys.argv[1:]), "hardware": hardware(), "versions": versions(),
+        })  # fmt: skip
+
+
+def read_chain(text: str) -> Chain:
+    """The chain in "micro1,micro2>micro3".
+
+    :raises InputError: another form.
+    """
+    from gumption.agents.gradual.validation import Chain
+
+    first, arrow, target = text.partition(">")
+    names = tuple(name.strip() for name in first.split(",") if name.strip())
+    if not (arrow and names and target.strip()):
+        raise InputError(f"--chain is {text!r}; it has the form micro1,micro2>micro3")
+    return Chain(names, target.strip())
+
+
+def _steps(steps: tuple[int | None, ...]) -> str:
+    """The median and how many runs passed."""
+    from statistics import median
+
+    passed = sorted(one for one in steps if one is not None)
+    if not passed:
+        return f"none of {len(steps)} passed"
+    told = f"{median(passed):,.0f}"
+    return told if len(passed) == len(steps) else f"{told} ({len(passed)} of {len(steps)} passed)"
+
+
+@from_config(RemoteSettings, flags=FLAGS)
+def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: bool = False) -> None:
+    """Play with an agent that is a program of its own: it gets a reward and a byte at each step and sends a byte.
+
+    The record is kept up to date while the run plays, and says how it ended, whatever the agent did.
+
+    Example: gumption serve gradual --tasks micro1,micro2 --out me.json
+
+    :param out: The run's record; a name that is taken gets a number.
+    :param keep: After a run wait for the next agent, until Ctrl-C.
+    """
+    config.curriculum()
+    with Host(config, keep=keep) as host:
+        if config.command is None:
+            print(f"an agent can connect to {host.place} ({config.transport}); Ctrl-C ends it", flush=True)
+        while True:
+            try:
+                with host.agent(_tell) as wire:
+                    _play(config, wire, out)
+            except InputError as problem:
+                if not keep:
+                    raise
+                _tell(str(problem))
+            if not keep:
+                break
+
+
+def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
+    """One run.
+
+    :raises InputError: the agent failed.
+    """
+    from gumption.data.progress import Bar
+    from gumption.envs.gradual.remote import play
+
+    from .results import Record, print_result
+
+    record, count = Record(out, config), len(config.curriculum().tasks)
+    with Bar(count, "tasks") as bar:
+
+        def report(result: Result) -> None:
+            bar.show(sum(task.passed for task in result.tasks), f"{result.tasks[-1].task}, {result.steps:,} steps")
+            record.update(result)
+
+        result = play(config, wire, report)
+    print_result(result, f"; the record is {record.path}")
+    if result.error is not None:
+        where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
+        raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

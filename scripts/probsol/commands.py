@@ -1,0 +1,311 @@
+"""ProbSol's commands: `gumption train probsol`, `gumption kg build probsol`, `gumption splits probsol`, and those of
+`gumption probsol` about tasks: their certificates, their difficulty, and logs of players on them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from gumption.agents.probsol.config import ProbSolConfig
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config
+from gumption.scripts.kg.output import Json, print_table, working
+from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, build_of_memory, changed_graph, tell_built
+from gumption.scripts.worlds import Resume, Run
+
+from . import probe, replay, strip
+
+if TYPE_CHECKING:
+    from gumption.envs.probsol.tasks import Task
+
+app = App(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Tasks of ProbSol, their certificates and splits, records, and pictures of solutions.",
+)
+
+Family = Literal["fishing", "curling", "findthediff", "findthesame", "building", "modifying"]
+#: Seeds of a batch of `certify`; what a seed comes to does not depend on the others.
+CHUNK = 20
+#: Tables of a batch of `log`, and trials that an episode may have.
+TABLES, TRIALS = 40, 3
+
+
+@from_config(ProbSolConfig, skip=("world",))
+def train(config: ProbSolConfig, run: Run = Path("runs/probsol"), resume: Resume = False) -> None:
+    """Train MaskablePPO on the training part of some tasks, and tell what it solves.
+
+    It acts in three parts: what to do, with which disc, where. A graph, if there is one (--kg), advises which disc.
+    What it solves is told of validation tasks: those of the test part are for `gumption evaluate`.
+
+    Example: gumption train probsol --task fishing/generated --steps 200000 --run runs/fishing
+
+    With knowledge: gumption train probsol --kg full --run runs/guided
+    """
+    from gumption.agents.probsol.training import train_probsol
+
+    final = train_probsol(config, run, resume=resume).final
+    print(
+        f"solved in one trial: {final['train_solved']:.1%} of the training tasks, {final['validation_solved']:.1%} of "
+        f"validation tasks; {final['wall_s']:.0f} s, {final['steps_per_s']:,.0f} steps/s; the run is in {run}"
+    )
+
+
+def build(
+    *,
+    out: Annotated[str, typer.Option(help=PLACE)],
+    update: Update = None,
+    task: list[str] | None = None,
+    partition: list[str] | None = None,
+    fold: int = 0,
+    laws: str | None = None,
+    memory: MemoryFolder = None,
+    as_json: Json = False,
+) -> None:
+    """What is true of the discs and areas of tasks: graph probsol/PART. With --memory what an agent has found out.
+
+    With the facts of other laws than the table's an agent is told what is false.
+
+    Examples:
+
+    gumption kg build probsol --out kg.nq --task fishing/0
+
+    gumption kg build probsol --out kg.nq --task fishing/generated --partition train
+
+    gumption kg query kg.nq 'SELECT ?a ?b WHERE { ?a gum:attracts ?b }'
+
+    :param task: designed (the default), fishing, fishing/0, fishing/generated, a file; may be repeated.
+    :param partition: all (the default), train, validation or test; may be repeated.
+    :param fold: Which of the ten splits of generated tasks.
+    :param laws: real, counterfactual, inert or shuffled, in place of the tasks'.
+    """
+    from gumption.envs import worlds
+    from gumption.envs.probsol import facts
+
+    if memory is not None:
+        if task or partition or laws or fold:
+            raise InputError("--task, --partition, --fold and --laws are for the facts of tasks; --memory takes none")
+        build_of_memory(worlds.find("probsol"), memory, out, update, as_json)
+        return
+    asked: Any = {"task": task or "designed", "fold": fold, "laws": laws}
+    with working("stating what is true of the tasks"):
+        parts: Any = dict.fromkeys(partition or ["all"])
+        stated = {f"probsol/{part}": list(facts(partition=part, **asked)) for part in parts}
+    with changed_graph(out, update, anew=True) as graph:
+        for name, triples in stated.items():
+            graph.add(triples, graph=name)
+        counts = graph.graphs()
+    tell_built(out, counts, as_json)
+
+
+def splits(*, out: Path | None = None, check: Path | None = None, force: bool = False) -> None:
+    """Write the splits of the certified tasks: within each family ten folds (train 70 %, validation 10 %, test 20 %),
+    and across families six, each of which leaves one family out for the test. The same tasks give the same bytes.
+
+    Example: gumption splits probsol --out splits/probsol
+
+    Example: gumption splits probsol --check splits/probsol
+
+    :param out: Folder for the files: one for each split.
+    :param check: Instead of --out: check the files in this folder.
+    :param force: Replace other splits in the folder.
+    """
+    from gumption.envs.probsol.split_files import check_splits, names, write_splits
+
+    if (out is None) == (check is None):
+        raise InputError("give either --out, a folder to write the splits to, or --check, a folder to check")
+    if check is not None:
+        if force:
+            raise InputError("--force says how splits are made; --check does not take it")
+        with working("checking the splits"):
+            sizes = check_splits(check)
+        caption = f"{check}: no task is in two parts of a split"
+    else:
+        assert out is not None
+        with working("making the splits"):
+            write_splits(out, force=force)
+            sizes = check_splits(out)
+        caption = f"{out}: made and checked"
+    rows = [(name, *(f"{sizes[name][part]:,}" for part in ("train", "validation", "test"))) for name in names()]
+    print_table(["split", "train", "validation", "test"], rows, caption)
+
+
+@app.command(epilog="Example: gumption probsol certify --family fishing --seeds 0:100")
+def certify(*, family: Family, seeds: str, out: NewFile | None = None) -> None:
+    """Make the tasks of seeds, and count what they come to, the first that applies: trivial (doing nothing solves it),
+    chance (more than 5 % of 50 masked random policies do), naive (the family's naive policy does in more than 1 of 10
+    tries), unsolved (no solution is found), fragile (the solution fails with K 2 % smaller or larger or with the step
+    halved), certified.
+
+    :param family: fishing, curling, findthediff, findthesame, building, modifying.
+    :param seeds: A:B, the seeds from A up to B, without B.
+    :param out: Keep what each seed comes to in this file; a file that is there is gone on with.
+    """
+    from gumption.agents.probsol.certifier import certify
+    from gumption.envs.probsol.certification import OUTCOMES
+    from gumption.envs.probsol.generated import read_rows, write_rows
+    from gumption.envs.probsol.library import family_of
+
+    begin, _, end = seeds.partition(":")
+    if not (begin.isdecimal() and end.isdecimal() and int(begin) < int(end) <= 2**53):
+        raise InputError(f"--seeds is {seeds!r}; it is A:B with A below B, such as 0:100")
+    first, last = int(begin), int(end)
+    name = family_of(family)
+    assert name is not None
+    kept = read_rows(out) if out is not None and out.exists() else []
+    mine = {row.seed: row for row in kept if row.family == name and first <= row.seed < last}
+    others = [row for row in kept if row.family != name or not first <= row.seed < last]
+    missing = [seed for seed in range(first, last) if seed not in mine]
+    for start in range(0, len(missing), CHUNK):
+        mine |= {row.seed: row for row in certify(name, missing[start : start + CHUNK])}
+        if out is not None:
+            write_rows(out, [*others, *mine.values()])
+        passed = sum(row.outcome == "certified" for row in mine.values())
+        print(f"{family}: {len(mine)} of {last - first} seeds, {passed} certified", file=sys.stderr)
+    for outcome in OUTCOMES:
+        print(f"{outcome} {sum(row.outcome == outcome for row in mine.values())}")
+
+
+@app.command(epilog="Example: gumption probsol pack fishing.jsonl curling.jsonl --out certified.jsonl.gz")
+def pack(files: list[Path], *, out: NewFile, most: Count | None = None) -> None:
+    """Put the certified seeds of several files into one, as it ships with gumption.
+
+    :param files: Files that certify --out wrote.
+    :param out: The file to write, packed where its name ends in .gz.
+    :param most: Seeds of each family at most; all where it is not given.
+    """
+    from gumption.envs.probsol.generated import read_rows, write_rows
+    from gumption.envs.probsol.tasks import FAMILIES
+
+    found = {(row.family, row.seed): row for path in files for row in read_rows(path) if row.outcome == "certified"}
+    chosen = []
+    for family in FAMILIES:
+        rows = sorted((row for row in found.values() if row.family == family), key=lambda row: row.seed)[:most]
+        for row in rows:
+            row.task()  # made again, and compared with its hash
+        chosen += rows
+        print(f"{family.lower()} {len(rows)}")
+    write_rows(out, chosen)
+
+
+@app.command(epilog="Example: gumption probsol check mine.json")
+def check(tasks: list[str]) -> None:
+    """Read tasks. Of each it says what is wrong, with file, field and reason, or what its recorded solution comes to:
+    whether it solves the task, the solution rate, its actions, and how the episode ends; and how many of 50 random
+    policies solve it in one trial. The number of actions and this share tell how difficult a task is.
+
+    :param tasks: Task files, folders of them, or names such as fishing.
+    """
+    faulty = False
+    for place in [place for given in tasks for place in _places(given)]:
+        try:
+            for task in _read(place):
+                faulty |= not _tell(place, task)
+        except InputError as error:
+            print(error)
+            faulty = True
+    if faulty:
+        raise typer.Exit(1)
+
+
+def _places(given: str) -> list[str]:
+    if not Path(given).is_dir():
+        return [given]
+    if not (paths := sorted(Path(given).rglob("*.json"))):
+        raise InputError(f"{given}: no task in this folder; it holds files of tasks, *.json")
+    return [str(path) for path in paths]
+
+
+def _read(place: str) -> tuple[Task, ...]:
+    """The task of a file, or the shipped ones of a name."""
+    from gumption.envs.probsol.library import find_tasks
+    from gumption.envs.probsol.tasks import read_task
+
+    return (read_task(Path(place)),) if place.endswith(".json") else find_tasks(place)
+
+
+def _tell(place: str, task: Task) -> bool:
+    """Print what a task and its recorded solution come to; False where the solution does not solve it."""
+    from gumption.agents.probsol.certifier import chance
+    from gumption.envs.probsol.certification import RANDOM_POLICIES, holding, still
+    from gumption.envs.probsol.tasks import SANDBOX
+
+    told, solved = _played(task)
+    if task.family != SANDBOX:
+        told += f"; {chance(task)} of {RANDOM_POLICIES} random policies solve it"
+    print(f"{place}: {task.name}, {task.family}: {told}")
+    if not still([task])[0]:
+        print(f"{place}: the start is not at rest: discs move before the first action")
+    if solved and not holding([task], [task.solution])[0]:
+        print(f"{place}: the solution is fragile: it fails with K 2 % smaller or larger or with the step halved")
+    return solved or not task.solution
+
+
+def _played(task: Task) -> tuple[str, bool]:
+    """What the recorded solution comes to, and whether it solves the task."""
+    import numpy as np
+
+    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+
+    if not task.solution:
+        return "a task, without a recorded solution", False
+    batch = ProbSolVectorEnv(1, task=task, max_actions=max(200, len(task.solution)))
+    batch.reset(seed=0)
+    for number, (verb, *arguments) in enumerate(task.solution):
+        where = f"solution[{number}], {verb}"
+        if batch.results()[1][0]:
+            return f"the episode is over before {where}", False
+        if verb == "answer":
+            if not batch.waits[0]:
+                return f"{where}: no quiz is open", False
+            batch.answer(0, arguments)
+            continue
+        refused = int(batch.tables.refused[0])
+        batch.make_step(np.array([batch.action_index(verb, *arguments)]))
+        if batch.tables.refused[0] > refused:
+            return f"{where} is not open then", False
+    info = batch.describe(0)
+    solved = bool(batch.success[0])
+    end = info["end"] or ("waiting for the answers" if batch.waits[0] else "not ended")
+    return (
+        f"{'solved' if solved else 'not solved'}, solution rate {info['trial_rate']:.4g}, "
+        f"{int(batch.tables.actions[0] + batch.tables.actions_before[0])} actions, end: {end}"
+    ), solved
+
+
+@app.command(epilog="Example: gumption probsol log --out logged --transitions 1000")
+def log(*, out: NewFolder, transitions: Count = 100000, seed: Seed = 0) -> None:
+    """Keep what the random and the scripted player (people wrote it) live through on the training tasks of fold 0, each
+    in a memory of its own, as RecordMemory keeps it.
+
+    :param out: Folder for the memories: random/ and scripted/.
+    :param transitions: How many at least, half of them of each player.
+    :param seed: Draws tasks and random actions.
+    """
+    from dataclasses import replace
+
+    from gumption.agents.probsol.players import Random, Scripted, play
+    from gumption.envs.probsol.library import find_tasks
+    from gumption.envs.probsol.vector_env import ProbSolVectorEnv
+    from gumption.envs.record_memory import RecordMemory
+
+    tasks = [replace(each, constraints={"trial_number": TRIALS}) for each in find_tasks("generated", "train", 0)]
+    for name in ("random", "scripted"):
+        batch = ProbSolVectorEnv(TABLES, task=tasks, autoreset_mode="Disabled")
+        memory = RecordMemory(batch, out / name)
+        episodes = 0
+        while memory.recording.count < (transitions + 1) // 2:
+            batch.reset(seed=seed if episodes == 0 else None)  # the generator goes on
+            play(batch, Random(seed + episodes) if name == "random" else Scripted())
+            episodes += 1
+        print(f"{out / name}: {memory.recording.count:,} transitions, {episodes * TABLES:,} episodes")
+        memory.close()
+
+
+for part in (probe, replay, strip):
+    app.add_typer(part.app)

@@ -1,0 +1,230 @@
+"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, and models of textures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from gumption.agents.segar.config import SegarConfig
+from gumption.agents.world_config import WorldConfig
+from gumption.data.settings import Count, Seed
+from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
+from gumption.scripts.worlds import Resume, Run, train_and_tell
+
+from . import axes, stress
+
+if TYPE_CHECKING:
+    import torch
+
+app = App(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
+)
+for part in (axes, stress):
+    app.add_typer(part.app)
+
+#: Fields of a `SegarConfig` that an agent with knowledge has, too.
+SHARED = ("levels", "num_levels", "level_seed", "test_levels", "total_steps", "eval_interval", "seed", "device")
+#: Fields of a `WorldConfig` that have an option of `gumption train segar`.
+OTHERS = tuple(one.name for one in fields(WorldConfig) if one.name not in (*SHARED, "world", "env", "eval_episodes"))
+
+PlayerName = Literal["scripted", "random", "no action"]
+TaskName = Literal["PuttPutt", "Invisiball", "Billiards"]
+MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
+SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
+
+
+@from_config(SegarConfig, skip=("world",))
+@from_config(
+    WorldConfig,
+    skip=tuple(one.name for one in fields(WorldConfig) if one.name not in OTHERS),
+    make=partial(WorldConfig, "segar"),
+    into="guided",
+)
+def train(
+    context: typer.Context,
+    config: SegarConfig,
+    guided: WorldConfig,
+    run: Run = Path("runs/segar"),
+    resume: Resume = False,
+) -> None:
+    """Train an agent, and tell its return and success on the training levels and on test levels.
+
+    With --kg it is one that chooses among 16 pushes of PuttPutt, by V-trace, and is guided by facts about what they
+    meet. It sees where the ball, the goal and the tiles are, their heat and friction, but not which tile is a hole.
+
+    Example: gumption train segar --levels empty-hard --observation state --run runs/segar
+
+    With knowledge: gumption train segar --levels tilesx2-medium --kg full --steps 200000 --run runs/guided
+    """
+    if guided.kg != "none":
+        foreign = [one.name for one in fields(SegarConfig) if one.name not in (*SHARED, "world")]
+        refuse_foreign(context, dict.fromkeys(foreign, "training without --kg"), "", "an agent that a graph guides")
+        train_and_tell(_guided(context, config, guided, resume), run, resume)
+        return
+    refuse_foreign(context, {"overrides": "training with --kg"}, "", "PPO or SAC")
+    from gumption.agents.segar.training import train_segar
+
+    final = train_segar(config, run, resume=resume).final
+    print(
+        f"return {final['train_return']:.2f} and success {final['train_success']:.1%} on the training levels, "
+        f"{final['test_return']:.2f} and {final['test_success']:.1%} on test levels; {final['wall_s']:.0f} s, "
+        f"{final['steps_per_s']:,.0f} steps/s; the run is in {run}"
+    )
+
+
+def _guided(context: typer.Context, config: SegarConfig, guided: WorldConfig, resume: bool) -> WorldConfig:
+    """The config with the options that it shares; a run that goes on has its own, but for those that were typed."""
+    from gumption.agents.segar.guided import env_settings
+
+    given = [name for name in SHARED if not resume or was_typed(context, name)]
+    changes = {name: getattr(config, name) for name in ("total_steps", "eval_interval", "seed", "device")}
+    changes = {name: value for name, value in changes.items() if name in given}
+    if "test_levels" in given:
+        changes["eval_episodes"] = config.test_levels
+    if {"levels", "num_levels", "level_seed"}.intersection(given) or (not resume and "seed" in given):
+        seed = config.seed if config.level_seed is None else config.level_seed
+        changes["env"] = tuple(env_settings(config.levels, level_seed=seed, num_levels=config.num_levels).items())
+    return replace(guided, **changes)
+
+
+@app.command(epilog="Example: gumption segar level objectsx3-hard/test/0/7 --gif level.gif")
+def level(
+    name: Annotated[str, typer.Argument()] = "objectsx3-hard/train/0/0",
+    *,
+    task: TaskName = "PuttPutt",
+    player: PlayerName = "scripted",
+    steps: Count = 50,
+    seed: Seed = 0,
+    gif: NewFile | None = None,
+    json: NewFile | None = None,
+) -> None:
+    """Draw a level, and tell how an episode in it ends.
+
+    :param name: CONFIGURATION/train|test/SEED/NUMBER.
+    :param task: What is to be done in it.
+    :param player: Who plays it, for the animation.
+    :param steps: The longest that the episode may be.
+    :param seed: Of a random player.
+    :param gif: Save an episode as an animation.
+    :param json: Save the scene, for reset options.
+    """
+    from gumption.agents.segar.evaluation import BASELINES
+    from gumption.data.writing import write_json
+    from gumption.envs import worlds
+
+    entry = next(each for each in worlds.find("segar").environments if each.id == f"gumption/{task}-v0")
+    env = worlds.find("segar").load(entry.vector, "environment")(
+        1, render_mode="rgb_array", autoreset_mode="Disabled", observation="state", num_levels=1, max_steps=steps
+    )
+    env.reset(seed=seed, options={"level": name})
+    print(env.draw_frame(0, "ansi"), end="")
+    if json is not None:
+        write_json(json, env.state.scene(0).to_data())
+    frames, total, over = [env.draw_frame(0, "rgb_array")], 0.0, False
+    while not over:
+        _, reward, terminated, truncated, _ = env.step(BASELINES[player](env, env.episode_begins()))
+        frames.append(env.draw_frame(0, "rgb_array"))
+        total, over = total + float(reward[0]), bool(terminated[0] or truncated[0])
+    success = "with success" if env.success[0] else "without success"
+    print(f"{player}: {len(frames) - 1} steps, {success}; return {total:.3g}")
+    if gif is not None:
+        from PIL import Image
+
+        from gumption.envs.gif import save_gif
+
+        save_gif(
+            gif, [Image.fromarray(one) for one in frames], [MILLISECONDS] * (len(frames) - 1) + [20 * MILLISECONDS]
+        )
+    for path in (json, gif):
+        if path is not None:
+            print(f"saved: {path}")
+
+
+@app.command(epilog="Example: gumption segar renderers --models 5 --out looks")
+def renderers(*, out: NewFolder, models: Count = 1, seed: Seed = 0, epochs: Count = 10, name: str = "model") -> None:
+    """Train autoencoders whose decoders make textures; a renderer's setting `models` takes the folder or a file.
+
+    :param out: Folder for NAME-SEED.safetensors.
+    :param models: How many, one for each seed from --seed on.
+    :param seed: Of the first model.
+    :param epochs: Each of 4,096 codes.
+    :param name: What the names of the files begin with.
+    """
+    from gumption.data.progress import Bar
+    from gumption.data.writing import check_writable, whole_file
+
+    files = {seed + i: out / f"{name}-{seed + i:02}.safetensors" for i in range(models)}
+    for file in files.values():
+        check_writable(file)
+    from safetensors.numpy import save_file
+
+    with Bar(models * epochs, "epochs") as bar:
+        for done, (number, file) in enumerate(files.items()):
+
+            def show(epoch: int, error: float, before: int = done * epochs) -> None:
+                bar.show(before + epoch, f"mean squared error {error:.4f}")
+
+            tensors, error = _texture_model(number, epochs, show)
+            with whole_file(file) as beside:
+                save_file(tensors, beside)
+            print(f"{file}: codes are told from textures with a mean squared error of {error:.4f}")
+
+
+def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -> tuple[dict[str, Any], float]:
+    """Train a decoder that makes textures of codes, and a reader that tells the codes from the textures.
+
+    SEGAR trains for 500 epochs at a learning rate of 1e-5; the higher rate here needs fewer.
+
+    :param tell: gets the number of the epoch and its mean error.
+    :returns: arrays for a file, and the mean squared error of the codes that the reader told in the last epoch.
+    """
+    import torch
+    from torch import nn
+
+    from gumption.envs.segar.textures import KERNEL, LENGTH, PADDING, STRIDE
+
+    batch_size, penalty_weight = 64, 0.01  # the weight is that of the sum of the norms of the parameters
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        decoder = nn.ConvTranspose2d(LENGTH, 3, KERNEL, stride=STRIDE, padding=PADDING)
+        reader = nn.Conv2d(3, LENGTH, KERNEL, stride=STRIDE, padding=PADDING)
+    parameters = [*decoder.parameters(), *reader.parameters()]
+    optimizer = torch.optim.Adam(parameters, 1e-3, betas=(0.8, 0.999))
+    steps = 2**LENGTH // batch_size  # an epoch has as many codes as there are masks
+    error = 0.0
+    for epoch in range(epochs):
+        total = 0.0
+        for _ in range(steps):
+            codes, side = _draw_codes(batch_size, LENGTH, generator)
+            found = reader(torch.tanh(decoder(codes[:, :, None, None].expand(-1, -1, side, side))))
+            loss = (found - codes[:, :, None, None]).square().mean()
+            penalty = torch.stack([each.norm() for each in parameters]).sum()
+            optimizer.zero_grad()
+            (loss + penalty_weight * penalty).backward()
+            optimizer.step()
+            total += float(loss.detach())
+        error = total / steps
+        tell(epoch + 1, error)
+    tensors = {
+        f"{name}.{part}": tensor.detach().numpy()
+        for name, module in (("decoder", decoder), ("reader", reader))
+        for part, tensor in module.named_parameters()
+    }
+    return tensors, error
+
+
+def _draw_codes(count: int, length: int, generator: torch.Generator) -> tuple[torch.Tensor, int]:
+    """(n, length) codes, uniform from -1 to 1 where a random mask lets them be, and the side of the map."""
+    import torch
+
+    values = torch.rand((count, length), generator=generator) * 2 - 1
+    mask = torch.randint(0, 2, (count, length), generator=generator)
+    return values * mask, SIDES[int(torch.randint(0, len(SIDES), (1,), generator=generator))]

@@ -1,0 +1,237 @@
+"""WordCraft's commands: `gumption train wordcraft`, `gumption kg build wordcraft`, `gumption splits wordcraft`, and
+`gumption data recipes`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from gumption.agents.wordcraft.config import TrainConfig
+from gumption.data import InputError
+from gumption.data.settings import Seed, SmallShare
+from gumption.envs.wordcraft.splits import Mode, TrainRatio
+from gumption.envs.wordcraft.tasks import Depth
+from gumption.scripts.apps import App, from_config, refuse_foreign
+from gumption.scripts.kg.output import Json, print_table, working
+from gumption.scripts.kg.sources import (
+    PLACE,
+    MemoryFolder,
+    Update,
+    build_of_memory,
+    changed_graph,
+    check_place,
+    tell_built,
+)
+from gumption.scripts.worlds import Resume, Run
+
+if TYPE_CHECKING:
+    from gumption.envs.wordcraft import Split
+    from gumption.envs.wordcraft.facts import FactPart
+
+FLAGS = {
+    "num_distractors": "distractors",
+    "subgoal_rewards": "!no-subgoal-rewards",
+}
+PARTS = ("all", "train", "test")
+OF_A_BOOK = ("recipe_book", "partition", "split", "train_ratio", "split_seed", "validation_ratio")
+NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
+
+
+@from_config(TrainConfig, flags=FLAGS, skip=("world",))
+def train(config: TrainConfig, run: Run = Path("runs/wordcraft"), resume: Resume = False) -> None:
+    """Train an agent and tell its zero-shot success on the tasks that were set aside.
+
+    Example: gumption train wordcraft --kg train --run runs/guided
+    """
+    from gumption.agents.impala import train_impala
+    from gumption.agents.wordcraft.wording import success_sentence
+
+    result = train_impala(config, run_dir=run, resume=resume)
+    final = result.final
+    print(
+        f"{success_sentence(config.split, final)}, {final['wall_s']:.0f} s, "
+        f"{final['steps_per_s']:,.0f} steps/s; the run is in {run}"
+    )
+
+
+def build(
+    context: typer.Context,
+    *,
+    out: Annotated[str, typer.Option(help=PLACE)],
+    update: Update = None,
+    recipe_book: str = "commonsense",
+    partition: list[str] | None = None,
+    split: Mode = "by_recipe",
+    train_ratio: TrainRatio = 0.8,
+    split_seed: Seed = 0,
+    validation_ratio: SmallShare = 0.0,
+    memory: MemoryFolder = None,
+    as_json: Json = False,
+) -> None:
+    """The facts of a recipe book: graph wordcraft/PART, and each recipe as a node in wordcraft/PART/recipes.
+
+    With --memory those of the recipes that an agent saw made: wordcraft/NAME and wordcraft/NAME/recipes, after the
+    folder's name, and in wordcraft/NAME/evidence how often it saw each.
+
+    Example: gumption kg build wordcraft --out runs/kg.nq --partition train --partition test
+
+    Example: gumption kg build wordcraft --out runs/kg.nq --memory memories/mine
+
+    :param recipe_book: Name of a shipped recipe book, or a file.
+    :param partition: all (the default), train or test; may be repeated.
+    :param split: How train and test are drawn: by_recipe, by_goal, by_task, ...
+    :param train_ratio: Share of the training part.
+    :param split_seed: Seed of the draw.
+    :param validation_ratio: Share of the training pairs whose facts go to wordcraft/validation, to choose settings by.
+    """
+    from gumption.envs import worlds
+
+    if memory is not None:
+        refuse_foreign(context, dict.fromkeys(OF_A_BOOK, "the facts of a recipe book"), "", "--memory")
+        build_of_memory(worlds.find("wordcraft"), memory, out, update, as_json)
+        return
+    parts = list(dict.fromkeys(partition or ["all"]))
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise InputError(f"--partition {unknown[0]!r} is not one of {', '.join(PARTS)}")
+    if validation_ratio and "train" not in parts:
+        raise InputError(
+            "--validation-ratio takes facts out of the training part: add --partition train, or leave it out"
+        )
+    if validation_ratio:
+        parts.insert(parts.index("train") + 1, "validation")
+    check_place(out)
+
+    from gumption.envs.wordcraft import facts, recipe_facts
+
+    how: dict[str, Any] = {"split": split, "train_ratio": train_ratio, "split_seed": split_seed}
+    how["validation_ratio"] = validation_ratio
+    stated = {}
+    for part in cast("list[FactPart]", parts):
+        stated[f"wordcraft/{part}"] = list(facts(recipe_book, partition=part, **how))
+        stated[f"wordcraft/{part}{NODES}"] = list(recipe_facts(recipe_book, partition=part, **how))
+
+    with changed_graph(out, update, anew=True) as graph:
+        for name, triples in stated.items():
+            graph.add(triples, graph=name)
+        counts = graph.graphs()
+    tell_built(out, counts, as_json)
+
+
+def splits(
+    context: typer.Context,
+    *,
+    out: Path | None = None,
+    check: Path | None = None,
+    recipe_book: str = "commonsense",
+    split: Mode = "by_recipe",
+    train_ratio: TrainRatio = 0.8,
+    seed: Seed = 0,
+    depth: Depth = 1,
+    shortcuts: bool = False,
+    force: bool = False,
+) -> None:
+    """Divide a recipe book into a training and a test part, as a file that every command and environment takes
+    (`--split FILE`), or check such a file: its hash, its book, that nothing of a test item is in training, and that its
+    parameters give it again. The same book and parameters give the same bytes.
+
+    Example: gumption splits wordcraft --split by_goal --train-ratio 0.8 --seed 0 --depth 1 --out goals.json
+
+    Example: gumption splits wordcraft --check goals.json
+
+    :param out: The split file to write, FILE.json.
+    :param check: Instead of --out: check this split file.
+    :param recipe_book: Name of a shipped recipe book, or a file.
+    :param split: by_recipe, by_recipe_train_all_goals, by_goal, by_goal_train_terminals, by_task, or none.
+    :param train_ratio: Share of the training part.
+    :param seed: Fixes the draw.
+    :param depth: Mixes that a task needs, 1 to 3.
+    :param shortcuts: Keep tasks that can be done in fewer mixes than --depth.
+    :param force: Replace another split in the file.
+    """
+    from gumption.envs.split_files import write_file
+    from gumption.envs.wordcraft import RecipeBook, Split, make_split
+    from gumption.envs.wordcraft.split_check import check_split
+
+    if (out is None) == (check is None):
+        raise InputError("give either --out, a file to write the split to, or --check, a file to check")
+    if check is not None:
+        of_making = ("split", "train_ratio", "seed", "depth", "shortcuts", "force")
+        refuse_foreign(context, dict.fromkeys(of_making, "--out"), "", "--check")
+    if out is not None and out.suffix != ".json":
+        raise InputError(f"{out}: a split file ends in .json")
+    book = RecipeBook.load(recipe_book)
+    if check is not None:
+        made, place = Split.load(check, book), check
+        with working("checking the split"):
+            faults = check_split(made, book)
+        for fault in faults:
+            print(fault)
+        if faults:
+            raise typer.Exit(1)
+        _show(made, f"{place}: nothing of a test item is in training")
+    elif out is not None:
+        with working("making the split"):
+            made = make_split(book, split, train_ratio=train_ratio, seed=seed, depth=depth, shortcuts=shortcuts)
+            if faults := check_split(made, book):
+                raise RuntimeError(f"gumption made a split that is not what it claims: {faults[0]}")
+        write_file(out, made.to_bytes(), force=force)
+        _show(made, f"{out}: made and checked, sha256 {made.hash[:12]}")
+
+
+def _show(made: Split, caption: str) -> None:
+    rows = [
+        (part, *(f"{len(getattr(made, f'{part}_{kind}')):,}" for kind in ("tasks", "recipes")))
+        for part in ("train", "test")
+    ]
+    told = ", ".join(f"{name} {value}" for name, value in made.parameters.items())
+    print_table(["part", "tasks", "recipes"], rows)
+    print(f"{caption} ({told})")
+
+
+app = App(add_completion=False)
+
+
+@app.command(epilog="Example: gumption data recipes household.csv --columns makes,first,second --out household.tsv")
+def recipes(
+    file: Path,
+    *,
+    out: Path,
+    columns: str | None = None,
+    header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
+) -> None:
+    """Make a recipe book of a table, and tell what is odd in it, line by line.
+
+    A recipe that makes one of its own ingredients, or is there before, is left out. The rest is told and kept: things
+    that nothing leads to, and words that look like one in two spellings.
+
+    :param file: A .csv or .tsv file with a recipe a row.
+    :param out: The recipe book, a .tsv file.
+    :param columns: PRODUCT,INGREDIENT,INGREDIENT: names in the header, or numbers from 1.
+    :param header: Whether the first line names the columns.
+    """
+    from gumption.data.recipe_table import LEFT_OUT, book_text, checked, read_recipe_table
+    from gumption.data.writing import write_text
+
+    if out.suffix != ".tsv":
+        raise InputError(f"--out {out}: a recipe book ends in .tsv")
+    if out.exists() and file.exists() and out.samefile(file):
+        raise InputError(f"--out {out} is the table itself: choose another name")
+    kept, problems = checked(read_recipe_table(file, columns, header))
+
+    from gumption.envs.wordcraft import RecipeBook
+    from gumption.envs.wordcraft.tasks import enumerate_tasks
+
+    rows = [recipe for _, recipe in kept]
+    book = RecipeBook(out.stem, list(dict.fromkeys(label for row in rows for label in row)), rows)
+    write_text(out, book_text(kept))
+    for line, problem in problems:
+        left_out = "; left out" if problem.kind in LEFT_OUT else ""
+        print(f"note: {file}:{line}: {problem.kind}: {problem.message}{left_out}", file=sys.stderr)
+    print(
+        f"{out}: {len(book.entities)} entities, {len(book.roots)} of them made by no recipe; {len(book)} recipes; "
+        f"{len(enumerate_tasks(book, 1))} tasks of depth 1"
+    )
