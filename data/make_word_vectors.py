@@ -1,17 +1,24 @@
-"""Make a small file of word vectors for the words of one recipe book.
+"""Make a small file of word vectors: for the words of one recipe book, or for the most frequent words.
 
     python -m gumption.data.make_word_vectors --source glove.6B.zip --recipe-book FILE --out words.bin
+    python -m gumption.data.make_word_vectors --source glove.6B.zip --frequent 20000 --out frequent.npz
 
 The source is GloVe text (`word v1 ... v100` lines; plain, .gz, or the glove.6B.zip archive) or JSON with
 `{"vectors": {word: [v1, ..., v100, ...]}}`. The result is in word2vec's binary format, words sorted, so the same
 source and book give the same bytes; gensim reads it with `KeyedVectors.load_word2vec_format(file, binary=True)`.
+
+The most frequent words are the first of the source that consist of letters, perhaps with hyphens between them. Their
+numbers are kept in 8 bits, in the arrays of an .npz file: `words`, UTF-8 with a newline between two; `numbers` (n, 100)
+int8; `scale` (n,) float32, which the numbers of a word are multiplied by.
 """
 
 import argparse
 import io
 import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +31,7 @@ from .writing import whole_file
 
 DIMENSIONS = 100
 GLOVE_MEMBER = "glove.6B.100d.txt"
+_WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 def book_labels(path: Path) -> list[str]:
@@ -57,9 +65,14 @@ def read_source(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
 
     :raises InputError: when the source is unreadable or a vector has another length.
     """
+    return dict(_read(path, lambda word: word in wanted))
+
+
+def _read(path: Path, wanted: Callable[[str], object]) -> Iterator[tuple[str, np.ndarray]]:
     try:
-        rows = _json_rows(path) if path.suffix == ".json" else _text_rows(path)
-        return {word: _vector(path, word, numbers) for word, numbers in rows if word in wanted}
+        for word, numbers in _json_rows(path) if path.suffix == ".json" else _text_rows(path):
+            if wanted(word):
+                yield word, _vector(path, word, numbers)
     except (OSError, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: cannot read word vectors ({error}); check --source") from error
 
@@ -130,14 +143,34 @@ def make(source: Path, recipe_book: Path, out: Path) -> tuple[list[str], dict[st
     return words, missing
 
 
+def make_frequent(source: Path, count: int, out: Path) -> list[str]:
+    """Make `out` for the `count` most frequent words; returns them."""
+    vectors = dict(islice(_read(source, _WORD.fullmatch), count))
+    if len(vectors) < count:
+        raise InputError(f"{source}: has {len(vectors)} words of letters, and --frequent asks for {count}")
+    rows = np.stack(list(vectors.values()))
+    scale = np.abs(rows).max(axis=1) / np.float32(127)
+    numbers = np.round(rows / scale[:, None]).astype(np.int8)
+    words = np.frombuffer("\n".join(vectors).encode(), dtype=np.uint8)
+    with whole_file(out) as beside, beside.open("wb") as file:
+        np.savez_compressed(file, words=words, numbers=numbers, scale=scale)
+    return list(vectors)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m gumption.data.make_word_vectors", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    for name in ("source", "recipe-book", "out"):
+    for name in ("source", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    words_of = parser.add_mutually_exclusive_group(required=True)
+    words_of.add_argument("--recipe-book", type=Path)
+    words_of.add_argument("--frequent", type=int, metavar="COUNT")
     options = parser.parse_args()
     try:
-        words, missing = make(options.source, options.recipe_book, options.out)
+        if options.frequent is not None:
+            words, missing = make_frequent(options.source, options.frequent, options.out), {}
+        else:
+            words, missing = make(options.source, options.recipe_book, options.out)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

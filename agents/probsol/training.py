@@ -192,7 +192,8 @@ class ProbSolRun:
         :param seed: draws their actions.
         """
         config, knowledge = self.config, self.knowledge
-        untrained = Trained(_untrained_model(config, knowledge), config, seed, knowledge)
+        model = _untrained_model(config, config.tasks("train"), knowledge)
+        untrained = Trained(model, config, seed, knowledge)
         found = {"trained": self.player(seed), "untrained": untrained}
         if knowledge is not None:
             found["knowledge taken away"] = self.player(seed, without_knowledge=True)
@@ -205,14 +206,15 @@ class ProbSolRun:
 
 def untrained_run(config: ProbSolConfig) -> ProbSolRun:
     """A run before its training: its trained player is the untrained one."""
-    knowledge = _knowledge_of(config, config.tasks("train"))
-    return ProbSolRun(config, {}, [], None, _untrained_model(config, knowledge), knowledge)
+    tasks = config.tasks("train")
+    knowledge = _knowledge_of(config, tasks)
+    return ProbSolRun(config, {}, [], None, _untrained_model(config, tasks, knowledge), knowledge)
 
 
-def _untrained_model(config: ProbSolConfig, knowledge: Knowledge | None) -> MaskablePPO:
+def _untrained_model(config: ProbSolConfig, tasks: Sequence[Task], knowledge: Knowledge | None) -> MaskablePPO:
     """The learner that a training of this config begins with."""
     with own_random_numbers():
-        return _make_model(config, config.tasks("train"), knowledge)
+        return _make_model(config, tasks, knowledge)
 
 
 def _knowledge_of(config: ProbSolConfig, tasks: Sequence[Task], kept: Path | None = None) -> Knowledge | None:
@@ -310,12 +312,12 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun:
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, ProbSolConfig, device=device)
-    knowledge = None
+    tasks, knowledge = config.tasks("train"), None
     if config.kg != "none":
-        batch = ProbSolVectorEnv(1, task=config.tasks("train"))
+        batch = ProbSolVectorEnv(1, task=tasks)
         device = str(pick_device(config.device))
         knowledge = Knowledge.load(run_dir / KNOWLEDGE, batch.vocabulary, batch.relations, device)
-    model, folder = _untrained_model(config, knowledge), RunFolder.of(run_dir, config)
+    model, folder = _untrained_model(config, tasks, knowledge), RunFolder.of(run_dir, config)
     put_policy(folder, KIND, model)
     final = read_final(run_dir) if folder.complete else {}
     return ProbSolRun(config, final, read_metrics(run_dir), run_dir, model, knowledge)

@@ -80,7 +80,7 @@ class WordCraftSetup:
         book, split = self.env.book, self.env.split
         return {
             "recipe_book": {"name": book.name, "sha256": book.hash},
-            "split": {"parameters": split.parameters, "sha256": split.hash},
+            "split": {"schema": split.format.schema, "parameters": split.parameters, "sha256": split.hash},
             **({} if self.knowledge is None else {"knowledge": self.knowledge.about}),
         }
 

@@ -24,10 +24,12 @@ one with the lower Order, or the earlier one in the scene. What still approaches
         return SetFactor(v1, v), SetFactor(v2, v)
 """
 
+import importlib
 import inspect
+import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import (  # noqa: UP035  (Tuple as in the paper's hints)
     Any,
     Generic,
@@ -143,6 +145,13 @@ class Rule:
     entity_type: type[Entity] | None = None
     factor_type: type[Factor] | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A rule that a module has under the name of its function is pickled as that name, like a function."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if getattr(sys.modules.get(module), name, None) is self:
+            return _named, (module, name)
+        return Rule, tuple(getattr(self, field.name) for field in fields(self))
+
     @property
     def name(self) -> str:
         """The function's."""
@@ -177,6 +186,10 @@ class Rule:
             return INCOMPARABLE
         parts = [_entity_priority(self.entity_type, deep), 3 if self.factor_type else 0]
         return max(*parts, self.relation.priority if self.relation else 1)
+
+
+def _named(module: str, name: str) -> Rule:
+    return getattr(importlib.import_module(module), name)
 
 
 #: The priority of a rule that conflicts with any other that sets another value.

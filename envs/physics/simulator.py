@@ -108,6 +108,10 @@ class Simulator:
         else:
             self._simulation = self._moved()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, or what was pickled, compiles its rules anew: compiled ones hold views of the arrays."""
+        return _copied, (self.arrays, self.preset, self.device, self.batched, self.time)
+
     @property
     def arrays(self) -> State:
         """The state in arrays; see `State`. With a device a copy, which cannot be written; reading it waits for the
@@ -443,6 +447,12 @@ class Simulator:
         k, i = (int(each[0]) for each in np.nonzero(bad))
         name = next(name for name, slot in self.arrays.slot_of[i].items() if slot == self._discs[k])
         raise InputError(f"scene {i}: {name!r} moves and is a polygon; only circles can move and collide")
+
+
+def _copied(state: State, preset: Preset, device: str | None, batched: bool, time: np.ndarray) -> Simulator:
+    copy = Simulator(state, preset, device)
+    copy.batched, copy.time = batched, time
+    return copy
 
 
 def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:

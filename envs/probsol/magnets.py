@@ -184,16 +184,21 @@ def table_friction(drag: Drag, alive: Alive, k: TableFriction) -> Aggregate[Drag
     return Aggregate(drag, k, where=alive)
 
 
+# Under their own names, as pickle needs them.
+magnetism_aa, magnetism_ab, magnetism_ba, magnetism_bb = (
+    _pull(first, second) for first in (True, False) for second in (True, False)
+)
+twist_aa, twist_ab, twist_ba, twist_bb = (_twist(first, second) for first in (True, False) for second in (True, False))
 #: The rules of a table, for `SimSettings.rules`.
 RULES: tuple[str | Callable[..., Any], ...] = (
-    *(_pull(first, second) for first in (True, False) for second in (True, False)),
+    *(magnetism_aa, magnetism_ab, magnetism_ba, magnetism_bb),
     read_rule(table_friction),
     "accelerate",
     "move",
 )
 #: The same where forces turn dipoles, of discs of the type TurningDisc.
 TURNING_RULES: tuple[str | Callable[..., Any], ...] = (
-    *(_twist(first, second) for first in (True, False) for second in (True, False)),
+    *(twist_aa, twist_ab, twist_ba, twist_bb),
     read_rule(turning_friction),
     read_rule(turn),
     *RULES,

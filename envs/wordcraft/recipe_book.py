@@ -247,6 +247,17 @@ class RecipeBook:
             made[many] = self.choose(made[many], goal[many], wanted[many])
         return made
 
+    @cached_property
+    def _row_keys(self) -> np.ndarray:
+        a, b, product = self.recipes.T + 1
+        size = len(self.entities) + 1
+        return (a * size + b) * size + product
+
+    def rows_of(self, a: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+        """(n,) int64 rows of `recipes`, from (n,) env ids of recipes that the book has."""
+        size = np.int64(len(self.entities) + 1)
+        return np.searchsorted(self._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
+
     @checked
     def choose(self, code: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """`mix` for (n,) negative codes of `single`: (n,) int16 env ids."""

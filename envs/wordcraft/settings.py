@@ -43,7 +43,7 @@ class WordCraftSettings:
     :ivar alternatives: allow distractors that open another way, by one mix that makes the goal or an intermediate.
     :ivar rules: "correct", or "2020" for the recorded behaviour of the first release: a pair makes only its last
         product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
-        tables are not filtered (shortcuts and alternatives are implied).
+        tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out).
     """
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
@@ -84,10 +84,11 @@ class World:
     @classmethod
     def of(cls, settings: WordCraftSettings) -> "World":
         book = RecipeBook.load(settings.recipe_book)
-        shortcuts = settings.shortcuts or settings.rules == "2020"
+        as_2020 = settings.rules == "2020"
+        shortcuts = settings.shortcuts or as_2020
         tasks = enumerate_tasks(book, settings.depth, shortcuts)
         split = resolve_split(
-            book, settings.split, settings.train_ratio, settings.split_seed, settings.depth, shortcuts
+            book, settings.split, settings.train_ratio, settings.split_seed, settings.depth, shortcuts, as_2020
         )
         features = None
         if settings.features is not None:

@@ -2,7 +2,9 @@
 `make_split`; and whether its parameters give it again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
+from itertools import combinations_with_replacement
 
 from gumption.data import InputError
 
@@ -11,6 +13,7 @@ from .splits import Split, make_split
 from .tasks import Task, enumerate_tasks
 
 Recipe = tuple[str, str, str]
+Products = Mapping[tuple[str, str], list[str]]
 MOST = 5  # faults of one kind that are told
 
 
@@ -28,9 +31,15 @@ def check_split(split: Split, book: RecipeBook) -> list[str]:
         return [f"it names tasks that the book does not have: there are {len(tasks)}"]
     train, test = ({index: tasks[index] for index in part} for part in indices.values())
     recipes = {part: {_labels(book, row) for row in getattr(split, f"{part}_recipes").tolist()} for part in indices}
+    products: dict[tuple[str, str], list[str]] = {}
+    for row in book.book_order.argsort().tolist():
+        a, b, product = _labels(book, book.recipes[row].tolist())
+        products.setdefault((a, b), []).append(product)
     found = [
         _apart(train, test, recipes["train"], recipes["test"]),
         _of_training(train, recipes["train"]),
+        _solved_by_unseen(train, products, recipes["test"]),
+        _solved_by_seen(test, products, recipes["train"]),
     ]
     if mode.startswith("by_recipe"):
         found += [_pairs_apart(recipes["train"], recipes["test"]), _need_unseen(test, recipes["test"])]
@@ -86,6 +95,46 @@ def _goals_unmade(test: dict[int, Task], seen: set[Recipe]) -> Iterator[str]:
             yield f"test task {index}: its goal {task.goal} is made in training, by {_told(made[task.goal])}"
 
 
+def _solved_by_unseen(train: dict[int, Task], products: Products, unseen: set[Recipe]) -> Iterator[str]:
+    for index, task in train.items():
+        for recipes in _ways(task, products):
+            if used := recipes & unseen:
+                yield f"training task {index} ({task.goal}) is solved with {_told(min(used))}, a test recipe"
+                break
+
+
+def _solved_by_seen(test: dict[int, Task], products: Products, seen: set[Recipe]) -> Iterator[str]:
+    for index, task in test.items():
+        if not seen.issuperset(task.recipes):
+            for recipes in _ways(task, products):
+                if recipes <= seen and any(recipe[2] == task.goal for recipe in recipes):
+                    told = " and ".join(map(_told, sorted(recipes)))
+                    yield f"test task {index} ({task.goal}) is solved by training alone: {told}"
+                    break
+
+
+def _ways(task: Task, products: Products) -> Iterator[Set[Recipe]]:
+    """For each way to make the goal or an intermediate within as many mixes as the task has recipes: its recipes."""
+    wanted = frozenset(task.intermediates)
+    return _mixes({label: frozenset() for label in task.base}, task.goal, wanted, len(task.recipes), products)
+
+
+def _mixes(
+    known: Mapping[str, Set[Recipe]], goal: str, wanted: Set[str], mixes: int, products: Products
+) -> Iterator[Set[Recipe]]:
+    """`known`: what is on the table -> the recipes behind it."""
+    for a, b in combinations_with_replacement(sorted(known), 2):
+        several = products.get((a, b))
+        if several is None:
+            continue
+        made = goal if goal in several else next((product for product in several if product in wanted), several[0])
+        behind = known[a] | known[b] | {(a, b, made)}
+        if made == goal or made in wanted:
+            yield behind
+        if mixes > 1 and made != goal and made not in known:
+            yield from _mixes({**known, made: behind}, goal, wanted - {made}, mixes - 1, products)
+
+
 def _all_made(book: RecipeBook, seen: set[Recipe]) -> Iterator[str]:
     made = {recipe[2] for recipe in seen}
     goals = {book.entities[i] for i in book.recipes[:, 2].tolist()}
@@ -97,6 +146,8 @@ def _rederived(split: Split, book: RecipeBook) -> list[str]:
         again = make_split(book, **split.parameters)
     except (InputError, TypeError) as error:
         return [f"its parameters make no split: {error}"]
+    if split.left_out is None:  # version 1 is the same where it leaves nothing out
+        again = replace(again, left_out=None)
     return [] if again.hash == split.hash else ["its parameters make another split than this one"]
 
 

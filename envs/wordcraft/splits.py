@@ -1,7 +1,9 @@
 """Splits of a book into a training and a test part. A split is a file: made once, loaded everywhere."""
 
 import os
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
@@ -9,20 +11,25 @@ from typing import Annotated, Any, Literal, cast, get_args
 import numpy as np
 from annotated_types import Gt, Le
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.settings import Seed, check, checked, checked_methods
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
 from .recipe_book import RecipeBook
-from .tasks import Depth, TaskList, enumerate_tasks, recipes_used
+from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
 
 Mode = Literal["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none"]
 MODES = get_args(Mode)
 TrainRatio = Annotated[float, Gt(0), Le(1)]  # 1 goes with the mode "none"
 Partition = Literal["train", "test", "all"]
-SCHEMA = "gumption/wordcraft-split/1"
+SCHEMA = "gumption/wordcraft-split/2"
 FORMAT = SplitFormat(SCHEMA, sort_keys=True, ensure_ascii=False)
+FIRST = replace(FORMAT, schema="gumption/wordcraft-split/1")  # leaves no task out
+
+
+class LeakyTasks(Note):
+    """A split from before version 2 has tasks that a recipe of the other part solves."""
 
 
 @checked_methods
@@ -34,6 +41,9 @@ class Split:
     :ivar parameters: mode, train_ratio, seed, depth, shortcuts.
     :ivar train_recipes, test_recipes: (n, 3) int64 rows (a, b, product) of entity ids, sorted, disjoint.
     :ivar train_tasks, test_tasks: (n,) int64 sorted indices into `enumerate_tasks(book, depth, shortcuts)`, disjoint.
+    :ivar left_out: how many tasks of "train" and of "test" are in neither part, because mixes that the task does not
+        name solve it by recipes of the other part (see `leaky_tasks`); None for a file of schema version 1, which
+        leaves none out.
     """
 
     book_name: str
@@ -43,11 +53,17 @@ class Split:
     test_recipes: np.ndarray
     train_tasks: np.ndarray
     test_tasks: np.ndarray
+    left_out: dict[str, int] | None = None
+
+    @property
+    def format(self) -> SplitFormat:
+        return FIRST if self.left_out is None else FORMAT
 
     @property
     def hash(self) -> str:
         """sha256 hex of the content, without the book's name."""
-        return FORMAT.sha256({"schema": SCHEMA, **self._content(), "book": {"hash": self.book_hash}})
+        content = {"schema": self.format.schema, **self._content(), "book": {"hash": self.book_hash}}
+        return self.format.sha256(content)
 
     def tasks(self, partition: str) -> np.ndarray:
         """(n,) int64 indices of the tasks of a partition: "train", "test" or "all".
@@ -70,7 +86,7 @@ class Split:
 
     def to_bytes(self) -> bytes:
         """The split file."""
-        return FORMAT.seal(self._content())
+        return self.format.seal(self._content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], book: RecipeBook | None = None) -> "Split":
@@ -80,12 +96,17 @@ class Split:
         :raises InputError: missing file, no split, a changed byte, or a split of another book.
         """
         path = Path(path)
-        content = FORMAT.unseal(read_file(path), path)
+        sealed = read_file(path)
+        first = FIRST.schema.encode() in sealed
+        content = (FIRST if first else FORMAT).unseal(sealed, path)
         try:
+            left_out = None if first else {part: int(content["left_out"][part]) for part in ("train", "test")}
             parts = {name: np.array(content[name], dtype=np.int64) for name in ("train_tasks", "test_tasks")}
             for name in ("train_recipes", "test_recipes"):
                 parts[name] = np.array(content[name], dtype=np.int64).reshape(-1, 3)
-            split = cls(content["book"]["name"], content["book"]["hash"], content["parameters"], **parts)
+            split = cls(
+                content["book"]["name"], content["book"]["hash"], content["parameters"], **parts, left_out=left_out
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not a split file ({error}); make it again") from None
         if book is not None:
@@ -108,10 +129,30 @@ class Split:
             "test_recipes": self.test_recipes.tolist(),
             "train_tasks": self.train_tasks.tolist(),
             "test_tasks": self.test_tasks.tolist(),
+            **({} if self.left_out is None else {"left_out": self.left_out}),
         }
 
 
+def leaky_tasks(split: Split, book: RecipeBook) -> tuple[np.ndarray, np.ndarray]:
+    """Tasks that a recipe of the other part solves, such as a training task with a wheel on the table and the goal
+    bicycle, where wheel + wheel makes a bicycle and is a test recipe. All that can be mixed from the base in as many
+    mixes as the task is deep is played; what a distractor opens in two mixes or more is not.
+
+    :returns: (n,) int64 training tasks in which a test recipe makes the goal or an intermediate, or something that
+        goes into one; (m,) int64 test tasks that need a test recipe and whose goal training recipes alone make, too.
+    """
+    tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
+    unseen = np.zeros(len(book), dtype=bool)
+    unseen[book.rows_of(*(split.test_recipes.T + 1))] = True
+    train = split.train_tasks[solved_otherwise(tasks, split.train_tasks, unseen)[0]] if unseen.any() else np.zeros(0)
+    unseen[:] = True
+    unseen[book.rows_of(*(split.train_recipes.T + 1))] = False
+    test = split.test_tasks[unseen[tasks.recipes[split.test_tasks]].any(axis=1)]
+    return train.astype(np.int64), test[solved_otherwise(tasks, test, unseen)[1]]
+
+
 @checked
+@lru_cache(maxsize=16)
 def make_split(
     book: RecipeBook,
     mode: Mode = "by_recipe",
@@ -131,9 +172,30 @@ def make_split(
     - by_task: the tasks of the depth are shuffled and cut. Test recipes are those that no training task uses.
     - none: everything is training; there is no test part.
 
+    A task that a recipe of the other part solves (`leaky_tasks`) is then left out of its part and counted.
+
     :param train_ratio: strictly between 0 and 1 (the mode "none" does not read it).
     :raises InputError: unknown mode, a ratio out of range, or a part that would be empty.
     """
+    whole = _divided(book, mode, train_ratio, seed, depth, shortcuts)
+    tasks = enumerate_tasks(book, depth, shortcuts)
+    split = whole
+    while any(map(len, leaky := leaky_tasks(split, book))):
+        train, test = np.setdiff1d(split.train_tasks, leaky[0]), np.setdiff1d(split.test_tasks, leaky[1])
+        split = replace(split, train_tasks=train, test_tasks=test)
+        if mode != "by_task":
+            break
+        split = _recipes_of_tasks(split, tasks)  # a recipe that training no longer uses can leak in its turn
+    left_out = {
+        part: len(getattr(whole, f"{part}_tasks")) - len(getattr(split, f"{part}_tasks")) for part in ("train", "test")
+    }
+    split = replace(split, left_out=left_out)
+    _refuse_empty(split, tasks)
+    return split
+
+
+def _divided(book: RecipeBook, mode: Mode, train_ratio: float, seed: int, depth: int, shortcuts: bool) -> Split:
+    """A split of schema version 1: no task is left out."""
     if mode != "none" and train_ratio == 1:
         raise InputError("train_ratio is 1; it is below 1. To train on all use split='none'")
     tasks = enumerate_tasks(book, depth, shortcuts)
@@ -157,12 +219,9 @@ def make_split(
     elif mode == "by_task":
         task_test = _cut(rng, len(tasks), _share(train_ratio, len(tasks)))
         task_train = ~task_test
-        recipe_test[recipes_used(tasks, np.flatnonzero(task_test))] = True
-        recipe_test[recipes_used(tasks, np.flatnonzero(task_train))] = False
     else:
         task_test = np.zeros(len(tasks), dtype=bool)
         task_train = ~task_test
-    recipe_train = ~recipe_test if mode != "by_task" else _mask(recipes_used(tasks, np.flatnonzero(task_train)), book)
     split = Split(
         book_name=book.name,
         book_hash=book.hash,
@@ -173,11 +232,13 @@ def make_split(
             "depth": depth,
             "shortcuts": shortcuts,
         },
-        train_recipes=book.recipes[recipe_train],
+        train_recipes=book.recipes[~recipe_test],
         test_recipes=book.recipes[recipe_test],
         train_tasks=np.flatnonzero(task_train),
         test_tasks=np.flatnonzero(task_test),
     )
+    if mode == "by_task":
+        split = _recipes_of_tasks(split, tasks)
     _refuse_empty(split, tasks)
     return split
 
@@ -204,10 +265,11 @@ def _move_for_all_goals(book: RecipeBook, pair_test: np.ndarray, rng: np.random.
             pair_test[rng.choice(np.unique(book.pair_of_recipe[made]))] = False
 
 
-def _mask(rows: np.ndarray, book: RecipeBook) -> np.ndarray:
-    mask = np.zeros(len(book), dtype=bool)
-    mask[rows] = True
-    return mask
+def _recipes_of_tasks(split: Split, tasks: TaskList) -> Split:
+    """Training recipes are those that a training task uses; test recipes those that only other tasks use."""
+    train = recipes_used(tasks, split.train_tasks)
+    test = np.setdiff1d(tasks.recipes, train)
+    return replace(split, train_recipes=tasks.book.recipes[train], test_recipes=tasks.book.recipes[test])
 
 
 def _refuse_empty(split: Split, tasks: TaskList) -> None:
@@ -230,18 +292,33 @@ def resolve_split(
     seed: int,
     depth: int,
     shortcuts: bool,
+    as_2020: bool = False,
 ) -> Split:
     """The split that an environment is to use: a mode, None for "none", a Split, or the path of a split file (.json).
+
+    :param as_2020: for a mode leave no task out, as the first release did.
 
     :raises InputError: also when a given split was made for another book, depth or choice of shortcuts.
     """
     if split is None or (isinstance(split, str) and split in MODES):
-        return make_split(book, cast("Mode", split or "none"), train_ratio, seed, depth, shortcuts)
+        make = _divided if as_2020 else make_split
+        return make(book, cast("Mode", split or "none"), train_ratio, seed, depth, shortcuts)
     if not isinstance(split, Split):
         if Path(split).suffix != ".json":
             raise InputError(f"split is {str(split)!r}; it can be {', '.join(MODES)}, or a split file ending in .json")
         split = Split.load(split)
     split.check_book(book)
+    if split.left_out is None and not as_2020:
+        leaky = [len(tasks) for tasks in leaky_tasks(split, book)]
+        if any(leaky):
+            # One place, so that Python tells the same thing once.
+            warnings.warn(
+                f"a split of schema version 1: test recipes solve {leaky[0]} of its {len(split.train_tasks)} training "
+                f"tasks, and training recipes {leaky[1]} of its {len(split.test_tasks)} test tasks; "
+                "gumption splits wordcraft makes one without these",
+                LeakyTasks,
+                stacklevel=1,
+            )
     for name, value in (("depth", depth), ("shortcuts", shortcuts)):
         if split.parameters[name] != value:
             raise InputError(f"the split was made with {name}={split.parameters[name]}, the environment has {value}")

@@ -158,6 +158,53 @@ def can_make(book: RecipeBook, goal: np.ndarray, wanted: np.ndarray, known: np.n
     return found
 
 
+def solved_otherwise(tasks: TaskList, indices: np.ndarray, foreign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Play every pair that can be mixed within `depth` mixes from the base of each task, as `book.mix` says.
+
+    :param indices: (n,) tasks to play.
+    :param foreign: (R,) bool over the rows of `book.recipes`.
+    :returns: two (n,) bool: a foreign recipe makes the goal or an intermediate, or something that goes into one; the
+        goal is made without any foreign recipe.
+    """
+    base = tasks.base[indices]
+    return _ways(tasks.book, tasks.goal[indices], tasks.intermediates[indices], base, base < 0, tasks.depth, foreign)
+
+
+def _ways(
+    book: RecipeBook,
+    goal: np.ndarray,
+    wanted: np.ndarray,
+    known: np.ndarray,
+    tainted: np.ndarray,
+    mixes: int,
+    foreign: np.ndarray,
+    later: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`tainted`: (n, m) bool, which of the known entities a foreign recipe made or helped to make."""
+    by_foreign, without = np.zeros(len(goal), dtype=bool), np.zeros(len(goal), dtype=bool)
+    newest, size = known.shape[1] - 1, np.int32(len(book.entities) + 1)
+    for i in range(newest + 1):
+        for j in range(i, newest + 1):
+            code = book.single.take(known[:, i] * size + known[:, j])
+            # The last of several mixes without the newest entity: played before, unless the pair has several products.
+            again = later and mixes == 1 and j < newest
+            rows = np.flatnonzero(code < 0 if again else code)
+            made = book.mix(known[rows, i], known[rows, j], goal[rows], wanted[rows])
+            taint = tainted[rows, i] | tainted[rows, j] | foreign[book.rows_of(known[rows, i], known[rows, j], made)]
+            won = made == goal[rows]
+            by_foreign[rows] |= taint & (won | (wanted[rows] == made[:, None]).any(axis=1))
+            without[rows] |= won & ~taint
+            new = ~won & ~(known[rows] == made[:, None]).any(axis=1)
+            if mixes > 1 and new.any():
+                rows, made, taint = rows[new], made[new, None], taint[new, None]
+                left = np.where(wanted[rows] == made, np.int16(0), wanted[rows])
+                more = np.concatenate([known[rows], made], axis=1), np.concatenate([tainted[rows], taint], axis=1)
+                after = _ways(book, goal[rows], left, *more, mixes - 1, foreign, later=True)
+                by_foreign[rows] |= after[0]
+                without[rows] |= after[1]
+    return by_foreign, without
+
+
 def recipes_used(tasks: TaskList, indices: Sequence[int] | np.ndarray) -> np.ndarray:
     """(n,) int64 sorted rows of `book.recipes` that the given tasks need."""
     return np.unique(tasks.recipes[np.asarray(indices, dtype=np.int64)]).astype(np.int64)

@@ -19,6 +19,7 @@ from gumption.data.label_words import label_words, tokens
 from gumption.data.settings import checked_methods
 
 SHIPPED = "glove-100d"
+FREQUENT = "glove-frequent"  # the 20,000 most frequent words, in 8 bits
 SHORTEST_MISSPELT = 4  # letters; of a shorter word almost any other is one letter away
 _CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|[_/]")  # camelCase, word2, snake_case
 _EXAMPLES = 3
@@ -76,7 +77,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, file: str | PathLike[str] | None = None) -> "WordVectors":
-        """Read word2vec's binary format, as `gumption.data.make_word_vectors` writes it; default: the shipped file.
+        """Read word2vec's binary format, as `gumption.data.make_word_vectors` writes it; default: the shipped vectors,
+        those of the commonsense book as GloVe has them and those of the 20,000 most frequent words in 8 bits.
 
         :raises InputError: a file that is missing or of another format.
         """
@@ -90,6 +92,12 @@ class WordVectors:
             _check_length(where, keyed)
         except (ValueError, EOFError) as error:
             raise InputError(f"{where}: not word vectors in word2vec's binary format ({error})") from None
+        if file is None:
+            with np.load(path(FREQUENT)) as frequent:
+                words = frequent["words"].tobytes().decode().split("\n")
+                new = [row for row, word in enumerate(words) if word not in keyed.key_to_index]
+                vectors = frequent["numbers"][new].astype(np.float32) * frequent["scale"][new, None]
+            keyed.add_vectors([words[row] for row in new], vectors)
         return cls(keyed, where.name)
 
     def unknown(self, labels: Sequence[str]) -> dict[str, list[str]]:

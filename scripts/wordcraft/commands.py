@@ -183,12 +183,12 @@ def splits(
 
 
 def _show(made: Split, caption: str) -> None:
-    rows = [
-        (part, *(f"{len(getattr(made, f'{part}_{kind}')):,}" for kind in ("tasks", "recipes")))
-        for part in ("train", "test")
-    ]
+    rows = []
+    for part in ("train", "test"):
+        sizes = [len(getattr(made, f"{part}_{kind}")) for kind in ("tasks", "recipes")]
+        rows.append((part, *(f"{size:,}" for size in (*sizes, *([made.left_out[part]] if made.left_out else [])))))
     told = ", ".join(f"{name} {value}" for name, value in made.parameters.items())
-    print_table(["part", "tasks", "recipes"], rows)
+    print_table(["part", "tasks", "recipes", *(["tasks left out"] if made.left_out else [])], rows)
     print(f"{caption} ({told})")
 
 

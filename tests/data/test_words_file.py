@@ -13,7 +13,7 @@ from gensim.models import KeyedVectors
 
 from gumption.data import InputError, manifest, path
 from gumption.data.label_words import label_words, tokens, two_parts
-from gumption.data.make_word_vectors import DIMENSIONS, book_labels, make
+from gumption.data.make_word_vectors import DIMENSIONS, book_labels, make, make_frequent
 
 WORDS = {word: np.random.default_rng(seed).normal(size=DIMENSIONS).round(4)
          for seed, word in enumerate(["rain", "fire", "station", "acid", "x-ray", "ray", "unused"])}  # fmt: skip
@@ -136,6 +136,21 @@ def test_the_maker_as_a_command(tmp_path: Path, glove: Path, book: Path) -> None
     done = subprocess.run([*command, str(tmp_path / "absent.txt")], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
+
+
+def test_frequent_words_keep_their_order_and_are_near_their_vectors(tmp_path: Path, glove: Path) -> None:
+    assert make_frequent(glove, 4, tmp_path / "frequent.npz") == ["rain", "fire", "station", "acid"]
+    with np.load(tmp_path / "frequent.npz") as made:
+        assert made["words"].tobytes() == b"rain\nfire\nstation\nacid"
+        assert made["numbers"].dtype == np.int8
+        near = made["numbers"] * made["scale"][:, None]
+    np.testing.assert_allclose(near, np.stack(list(WORDS.values())[:4]), atol=0.02)
+    first = (tmp_path / "frequent.npz").read_bytes()
+    make_frequent(glove, 4, tmp_path / "frequent.npz")
+    assert (tmp_path / "frequent.npz").read_bytes() == first
+    with pytest.raises(InputError, match=r"has 7 words of letters, and --frequent asks for 8"):
+        make_frequent(glove, 8, tmp_path / "more.npz")
+    assert not (tmp_path / "more.npz").exists()
 
 
 def test_labels_are_split_in_words() -> None:

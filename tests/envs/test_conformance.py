@@ -1,7 +1,9 @@
 """What every registered world keeps to: the list of worlds is read, and none is named here."""
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -104,6 +106,22 @@ def test_environments(environment: Environment, settings: Mapping[str, Any]) -> 
     assert env.action_masks().dtype == bool
     text = type(env).__doc__ or ""
     assert all(part in text for part in ("Description:", "Observation", "Actions:", "Reward", "Termination:", "Info:"))
+
+
+@pytest.mark.parametrize(("environment", "settings"), LOOKS)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_copies_go_on_as_the_original_does(environment: Environment, settings: Mapping[str, Any], copied: Any) -> None:
+    for env in (gym.make(environment.id, **settings), gym.make_vec(environment.id, num_envs=3, **settings)):
+        env.reset(seed=1)
+        env.action_space.seed(1)
+        begun = env.step(env.action_space.sample())
+        again = copied(env)
+        for _ in range(5):
+            if env.unwrapped is not env and (begun[2] or begun[3]):  # a single env, whose episode has ended
+                assert repr(env.reset()) == repr(again.reset())
+            action = env.action_space.sample()
+            begun = env.step(action)
+            assert repr(begun) == repr(again.step(action))
 
 
 @pytest.mark.parametrize(("environment", "settings"), LOOKS)

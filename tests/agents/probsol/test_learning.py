@@ -1,6 +1,7 @@
 """MaskablePPO on ProbSol: the same seed gives the same bits, also after a stop; what it sees and is rewarded for."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -89,7 +90,9 @@ def test_a_stopped_run_goes_on_to_the_bits_of_an_uninterrupted_one(tmp_path, con
 
 def test_a_loaded_run_plays_as_the_trained_one_and_not_as_the_untrained_one(tmp_path, config):
     run, tasks = train_probsol(config(), tmp_path / "run", progress=False), [easy(k) for k in range(9)]
-    loaded = load_run(tmp_path / "run")
+    with mock.patch.object(ProbSolConfig, "tasks", autospec=True, side_effect=ProbSolConfig.tasks) as read:
+        loaded = load_run(tmp_path / "run")
+    assert read.call_count == 1
     assert loaded.final == read_final(tmp_path / "run")
     players = run.players()
     first, again, other = (

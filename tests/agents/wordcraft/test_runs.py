@@ -64,7 +64,8 @@ def test_a_run_directory_tells_all_about_the_run(finished: RunResult, book: Reci
     manifest = json.loads((folder / "manifest.json").read_text())
     split = make_split(book, train_ratio=0.6)
     assert manifest["recipe_book"] == {"name": "small", "sha256": book.hash}
-    assert manifest["split"] == {"parameters": split.parameters, "sha256": split.hash}
+    schema = "gumption/wordcraft-split/2"
+    assert manifest["split"] == {"schema": schema, "parameters": split.parameters, "sha256": split.hash}
     assert manifest["versions"].keys() >= {"python", "torch", "numpy", "gumption"}
     assert manifest["hardware"]["cores"] >= 1
     assert manifest["threads"] == 1
@@ -239,11 +240,11 @@ def test_evaluation_of_a_directory_is_that_of_the_policy(finished: RunResult, wh
     assert in_memory == evaluate(load_result(finished.run_dir), **where, draws=2, seed=1)
     assert in_memory["success"] == finished.final["test_success"]  # the last evaluation of a run is this one
     assert 0 < in_memory["success"] < 1
-    assert in_memory["episodes"] == 28
+    assert in_memory["episodes"] == 26
     open_tables = evaluate(finished, draws=2, seed=1, alternatives=True)
     assert open_tables["success"] == finished.final["test_success_alternatives"]
     assert evaluate(finished, partition="train", draws=3)["episodes"] == 26 * 3
-    assert evaluate(finished, partition="all", draws=1)["episodes"] == 40
+    assert evaluate(finished, partition="all", draws=1)["episodes"] == 39  # training solves one of the 40
 
 
 def test_evaluation_on_other_tables(finished: RunResult, book: RecipeBook) -> None:

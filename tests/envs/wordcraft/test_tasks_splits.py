@@ -1,5 +1,8 @@
 import itertools
+import re
+from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,8 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, Split, enumerate_tasks, facts, make_split, recipe_facts
-from gumption.envs.wordcraft.splits import resolve_split
+from gumption.envs.wordcraft.split_check import check_split
+from gumption.envs.wordcraft.splits import LeakyTasks, resolve_split
 
 MODES = ["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task"]
 
@@ -114,12 +118,12 @@ def test_parts_are_disjoint_and_leak_nothing(alchemy, mode, depth):
     if mode.startswith("by_recipe"):
         assert not {row[:2] for row in train} & {row[:2] for row in test}
         assert len(train | test) == 3417
-        assert len(split.train_tasks) + len(split.test_tasks) == len(tasks)
+        assert len(split.train_tasks) + len(split.test_tasks) + sum(split.left_out.values()) == len(tasks)
     if mode == "by_recipe":
         assert len({row[:2] for row in train}) == 2622
         assert len({row[:2] for row in test}) == 655
-    if mode == "by_recipe_train_all_goals" and depth == 1:
-        assert len(np.unique(tasks.goal[split.train_tasks])) == 697
+    if mode == "by_recipe_train_all_goals":
+        assert len(np.unique(split.train_recipes[:, 2])) == 697
     if mode.startswith("by_goal"):
         assert not {row[2] for row in train} & {row[2] for row in test}
         assert len({row[2] for row in train}) == 558
@@ -127,7 +131,67 @@ def test_parts_are_disjoint_and_leak_nothing(alchemy, mode, depth):
     if mode == "by_goal_train_terminals":
         assert set(alchemy.terminals.tolist()) <= {row[2] for row in train}
     if mode == "by_task":
-        assert len(split.train_tasks) == -(-len(tasks) * 4 // 5)
+        assert len(split.train_tasks) + split.left_out["train"] == -(-len(tasks) * 4 // 5)
+
+
+def test_a_task_that_a_recipe_of_the_other_part_solves_is_left_out() -> None:
+    """Wheel + wheel and wheel + seat make a bicycle: whichever of the two is for testing, the other's task knows it."""
+    rows = [("bicycle", "wheel", "wheel"), ("bicycle", "seat", "wheel"), ("chair", "seat", "wood")]
+    book = RecipeBook("wheels", ["bicycle", "chair", "seat", "wheel", "wood"], rows)
+    tasks = enumerate_tasks(book)
+    assert [tasks[i].recipes[0] for i in range(3)] == [
+        ("seat", "wheel", "bicycle"),
+        ("wheel", "wheel", "bicycle"),
+        ("seat", "wood", "chair"),
+    ]
+    split = make_split(book, train_ratio=0.6, seed=1)  # wheel + wheel is for testing, and in no training task
+    assert (split.train_tasks.tolist(), split.test_tasks.tolist()) == ([2], [1])
+    assert split.left_out == {"train": 1, "test": 0}
+    assert len(split.train_recipes) == 2
+    split = make_split(book, train_ratio=0.6, seed=0)  # seat + wood is for testing, and nothing else makes a chair
+    assert split.left_out == {"train": 0, "test": 0}
+    with pytest.raises(InputError, match="leaves test_tasks empty"):  # seat + wheel is, and wheel + wheel solves it
+        make_split(book, train_ratio=0.6, seed=3)
+
+
+@pytest.mark.parametrize("mode", ["by_recipe", "by_recipe_train_all_goals"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("seed", [3, 6])
+def test_no_task_is_left_out_that_the_check_lets_pass(book, mode, depth, seed):
+    split = make_split(book, mode, 0.6, seed=seed, depth=depth)
+    unseen = {tuple(book.entities[i] for i in row) for row in split.test_recipes.tolist()}
+    tasks = enumerate_tasks(book, depth)
+    left_out = {"train": 0, "test": 0}
+    for i in np.setdiff1d(np.arange(len(tasks)), split.tasks("all")).tolist():
+        part = "test" if unseen.intersection(tasks[i].recipes) else "train"
+        left_out[part] += 1
+        back = replace(split, **{f"{part}_tasks": np.union1d(getattr(split, f"{part}_tasks"), [i])})
+        (fault,) = check_split(back, book)
+        assert re.match(
+            rf"(training|test) task {i} \(.*\) is solved (with .*, a test recipe|by training alone: )", fault
+        )
+    assert split.left_out == left_out
+    assert sum(left_out.values())
+
+
+def test_a_file_of_the_first_version_loads_and_says_what_it_allows(book, tmp_path):
+    split = make_split(book, train_ratio=0.6, seed=6, depth=2)
+    tasks = enumerate_tasks(book, 2)
+    unseen = {tuple(book.entities[i] for i in row) for row in split.test_recipes.tolist()}
+    test = [i for i in range(len(tasks)) if unseen.intersection(tasks[i].recipes)]
+    train = np.setdiff1d(np.arange(len(tasks)), test)
+    first = replace(split, train_tasks=train, test_tasks=np.array(test), left_out=None)
+    first.save(tmp_path / "first.json")
+    assert b'"schema":"gumption/wordcraft-split/1"' in (tmp_path / "first.json").read_bytes()
+    assert Split.load(tmp_path / "first.json", book).hash == first.hash != split.hash
+    told = (
+        f"test recipes solve {split.left_out['train']} of its {len(train)} training tasks, and training recipes "
+        f"{split.left_out['test']} of its {len(test)} test tasks; gumption splits wordcraft makes one without these"
+    )
+    with pytest.warns(LeakyTasks, match=told):
+        env = gym.make("gumption/WordCraft-v0", recipe_book=book, depth=2, split=str(tmp_path / "first.json"))
+    assert env.unwrapped.split.hash == first.hash
+    assert any("is solved" in fault for fault in check_split(first, book))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -35,7 +35,19 @@ def test_shipped_vectors_are_those_that_gensim_reads() -> None:
     found = words.vectors(["fire", "water", "Fire"])
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, [keyed["fire"], keyed["water"], keyed["fire"]])
-    assert words.keyed.most_similar("fire") == keyed.most_similar("fire")
+
+
+def test_frequent_words_have_vectors_of_their_own_beside_those_of_the_book() -> None:
+    words = WordVectors.load()
+    assert len(words.keyed.key_to_index) > 20_000
+    assert words.unknown(["beef", "algae", "base", "grandmother"]) == {}
+    beef, meat, bee, base, bale = words.vectors(["beef", "meat", "bee", "base", "bale"])
+
+    def cosine(one: np.ndarray, other: np.ndarray) -> float:
+        return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+    assert cosine(beef, meat) > 0.7 > cosine(beef, bee)
+    assert cosine(base, bale) < 0.3
 
 
 def test_every_entity_of_the_shipped_book_has_a_finite_vector_of_its_own() -> None:

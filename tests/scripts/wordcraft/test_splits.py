@@ -67,6 +67,26 @@ def test_a_leak_is_told_with_exit_code_1(gumption, small_book) -> None:
     assert "is in both parts" in out
 
 
+def test_tasks_that_the_other_part_solves_are_counted_and_those_of_an_old_file_told(gumption, tmp_path) -> None:
+    rows = ["result\tingredient\tingredient", "bicycle\twheel\twheel", "bicycle\tseat\twheel", "chair\tseat\twood"]
+    (tmp_path / "wheels.tsv").write_text("\n".join(rows) + "\n")
+    book = RecipeBook.load("wheels.tsv")
+    how = ("wordcraft", "--recipe-book", "wheels.tsv", "--train-ratio", "0.6")
+    code, out, err = gumption(*how, "--seed", "1", "--out", "split.json")
+    assert (code, err) == (0, "")
+    split = Split.load("split.json", book)
+    assert split.left_out == {"train": 1, "test": 0}
+    rows = [line.replace("│", " ").split() for line in out.splitlines()]
+    assert [row for row in rows if row[:1] in (["train"], ["test"])] == [
+        ["train", "1", "2", "1"],
+        ["test", "1", "1", "0"],
+    ]
+    replace(split, train_tasks=np.array([0, 2]), left_out=None).save("first.json")
+    code, out, err = gumption("wordcraft", "--recipe-book", "wheels.tsv", "--check", "first.json")
+    assert (code, err) == (1, "")
+    assert out == "training task 0 (bicycle) is solved with wheel + wheel > bicycle, a test recipe\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
