@@ -10,6 +10,7 @@ from gumption.envs.gradual.render import WIDTH, rows_of_text
 from gumption.envs.gradual.session import Session
 from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, from_config
+from gumption.scripts.play import read_line
 
 from .results import print_result
 
@@ -87,7 +88,7 @@ class Player:
     def _ask(self) -> bytes:
         """What is typed, as bytes."""
         self._show()
-        while (typed := input("> ")) != QUIT:
+        while (typed := read_line("> ")) != QUIT:
             try:
                 return typed.encode("latin-1") or b" "
             except UnicodeEncodeError as error:

@@ -13,7 +13,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes, OptLen
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, ask
+from gumption.scripts.play import Record, Session, ask
 
 if TYPE_CHECKING:
     import numpy as np

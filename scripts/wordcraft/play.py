@@ -12,7 +12,7 @@ import typer
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, ask
+from gumption.scripts.play import Record, Session, ask
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import WordCraftVectorEnv

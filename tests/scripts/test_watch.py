@@ -187,7 +187,7 @@ def test_a_world_without_a_player_of_its_own(watch, tmp_path, small_book, monkey
     for arguments, message in (
         (("--reset", "goal"), "--reset goal: give NAME=VALUE"),
         (("--reset", "goal=nowt", "--reset", table), "nowt"),
-        (("--partition", "some"), "--partition is 'some'; it can be train or test"),
+        (("--partition", "some"), "--partition is 'some'; it can be train, test"),
     ):
         code, _, err = watch("other", "--delay", "0", *arguments)
         assert code == 2

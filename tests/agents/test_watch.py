@@ -17,7 +17,7 @@ from rich.console import Console
 
 from gumption.agents.advice import Advice
 from gumption.agents.readout import MASKED, Readout
-from gumption.agents.watching import (
+from gumption.agents.watch import (
     Candidate,
     Choice,
     PolicyPlayer,
@@ -26,9 +26,8 @@ from gumption.agents.watching import (
     in_words,
     play_steps,
     print_steps,
-    write_gif,
-    write_html,
 )
+from gumption.agents.watch_files import write_gif, write_html
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.kg import KnowledgeGraph
