@@ -49,7 +49,7 @@ def general(world: Any) -> typer.Typer:
         from gumption.envs.records import EpisodeFile
 
         if record is not None:
-            check_writable(record)
+            check_writable(record, new_folder=False)
         file = None if record is None else EpisodeFile(record)
         env, face = begin(**given)
         try:

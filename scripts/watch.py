@@ -68,7 +68,7 @@ def watch(
     if out is not None and out.suffix not in ENDINGS:
         raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
     if out is not None:
-        check_writable(out)
+        check_writable(out, new_folder=False)
     title, player = _player(Path(named), words)
     from gumption.agents.watch import play_steps, print_steps
 

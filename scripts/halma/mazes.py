@@ -39,9 +39,13 @@ def maze(
     ] = None,
 ) -> None:
     """Draw a maze with the panel of its start, and tell the oracle's first trial and its later ones."""
+    from gumption.data.writing import check_writable
     from gumption.envs.halma import oracle_trials
     from gumption.envs.halma.render import draw, trial_gif
 
+    for path in (json, png, gif):
+        if path is not None:
+            check_writable(path, new_folder=False)
     drawn = _sampled(seed, mean_depth, mean_branches) if file is None else _loaded(file, line)
     trials = oracle_trials(drawn, max_opt_len)
     ends = sum(drawn.degree(cell) == 1 for cell in drawn.cells if cell not in (drawn.start, drawn.goal))
@@ -103,9 +107,11 @@ def generate(
     mean_branches: Branches = 5,
 ) -> None:
     """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal."""
+    from gumption.data.writing import check_writable
     from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
     from gumption.scripts.kg.output import working
 
+    check_writable(out)
     with working(f"{count} mazes"):
         mazes = sample_mazes(count, seed, mean_depth, mean_branches)
         for drawn in mazes:
@@ -124,9 +130,12 @@ def statistics(
     plot: Annotated[Path | None, typer.Option(help="Save the four plots of Fig. S5 as a PNG file.")] = None,
 ) -> None:
     """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""
+    from gumption.data.writing import check_writable
     from gumption.envs.halma.generator import sample_statistics, save_plot
     from gumption.scripts.kg.output import working
 
+    if plot is not None:
+        check_writable(plot, new_folder=False)
     with working("panels"):
         found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
         if plot is not None:

@@ -35,7 +35,7 @@ def replay(
     from gumption.envs.records import read_episodes
 
     if gif is not None:
-        check_writable(gif)
+        check_writable(gif, new_folder=False)
     episodes = read_episodes(file)
     if not episodes:
         raise InputError(f"{file} holds no episode")

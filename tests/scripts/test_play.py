@@ -46,6 +46,12 @@ def test_the_input_ends(acorn, types):
         play_episode(acorn)
 
 
+def test_there_is_no_input(acorn, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it where a shell closes it
+    with pytest.raises(InputError, match="the input ended after 0 steps, before the episode did"):
+        play_episode(acorn)
+
+
 def test_options_are_typed_as_numbers(types, capsys):
     env = HALMAEnv(num_mazes=1, max_opt_len=2, trials=1, max_steps=2, render_mode="ansi")
     env.reset(seed=0)

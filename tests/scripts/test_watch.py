@@ -128,6 +128,7 @@ def test_enter_goes_on_and_q_stops(watch, monkeypatch, small_book):
     [
         (["nowhere"], "nowhere/config.json: not a complete run"),
         (["runs/halma", "--out", "a.mp4"], "a.mp4: an episode can be written to a file that ends in .gif or .html"),
+        (["runs/halma", "--out", "no/a.gif"], "cannot write no/a.gif: there is no folder no; make it, or name another"),
         (["runs/halma", "--maze", "77"], "maze is 77; these are 5, from 0 to 4"),
         (["runs/halma", "--partition", "RT"], "runs/halma has no tests"),
         (["runs/wordcraft", "--goal", "nowt"], "has no entity 'nowt'"),

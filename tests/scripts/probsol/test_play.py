@@ -96,6 +96,7 @@ def test_names_and_laws(play):
         (("--laws", "odd"), "laws is 'odd'"),
         (("--names", "odd"), "names is 'odd'"),
         (("--record", "file/a.jsonl"), "cannot write file/a.jsonl"),
+        (("--record", "no/a.jsonl"), "cannot write no/a.jsonl: there is no folder no; make it, or name another"),
     ],
 )
 def test_bad_options(play, options, message, tmp_path):
