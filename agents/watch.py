@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -71,12 +71,15 @@ class Choice:
     :ivar question: what is chosen, e.g. "direction".
     :ivar chosen: index into `candidates`.
     :ivar own: the name of the candidates' `own`.
+    :ivar weights: lambda (Jiang et al., 2020, equation 5) by `own` and by relation: the mixed logit is the sum of what
+        these weigh; {} where nothing is mixed by weights.
     """
 
     question: str
     candidates: tuple[Candidate, ...]
     chosen: int
     own: str = "attention"
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def relations(self) -> list[str]:
@@ -234,7 +237,10 @@ class PolicyPlayer:
             )
             for a in places
         )
-        return np.array([best]), (Choice(self.question, candidates, places.index(best)),)
+        weights: dict[str, float] = {}
+        if readout.mixture is not None and advice is not None:
+            weights = dict(zip(("attention", *advice.relations), readout.mixture[0].tolist(), strict=True))
+        return np.array([best]), (Choice(self.question, candidates, places.index(best), weights=weights),)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         told = "" if self._outcome is None else self._outcome(self.env)
@@ -335,6 +341,9 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
         if facts:
             row.append(escape("; ".join(fact for score in one.scores for fact in score.facts)))
         table.add_row(*row, style="bold" if chosen else None)
+    if choice.weights:
+        weights = [_figure(choice.weights.get(name)) for name in ([choice.own] if owned else []) + relations]
+        table.add_row("  lambda, the weight of each", *weights, style="dim")
     if (left := len(choice.candidates) - most) > 0:
         table.caption = f"and {left} less likely"
     return table

@@ -78,8 +78,11 @@ def _draw_panel(frame: Image, left: int, step: Step) -> None:
     end = "" if step.choices else ", the end"
     _write(draw, f"episode {step.episode}, step {step.number}{end}", x, TOP / 2, 20, QUIET, right - x)
     for choice in step.choices:
-        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, right - x)
+        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, (right - x) / (2 if choice.weights else 1))
         y += HEAD
+        if choice.weights:
+            weights = ", ".join(f"{name} {value:.2f}" for name, value in choice.weights.items())
+            _write(draw, f"lambda: {weights}", (x + right) / 2, y - HEAD / 2, 14, QUIET, (right - x) / 2)
         for one, chosen in choice.likeliest(MOST):
             _draw_candidate(draw, one, chosen, x, right, y, choice.own)
             y += ROW
@@ -158,6 +161,7 @@ def _choice_to_json(choice: Choice) -> dict[str, Any]:
         "question": choice.question,
         "own": choice.own,
         "relations": choice.relations,
+        "weights": {name: _figure(value) for name, value in choice.weights.items()},
         "left": max(0, len(choice.candidates) - MOST_OF_PAGE),
         "candidates": [
             {

@@ -121,7 +121,7 @@ def _wait() -> bool:
     """Whether to go on; where nobody can answer, it goes on."""
     import sys
 
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return True
     try:
         return input("Enter goes on, q stops: ").strip().lower() not in ("q", "quit")
