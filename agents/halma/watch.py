@@ -13,8 +13,8 @@ from gumption.agents.watch import SHOWN, Candidate, Choice, Score, in_words
 from gumption.data import InputError
 from gumption.data.settings import Count, Whole
 from gumption.envs.halma import HALMAVectorEnv
-from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
 from gumption.envs.halma.diagnostics import TRAINING
+from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
 from gumption.envs.halma.splits import load_splits
 
 from .acting import Percept, first_percept
