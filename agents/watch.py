@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from .advice import Advice
 
 MOST = 8  # candidates of a choice that the terminal shows
-SHOWN = {"render_mode": "ansi", "autoreset_mode": "Disabled"}  # settings of the environment of a `Player`
+SHOWN: dict[str, Any] = {
+    "render_mode": "ansi",
+    "autoreset_mode": "Disabled",
+}  # settings of the environment of a `Player`
 
 
 class Score(NamedTuple):

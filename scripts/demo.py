@@ -277,22 +277,22 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
         config, policy = load_policy(run, recipe_book=common["recipe_book"], device="cpu")
         env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
         player = PolicyPlayer(policy, env)
-        for seed in range(EPISODES):
-            *steps, end = play_steps(player, seed=seed, pictures=False)
-            if end.success:
-                break
-    goal, table = env.describe(0)["goal"], [one.label for one in steps[0].choices[0].candidates]
+        played = [list(play_steps(player, pictures=False))]
+        while not played[-1][-1].success and len(played) < EPISODES:
+            played.append(list(play_steps(player, seed=len(played), pictures=False)))
+    *steps, end = played[-1]
+    choices = [choice for step in steps for choice in step.choices]
+    goal, table = env.describe(0)["goal"], [one.label for one in choices[0].candidates]
     console.print(
         f"The agent with the graph of the training facts is to make [bold]{goal}[/bold], from a recipe it has never "
         f"seen. On the table: {', '.join(table)}."
     )
     chosen: list[str] = []
-    for step in steps:
-        (choice,) = step.choices
+    for choice in choices:
         asked = f"{chosen[-1]} is chosen; what goes with it" if len(chosen) % 2 else "What to take first"
         console.print(choice_table(replace(choice, question=asked), 5))
         chosen.append(choice.candidates[choice.chosen].label)
-    weights = ", ".join(f"{name} {value:.2f}" for name, value in choice.weights.items())
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in choices[-1].weights.items())
     console.print(f"The mixed logit is their sum with weights (lambda) that begin at 1 and are learned: {weights}.")
     told = f"makes {goal}: solved." if end.success else f"does not make {goal}: not solved."
     console.print(f"[bold]{chosen[-2]} + {chosen[-1]}[/bold] {told}")

@@ -31,14 +31,14 @@ def watch(
     """
     config, policy = load_policy(run, recipe_book=recipe_book, device="cpu")
     env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings(partition))
-    player = (PolicyPlayer if goal is None else GoalPlayer)(
-        policy, env, question="what to select", outcome=lambda env: env.last_mix(0) or "selected"
-    )
-    if isinstance(player, GoalPlayer):
-        env.book.entity_id(goal)
-        tasks = env.split.tasks(partition)
-        player.tasks = np.array([task for task in tasks.tolist() if env.tasks[task].goal == goal], dtype=np.int64)
-        if not len(player.tasks):
-            some = ", ".join(sorted({env.tasks[task].goal for task in tasks.tolist()})[:5])
-            raise InputError(f"no {partition} task has the goal {goal!r}; some that there are: {some}")
+    told = {"question": "what to select", "outcome": lambda env: env.last_mix(0) or "selected"}
+    if goal is None:
+        return PolicyPlayer(policy, env, **told)
+    player = GoalPlayer(policy, env, **told)
+    env.book.entity_id(goal)
+    tasks = env.split.tasks(partition)
+    player.tasks = np.array([task for task in tasks.tolist() if env.tasks[task].goal == goal], dtype=np.int64)
+    if not len(player.tasks):
+        some = ", ".join(sorted({env.tasks[task].goal for task in tasks.tolist()})[:5])
+        raise InputError(f"no {partition} task has the goal {goal!r}; some that there are: {some}")
     return player
