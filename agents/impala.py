@@ -6,13 +6,13 @@ dropout of its encoder, so V-trace corrects little here; it is what lets `unroll
 What is learned in, by what network and with which advice, a `Setup` says: the config of a world's run makes it.
 
 Metrics beside those of every run (see run.py): train_success, share of the training episodes that ended since the last
-line, as the policy samples; what the setup's `measure` gives; loss, value_loss, entropy (nats) and reward, means per
-step of one recent update.
+line, as the policy samples; what the setup's `measure` gives; loss, value_loss, entropy (nats), reward and, of a guided
+policy, lambda/attention and lambda/NAME of each score (see `Readout.mixture`), means per step of one recent update.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -165,7 +165,10 @@ def train_impala(
 
 @dataclass
 class Progress:
-    """What the learner counts; `updates` to `won` are since the last line of metrics."""
+    """What the learner counts; `updates` to `mixture` are since the last line of metrics.
+
+    :ivar mixture: the mean lambda of a batch, the attention's and each score's; see `Readout`.
+    """
 
     step: int = 0
     updates: int = 0
@@ -175,6 +178,7 @@ class Progress:
     reward: float = 0.0
     episodes: int = 0
     won: int = 0
+    mixture: list[float] = field(default_factory=list)
 
 
 class ImpalaLearner:
@@ -239,6 +243,8 @@ class ImpalaLearner:
         if self.counts.updates % 10 == 1:  # reading a number off the device waits for it
             self.counts.loss, self.counts.value_loss = float(terms.detach().mean()), float(value_loss.detach().mean())
             self.counts.entropy, self.counts.reward = float(entropy.detach().mean()), float(rewards.mean())
+            if readout.mixture is not None:
+                self.counts.mixture = readout.mixture.detach().mean(0).tolist()
 
     @torch.no_grad()
     def _act(self) -> tuple[list[Any], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -267,6 +273,7 @@ class ImpalaLearner:
     def measure(self) -> Line:
         counts = self.counts
         self.counts = Progress(step=counts.step)
+        mixed = ("attention", *getattr(self.policy.network, "channels", ()))
         return {
             "train_success": counts.won / max(counts.episodes, 1),
             **self.setup.measure(self.policy),
@@ -274,6 +281,7 @@ class ImpalaLearner:
             "value_loss": counts.value_loss,
             "entropy": counts.entropy,
             "reward": counts.reward,
+            **{f"lambda/{name}": value for name, value in zip(mixed, counts.mixture, strict=False)},
         }
 
     def words(self, line: Line) -> str:

@@ -76,7 +76,7 @@ class KGPolicy(nn.Module):
         mixture = self.coefficients(summary)
         parts = torch.cat([readout.attention[..., None], scores], dim=2)
         logits = (parts @ mixture[..., None])[..., 0].masked_fill(readout.attention == MASKED, MASKED)
-        return Readout(logits, readout.value, readout.attention)
+        return Readout(logits, readout.value, readout.attention, mixture)
 
     def coefficients(self, summary: torch.Tensor) -> torch.Tensor:
         """(B, F) attention-weighted sum over the table -> (B, 1 + K): lambda of the attention and of each score."""

@@ -12,8 +12,11 @@ class Readout(NamedTuple):
     :ivar logits: (B, A), MASKED where a candidate cannot be chosen.
     :ivar value: (B,).
     :ivar attention: (B, A) the network's own logits alpha before anything was mixed in, MASKED likewise.
+    :ivar mixture: (B, 1 + K) lambda, the weights of the attention and of each score in the logits (Jiang et al., 2020,
+        equation 5); None where no score is mixed in.
     """
 
     logits: torch.Tensor
     value: torch.Tensor
     attention: torch.Tensor
+    mixture: torch.Tensor | None = None

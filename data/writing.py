@@ -71,9 +71,10 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, *, new_folder: bool = True) -> None:
     """Refuse a place where nothing can be written, before any work is done for it. Nothing is written.
 
+    :param new_folder: False refuses a file in a folder that is not there, too.
     :raises InputError: no name, one that the system does not take, a folder that is a file or may not be written to.
     """
     _check_new_name(path)
@@ -81,6 +82,8 @@ def check_writable(path: Path) -> None:
         there = next(folder for folder in path.absolute().parents if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, f"no permission to write in {there}")
+        if not new_folder and there != path.absolute().parent:
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}; make it, or name another")
 
 
 def check_name(path: Path) -> None:

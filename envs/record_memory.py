@@ -4,6 +4,7 @@ import os
 import time
 import warnings
 import weakref
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from gumption.data import InputError, Note
-from gumption.data.sealed import without_seals
+from gumption.data.sealed import read_sealed, without_seals, write_sealed
 from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
 from .native import NativeEnv, NativeVectorEnv
 from .records import EPISODES, EpisodeFile
 
+ENVIRONMENT = "environment.json"  # beside the records: in what they were made
 WAIT_S = 1.0  # a crash costs what happened since: records are handed to the system at the first step after that
 
 
@@ -28,14 +30,15 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
     Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are none.
     Episodes of a world that can be replayed stand in episodes.jsonl beside the records, once they have ended.
     Other wrappers may stand inside and outside. A folder that holds a memory already is gone on with. A program that
-    is killed costs the last second at most; `close`, and the end of the program, write what is left.
+    is killed costs the last second at most; `close`, and the end of the program, write what is left. environment.json
+    holds the class and the settings of the environment: a memory is gone on with in the same one only.
 
         env = RecordMemory(gym.make("gumption/HALMA-v0"), "memories/mine")
 
     :param env: a single environment, or a batch (`gym.make_vec`): then this gives a `RecordVectorMemory`.
     :param directory: made as needed; one for each environment.
-    :raises InputError: a world that keeps no memory, a folder with a memory of something else or one that is being
-        written, an environment that is recorded already.
+    :raises InputError: a world that keeps no memory, a folder with a memory of another environment or of a training, or
+        one that is being written, an environment that is recorded already.
     """
 
     def __new__(cls, env: Any, directory: str | os.PathLike[str]) -> Any:
@@ -92,8 +95,11 @@ class Recording:
                 warnings.warn(memory.warning, Note, stacklevel=3)
             kept = len(memory)
             self._begun = int(memory.records["episode"].max(initial=-1)) + 1
-        self._check_files(kept)
+        if kept:
+            self._check_environment()
+            self._check_files()
         self._writer = TransitionWriter(self.directory, layout, keep=kept)
+        write_sealed(self.directory / ENVIRONMENT, _described(batch))
         self._save_files()
         self._episode = np.full(batch.num_envs, -1)
         self._written = time.monotonic()
@@ -142,9 +148,22 @@ class Recording:
             self.batch.episodes = []
             self._episodes.append(ended)
 
-    def _check_files(self, kept: int) -> None:
-        """InputError where records are kept that refer to other files than this environment's."""
-        for name, text in self.batch.memory_files().items() if kept else ():
+    def _check_environment(self) -> None:
+        """InputError where the records were made in another environment, or not by this class."""
+        path = self.directory / ENVIRONMENT
+        if not path.is_file():
+            raise InputError(f"{self.directory}: a memory that RecordMemory did not begin; choose another folder")
+        there, mine = read_sealed(path), _described(self.batch)
+        for name in [*there, *mine]:
+            if there.get(name) != mine.get(name):
+                raise InputError(
+                    f"{self.directory}: a memory of {name} {there.get(name)!r}, and this environment has "
+                    f"{mine.get(name)!r}; choose another folder"
+                )
+
+    def _check_files(self) -> None:
+        """InputError where the records refer to other files than this environment's."""
+        for name, text in self.batch.memory_files().items():
             path = self.directory / name
             there = path.read_text(encoding="utf-8") if path.is_file() else ""
             if not text.startswith(there) and not without_seals(text).startswith(there):
@@ -159,6 +178,19 @@ class Recording:
             for name, text in files.items():
                 write_text(self.directory / name, text)
             self._files = files
+
+
+def _described(batch: NativeVectorEnv) -> dict[str, Any]:
+    """The class of a batch, and its settings but for those whose content the files and the layout of a memory have."""
+    told: dict[str, Any] = {"environment": type(batch).__name__}
+    settings = getattr(batch, "settings", None)
+    for field in () if settings is None else fields(settings):
+        value = getattr(settings, field.name)
+        if field.name not in getattr(settings, "CONTENT", ()):
+            told[field.name] = (
+                value if isinstance(value, bool | int | float | str | None) else getattr(value, "hash", "")
+            )
+    return told
 
 
 def _batch_of(env: Any) -> NativeVectorEnv:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -265,7 +266,7 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
 def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     """Stage 6: a test episode of an agent with the graph of the training facts, and the scores behind each choice."""
     from gumption.agents.run_folder import load_policy
-    from gumption.agents.wordcraft.evaluation import explain_episode
+    from gumption.agents.watch import SHOWN, PolicyPlayer, choice_table, play_steps
     from gumption.envs.wordcraft import WordCraftVectorEnv
 
     from .results import slug
@@ -274,37 +275,27 @@ def show_episode(console: Console, out: Path, common: dict[str, Any]) -> None:
     run = out / slug("training-facts KG") / "seed-0"
     with console.status("reading the agent and its knowledge"):
         config, policy = load_policy(run, recipe_book=common["recipe_book"], device="cpu")
-        env = WordCraftVectorEnv(1, **config.env_settings("test"))
-        steps = explain_episode(policy, env)
-        for seed in range(1, EPISODES):
-            if steps[-1]["success"]:
-                break
-            steps = explain_episode(policy, env, seed=seed)
-    goal = steps[0]["goal"]
+        env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings("test"))
+        player = PolicyPlayer(policy, env)
+        played = [list(play_steps(player, pictures=False))]
+        while not played[-1][-1].success and len(played) < EPISODES:
+            played.append(list(play_steps(player, seed=len(played), pictures=False)))
+    *steps, end = played[-1]
+    choices = [choice for step in steps for choice in step.choices]
+    goal, table = env.describe(0)["goal"], [one.label for one in choices[0].candidates]
     console.print(
         f"The agent with the graph of the training facts is to make [bold]{goal}[/bold], from a recipe it has never "
-        f"seen. On the table: {', '.join(steps[0]['table'])}."
+        f"seen. On the table: {', '.join(table)}."
     )
-    for step in steps:
-        console.print(_choice(step))
-    first, second = steps[-2]["chosen"], steps[-1]["chosen"]
-    end = f"makes {goal}: solved." if steps[-1]["success"] else f"does not make {goal}: not solved."
-    console.print(f"[bold]{first} + {second}[/bold] {end}")
-
-
-def _choice(step: dict[str, Any]) -> Any:
-    """A table of what speaks for each candidate of one step, the likeliest first."""
-    from rich.table import Table
-
-    held = step["selection"]
-    title = f"{held[0]} is chosen; what goes with it?" if held else "What to take first?"
-    scores = [name for name in step["slots"][0] if name not in ("entity", "attention", "mixed", "probability")]
-    table = Table("candidate", "attention", *(f"KG: {name}" for name in scores), "mixed", "probability", title=title)
-    for slot in sorted(step["slots"], key=lambda slot: -slot["probability"])[:5]:
-        figures = [f"{slot[name]:.2f}" for name in ("attention", *scores, "mixed")]
-        style = "bold" if slot["entity"] == step["chosen"] else None
-        table.add_row(slot["entity"], *figures, f"{slot['probability']:.1%}", style=style)
-    return table
+    chosen: list[str] = []
+    for choice in choices:
+        asked = f"{chosen[-1]} is chosen; what goes with it" if len(chosen) % 2 else "What to take first"
+        console.print(choice_table(replace(choice, question=asked), 5))
+        chosen.append(choice.candidates[choice.chosen].label)
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in choices[-1].weights.items())
+    console.print(f"The mixed logit is their sum with weights (lambda) that begin at 1 and are learned: {weights}.")
+    told = f"makes {goal}: solved." if end.success else f"does not make {goal}: not solved."
+    console.print(f"[bold]{chosen[-2]} + {chosen[-1]}[/bold] {told}")
 
 
 def _heading(console: Console, number: int, title: str) -> None:

@@ -1,7 +1,7 @@
 """`gumption watch RUN`: a trained agent plays, step by step, with what its knowledge said to each choice.
 
-The options here are those of all worlds; others are of the run's world, whose entry offers "watch": a typer app of one
-command that takes the run and returns a `gumption.agents.watching.Player`.
+The options here are those of all worlds; others are of the run's world, whose entry offers "watch": a function that
+takes the run and returns a `gumption.agents.watch.Player`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import typer
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed
 from gumption.data.writing import check_writable
-from gumption.scripts.apps import App
+
+from .apps import App
+from .worlds import command_of
 
 if TYPE_CHECKING:
-    from gumption.agents.watching import Player
+    from gumption.agents.watch import Player
 
 app = App(add_completion=False)
 
@@ -36,18 +37,23 @@ ENDINGS = (".gif", ".html")
 )
 def watch(
     context: typer.Context,
-    run: Annotated[Path | None, typer.Argument(help="Folder of a run, as `gumption train` leaves it.")] = None,
-    seed: Annotated[Seed, typer.Option(help="Decides what is left to chance; each further episode adds 1.")] = 0,
-    episodes: Annotated[Count, typer.Option(help="How many are played.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option(help="Write them to a file, .gif or .html, instead of the terminal.")
-    ] = None,
+    run: Annotated[Path | None, typer.Argument()] = None,
+    *,
+    seed: Seed = 0,
+    episodes: Count = 1,
+    out: Path | None = None,
     delay: Annotated[
         Annotated[float, Ge(0), Le(3_600)] | None,
         typer.Option(help="Seconds a step is shown.  [default: until Enter; 2 in a file]", show_default=False),
     ] = None,
 ) -> None:
-    """Watch a trained agent play: each state, what it could choose, and what its knowledge said to each candidate."""
+    """Watch a trained agent play: each state, what it could choose, and what its knowledge said to each candidate.
+
+    :param run: Folder of a run, as `gumption train` leaves it.
+    :param seed: Decides what is left to chance; each further episode adds 1.
+    :param episodes: How many are played.
+    :param out: Write them to a file, .gif or .html, instead of the terminal.
+    """
     words = [] if run is None else [str(run), *context.args]  # an unknown option may stand before the run
     asked = "--help" in words
     words = [word for word in words if word != "--help"]
@@ -62,9 +68,9 @@ def watch(
     if out is not None and out.suffix not in ENDINGS:
         raise InputError(f"{out}: an episode can be written to a file that ends in {' or '.join(ENDINGS)}")
     if out is not None:
-        check_writable(out)
+        check_writable(out, new_folder=False)
     title, player = _player(Path(named), words)
-    from gumption.agents.watching import play_steps, print_steps, write_gif, write_html
+    from gumption.agents.watch import play_steps, print_steps
 
     steps = play_steps(player, seed=seed, episodes=episodes, pictures=out is not None)
     milliseconds = round(1000 * (2 if delay is None else delay))
@@ -74,6 +80,8 @@ def watch(
         wait = _wait if delay is None else None
         print_steps(steps, Console(highlight=False), delay=delay or 0, wait=wait)
         return
+    from gumption.agents.watch_files import write_gif, write_html
+
     if out.suffix == ".gif":
         write_gif(steps, out, milliseconds=milliseconds)
     else:
@@ -95,61 +103,25 @@ def _player(run: Path, arguments: list[str]) -> tuple[str, Player]:
 
     :raises InputError: not a run, or one of an unknown world.
     """
-    import typer.main
-
     from gumption.agents.run_folder import world_of
 
     world = world_of(run)
-    made: Any = typer.main.get_command(world.get("watch") or general).main(
-        [str(run), *arguments], prog_name="gumption watch", standalone_mode=False
-    )
+    command = command_of(world, "watch", _general)
+    made = command.main([str(run), *arguments], prog_name="gumption watch", standalone_mode=False)
     return f"{world.title}: {run}", made
 
 
-general = App(add_completion=False)
+def _general(_: Any) -> Any:
+    from gumption.agents.watch import watch as general
 
-
-@general.command()
-def general_player(
-    run: Annotated[Path, typer.Argument()],
-    partition: Annotated[str, typer.Option(help="train, or test: what training did not show.")] = "test",
-    reset: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An option of the reset; may be repeated.")
-    ] = None,
-) -> Any:
-    """The agent of a run in the first environment of its world."""
-    from gumption.agents.run_folder import world_of
-    from gumption.agents.watching import PolicyPlayer
-    from gumption.agents.world_setup import load_policy
-
-    if partition not in ("train", "test"):
-        raise InputError(f"--partition is {partition!r}; it can be train or test")
-    world = world_of(run)
-    entry = world.environments[0]
-    options = dict(map(_named_value, reset or ()))
-    config, policy = load_policy(run, device="cpu")
-    settings = {**dict(config.env), **(entry.held_out if partition == "test" else {})}
-    make = world.load(entry.vector, "environment")
-    return PolicyPlayer(policy, make(1, render_mode="ansi", autoreset_mode="Disabled", **settings), options=options)
-
-
-def _named_value(typed: str) -> tuple[str, Any]:
-    """ "goal=mud" -> ("goal", "mud"); a value that is JSON is read as such."""
-
-    name, sign, value = typed.partition("=")
-    if not sign or not name:
-        raise InputError(f"--reset {typed}: give NAME=VALUE")
-    try:
-        return name, parse_json(value)
-    except ValueError:
-        return name, value
+    return general
 
 
 def _wait() -> bool:
     """Whether to go on; where nobody can answer, it goes on."""
     import sys
 
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return True
     try:
         return input("Enter goes on, q stops: ").strip().lower() not in ("q", "quit")

@@ -62,12 +62,12 @@ def evaluate(
     """
     found: RunResult | SegarRun = run
     if not hasattr(run, "config"):
-        found = _load(Path(run), device)
+        found = read_run(Path(run), device)
     elif device is not None:
         raise InputError("device is for a run in a folder: this one is in memory")
     if isinstance(found.config, WorldConfig):
         if found.policy is None and found.run_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
-            found = _load(found.run_dir, None)
+            found = read_run(found.run_dir, None)
         told, count, figures = _play_general(found, partition, levels, num_levels)
     else:
         told, count, figures = _play_forces(found, partition, levels, num_levels)  # pyright: ignore[reportArgumentType]
@@ -89,32 +89,13 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     return told, count, played(run, drawn, players)
 
 
-def player_of(run_dir: Path, partition: Split, level: str | None = None) -> Any:
-    """The player of a run, on its training levels or on test levels, for `gumption watch`.
-
-    :param level: the name of the one level that is played; without it the seed draws one.
-    :raises InputError: no run there, or no such level.
-    """
-    from .watching import ForcePlayer, PushPlayer
-
-    run = _load(run_dir, "cpu")
-    options = {} if level is None else {"level": level}
-    shown = {"num_envs": 1, "render_mode": "ansi", "autoreset_mode": "Disabled"}
-    if isinstance(run.config, WorldConfig):
-        env: Any = gym.make_vec(guided.ID, **shown, **general_settings(run.config, partition, None, None))
-        return PushPlayer(run.policy, env.unwrapped, options)
-    levels, seen = run.config.draw(partition), run.config.seen()
-    env = gym.make_vec(f"gumption/{run.config.task}-v0", **shown, levels=levels, observation=seen)
-    return ForcePlayer(run, env.unwrapped, options)
-
-
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
     """The config of a run, and its policy or model."""
-    run = _load(Path(run_dir), device)
+    run = read_run(Path(run_dir), device)
     return run.config, run.policy if isinstance(run.config, WorldConfig) else run.model
 
 
-def _load(run_dir: Path, device: str | None) -> Any:
+def read_run(run_dir: Path, device: str | None) -> Any:
     if not is_general(run_dir):
         from .training import load_run
 

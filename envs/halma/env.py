@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -82,6 +82,9 @@ class HALMASettings:
     :ivar goal_reward, invalid_penalty, progress_reward: for reaching the goal; for a move that is not carried out;
         times the Manhattan distance to the goal that a move gains.
     """
+
+    # Of which a memory has the content.
+    CONTENT: ClassVar = ("mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches")
 
     mazes: Mazes | Sequence[Maze] | str | PathLike[str] | None = None
     num_mazes: NumMazes = 100

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from gumption.data.settings import Seed
 from gumption.envs.native import NativeEnv
 
+from .text import TextFace
 from .vector_env import ProbSolVectorEnv
 
 
@@ -81,3 +83,20 @@ class ProbSolEnv(NativeEnv):
     def action_index(self, verb: str, *arguments: Any) -> int:
         """The number of an action by its name: action_index("place", 10, 12)."""
         return self.batch.action_index(verb, *arguments, i=0)
+
+
+def begin(
+    *, task: str = "fishing/0", seed: Seed = 0, laws: str | None = None, names: str = "real", rate: bool = False
+) -> tuple[ProbSolEnv, TextFace]:
+    """Play an episode of ProbSol: solve the task, check, and answer what is asked.
+
+    :param task: A task, a family (one is drawn), or a file.
+    :param seed: Draws the task of several, and a shuffled law.
+    :param laws: real, counterfactual, inert or shuffled.  [default: the task's]
+    :param names: Of colours and names: real, anonymous or shuffled.
+    :param rate: Tell how near the goal is after each action.
+    """
+    env = ProbSolEnv(render_mode="ansi", task=task, laws=laws, names=names)
+    env.batch.episodes = []  # so that the episode can be kept
+    env.reset(seed=seed)
+    return env, TextFace(rate)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 
@@ -41,6 +41,9 @@ class ProbSolSettings:
     :ivar action_seconds: what an action takes, beside the time that the world runs.
     :ivar max_obj_num, max_grid_num: M and G; None for the most that the tasks need.
     """
+
+    # Of which a memory has the content.
+    CONTENT: ClassVar = ("task", "partition", "fold")
 
     task: Any = "fishing/0"
     partition: Partition = "all"

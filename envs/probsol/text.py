@@ -4,6 +4,7 @@ Terminal play and language models use this face. It says what a picture shows, a
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,14 @@ After each action the world runs until it rests. Discs in the dark cannot be tou
 colour stands for a disc, too: grab purple."""
 
 
+@dataclass
 class TextFace:
-    """The world in words, for players that read and type; `env` is a `ProbSolEnv` with the paper's actions."""
+    """The world in words, for players that read and type; `env` is a `ProbSolEnv` with the paper's actions.
+
+    :ivar rate: tell how near the goal is after each action.
+    """
+
+    rate: bool = False
 
     def rules(self, env: Any) -> str:
         """What one can do and type, and what is to be done."""
@@ -76,8 +83,26 @@ class TextFace:
             raise InputError(_closed(verb, arguments, batch.tables, task, bool(batch.waits[0])))
         return action
 
+    def told(self, info: Mapping[str, Any], over: bool = False) -> str:
+        """What an action came to, by its info."""
+        if info["end"]:
+            return f"ended: {_ENDED.get(info['end'], info['end'])}"
+        if info["trial"] > 1 and not info["step"] and not info["constraints"]["action_number"]["value"]:
+            return f"that does not solve it (solution rate {info['trial_rate']:.3f}), trial {info['trial']} begins"
+        return f"solution rate {info['solution_rate']:.3f}" if self.rate else ""
+
 
 FACE = TextFace()
+_ENDED = {
+    "solved": "the goal is reached",
+    "quiz": "an answer is wrong",
+    "trials": "no trial is left",
+    "max_actions": "no action is left",
+    "action_number": "more actions than the limit allows",
+    "action_time": "an action took longer than the limit allows",
+    "trial_time": "the trial took longer than the limit allows",
+    "solve_time": "the task took longer than the limit allows",
+}
 
 
 def goal_text(task: Task) -> str:

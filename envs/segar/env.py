@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import pi
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from zlib import crc32
 
 import numpy as np
@@ -72,6 +72,9 @@ class SegarSettings:
     :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and what
         overlaps in a level is moved as in the code of 2022.
     """
+
+    # Of which a memory has the content.
+    CONTENT: ClassVar = ("levels", "partition", "num_levels", "level_seed")
 
     levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None
     partition: Split = "train"

@@ -45,6 +45,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         """:raises InputError: bad settings; see `WordCraftSettings`."""
         check_batch(num_envs, render_mode)
         self.world = World.of(WordCraftSettings(**settings))
+        self.settings = self.world.settings
         self.book, self.tasks, self.split = self.world.book, self.world.tasks, self.world.split
         self.engine = self.world.engine(num_envs)
         space = self.world.observation_space(self.engine.slots)

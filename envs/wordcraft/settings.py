@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -45,6 +45,9 @@ class WordCraftSettings:
         product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
         tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out).
     """
+
+    # Of which a memory has the content.
+    CONTENT: ClassVar = ("recipe_book", "word_vectors")
 
     recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
     depth: Depth = 1

@@ -18,8 +18,8 @@ from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.worlds import Resume, Run
 
-from . import watch
 from .agent_names import AgentName, find_agent
+from .play import watching
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 app = App(
     no_args_is_help=True, add_completion=False, help="Run agents through Gradual's curriculum, watch and validate them."
 )
-app.add_typer(watch.app)
+app.add_typer(watching)
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
 _SHOWN = 24  # tasks that a terminal has room for

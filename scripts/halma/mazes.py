@@ -24,24 +24,33 @@ Branches = Annotated[MeanBranches, typer.Option(help="Mean number of dead ends o
 
 @app.command(epilog="Example: gumption halma maze --seed 3 --gif oracle.gif")
 def maze(
+    *,
     seed: DrawSeed = 0,
     mean_depth: Depth = 2,
     mean_branches: Branches = 5,
-    file: Annotated[
-        Path | None, typer.Option(help="Take a maze of this file instead (JSON, or JSON Lines with a maze a line).")
-    ] = None,
-    line: Annotated[Count, typer.Option(help="Which line of the file.")] = 1,
-    max_opt_len: Annotated[OptLen, typer.Option(help="Primitives of the oracle's options.")] = 5,
-    gif: Annotated[Path | None, typer.Option(help="Save the oracle's first trial as an animation.")] = None,
-    png: Annotated[Path | None, typer.Option(help="Save the panel of the start beside the maze.")] = None,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Save the maze, for --file and for reset options.")
-    ] = None,
+    file: Path | None = None,
+    line: Count = 1,
+    max_opt_len: OptLen = 5,
+    gif: Path | None = None,
+    png: Path | None = None,
+    json: Path | None = None,
 ) -> None:
-    """Draw a maze with the panel of its start, and tell the oracle's first trial and its later ones."""
+    """Draw a maze with the panel of its start, and tell the oracle's first trial and its later ones.
+
+    :param file: Take a maze of this file instead (JSON, or JSON Lines with a maze a line).
+    :param line: Which line of the file.
+    :param max_opt_len: Primitives of the oracle's options.
+    :param gif: Save the oracle's first trial as an animation.
+    :param png: Save the panel of the start beside the maze.
+    :param json: Save the maze, for --file and for reset options.
+    """
+    from gumption.data.writing import check_writable
     from gumption.envs.halma import oracle_trials
     from gumption.envs.halma.render import draw, trial_gif
 
+    for path in (json, png, gif):
+        if path is not None:
+            check_writable(path, new_folder=False)
     drawn = _sampled(seed, mean_depth, mean_branches) if file is None else _loaded(file, line)
     trials = oracle_trials(drawn, max_opt_len)
     ends = sum(drawn.degree(cell) == 1 for cell in drawn.cells if cell not in (drawn.start, drawn.goal))
@@ -96,16 +105,18 @@ def _save_png(drawn: Maze, path: Path) -> None:
 
 @app.command(epilog="Example: gumption halma generate --count 50 --mean-depth 5 --seed 1 --out mazes.jsonl")
 def generate(
-    out: Annotated[Path, typer.Option(help="File to write: JSON Lines, a maze a line.")],
-    count: Annotated[NumMazes, typer.Option(help="How many, each another one.")] = 100,
-    seed: DrawSeed = 0,
-    mean_depth: Depth = 2,
-    mean_branches: Branches = 5,
+    *, out: Path, count: NumMazes = 100, seed: DrawSeed = 0, mean_depth: Depth = 2, mean_branches: Branches = 5
 ) -> None:
-    """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal."""
+    """Sample mazes into a file for the environment's `mazes`, each checked by following the oracle to the goal.
+
+    :param out: File to write: JSON Lines, a maze a line.
+    :param count: How many, each another one.
+    """
+    from gumption.data.writing import check_writable
     from gumption.envs.halma import Mazes, check_unambiguous, sample_mazes
     from gumption.scripts.kg.output import working
 
+    check_writable(out)
     with working(f"{count} mazes"):
         mazes = sample_mazes(count, seed, mean_depth, mean_branches)
         for drawn in mazes:
@@ -116,17 +127,27 @@ def generate(
 
 @app.command(epilog="Example: gumption halma statistics --sets 10 --plot statistics.png")
 def statistics(
-    sets: Annotated[Count, typer.Option(help="How many sets of mazes.")] = 10,
-    mazes: Annotated[NumMazes, typer.Option(help="Mazes of a set.")] = 100,
-    seed: Annotated[Seed, typer.Option(help="Draws the first set; the next ones have the next seeds.")] = 0,
+    *,
+    sets: Count = 10,
+    mazes: NumMazes = 100,
+    seed: Seed = 0,
     mean_depth: Depth = 2,
     mean_branches: Branches = 5,
-    plot: Annotated[Path | None, typer.Option(help="Save the four plots of Fig. S5 as a PNG file.")] = None,
+    plot: Path | None = None,
 ) -> None:
-    """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5)."""
+    """Count colours and digits over the panels of all cells (Xie et al., 2021, Appendix C, Fig. S5).
+
+    :param sets: How many sets of mazes.
+    :param mazes: Mazes of a set.
+    :param seed: Draws the first set; the next ones have the next seeds.
+    :param plot: Save the four plots of Fig. S5 as a PNG file.
+    """
+    from gumption.data.writing import check_writable
     from gumption.envs.halma.generator import sample_statistics, save_plot
     from gumption.scripts.kg.output import working
 
+    if plot is not None:
+        check_writable(plot, new_folder=False)
     with working("panels"):
         found = sample_statistics(sets, mazes, seed, mean_depth, mean_branches)
         if plot is not None:

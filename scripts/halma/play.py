@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed
 from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes, OptLen
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, ask
+from gumption.scripts.play import Record, Session, ask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,18 +33,28 @@ explores, the others can take what you know by then. q stops; the same command g
 
 @app.command("halma", epilog="Example: gumption play halma --mazes 2 --trials 3 --out me.json")
 def play(
-    mazes: Annotated[NumMazes, typer.Option(help="How many mazes.")] = 3,
-    trials: Annotated[Count, typer.Option(help="Trials in each maze; agents have 10.")] = 10,
-    max_opt_len: Annotated[OptLen, typer.Option(help="Numbers in a move: 5, or as in the ablation 1 or 3.")] = 5,
-    mean_depth: Annotated[MeanDepth, typer.Option(help="Of dead ends, in cells: 2 for training, 5 in tests.")] = 2,
-    mean_branches: Annotated[MeanBranches, typer.Option(help="Dead ends of a maze.")] = 5,
-    seed: Annotated[Seed, typer.Option(help="Draws the mazes.")] = 0,
-    show_maze: Annotated[bool, typer.Option("--show-maze", help="Show the maze too, which agents never see.")] = False,
-    out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
+    *,
+    mazes: NumMazes = 3,
+    trials: Count = 10,
+    max_opt_len: OptLen = 5,
+    mean_depth: MeanDepth = 2,
+    mean_branches: MeanBranches = 5,
+    seed: Seed = 0,
+    show_maze: bool = False,
+    out: Path = Path("play.json"),
 ) -> None:
     """Play HALMA by the protocol of agents: trials in hidden mazes, counted against the oracle (Xie et al., 2021, 3.3).
 
     The result is kept after every trial, so a game that was interrupted goes on where it stopped.
+
+    :param mazes: How many mazes.
+    :param trials: Trials in each maze; agents have 10.
+    :param max_opt_len: Numbers in a move: 5, or as in the ablation 1 or 3.
+    :param mean_depth: Of dead ends, in cells: 2 for training, 5 in tests.
+    :param mean_branches: Dead ends of a maze.
+    :param seed: Draws the mazes.
+    :param show_maze: Show the maze too, which agents never see.
+    :param out: Result file; the same command goes on with it.
     """
     settings = {
         "mazes": mazes,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count
@@ -23,19 +21,18 @@ EVERY, MILLISECONDS, AFTER_ACTION, AT_END = 3, 50, 450, 2000
 
 
 @app.command(epilog="Example: gumption probsol replay mine.jsonl --gif mine.gif")
-def replay(
-    file: Annotated[Path, typer.Argument(help="Episodes, as --record and RecordMemory keep them.")],
-    episode: Annotated[
-        Count | None, typer.Option(help="Which of them, from 1.  [default: the last]", show_default=False)
-    ] = None,
-    gif: Annotated[Path | None, typer.Option(help="Save it as an animation.")] = None,
-) -> None:
-    """Play a recorded episode again; each state has to be what it was, bit for bit."""
+def replay(file: Path, *, episode: Count | None = None, gif: Path | None = None) -> None:
+    """Play a recorded episode again; each state has to be what it was, bit for bit.
+
+    :param file: Episodes, as --record and RecordMemory keep them.
+    :param episode: Which of them, from 1.  [default: the last]
+    :param gif: Save it as an animation.
+    """
     from gumption.data.writing import check_writable
     from gumption.envs.records import read_episodes
 
     if gif is not None:
-        check_writable(gif)
+        check_writable(gif, new_folder=False)
     episodes = read_episodes(file)
     if not episodes:
         raise InputError(f"{file} holds no episode")

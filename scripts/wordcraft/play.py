@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole
 from gumption.scripts.apps import App
-from gumption.scripts.session import Record, Session, ask
+from gumption.scripts.play import Record, Session, ask
 
 if TYPE_CHECKING:
     from gumption.envs.wordcraft import WordCraftVectorEnv
@@ -26,17 +24,26 @@ the same one may be chosen twice. q stops; the same command goes on later."""
 
 @app.command("wordcraft", epilog="Example: gumption play wordcraft --distractors 8 --out me.json")
 def play(
-    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense",
-    distractors: Annotated[Whole, typer.Option(help="Entities on the table that the task does not need.")] = 8,
-    seed: Annotated[Seed, typer.Option(help="Draws the tasks and their tables.")] = 0,
-    split_seed: Annotated[Seed, typer.Option(help="Of the 80/20 split by recipe, as in the experiments.")] = 0,
-    train_tasks: Annotated[Whole, typer.Option(help="Tasks with feedback, to learn the game.")] = 40,
-    test_tasks: Annotated[Count, typer.Option(help="Tasks without feedback, which count.")] = 40,
-    out: Annotated[Path, typer.Option(help="Result file; the same command goes on with it.")] = Path("play.json"),
+    *,
+    recipe_book: str = "commonsense",
+    distractors: Whole = 8,
+    seed: Seed = 0,
+    split_seed: Seed = 0,
+    train_tasks: Whole = 40,
+    test_tasks: Count = 40,
+    out: Path = Path("play.json"),
 ) -> None:
     """Play training tasks with feedback, then test tasks without (Jiang et al., 2020, Appendix C.5).
 
     The result is kept after every task, so a game that was interrupted goes on where it stopped.
+
+    :param recipe_book: Name of a recipe book, or a file.
+    :param distractors: Entities on the table that the task does not need.
+    :param seed: Draws the tasks and their tables.
+    :param split_seed: Of the 80/20 split by recipe, as in the experiments.
+    :param train_tasks: Tasks with feedback, to learn the game.
+    :param test_tasks: Tasks without feedback, which count.
+    :param out: Result file; the same command goes on with it.
     """
     from gumption.envs.wordcraft import RecipeBook
 

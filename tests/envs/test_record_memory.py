@@ -117,11 +117,31 @@ def test_a_memory_is_gone_on_with_and_a_torn_end_told(tmp_path: Path) -> None:
     for settings, told in (
         ({"maze_seed": 5}, r"mazes.jsonl is not what this environment plays with"),
         ({"max_opt_len": 3}, "a memory of max_opt_len 2, not max_opt_len 3; choose another folder"),
+        ({"trials": 3}, "a memory of trials 10, and this environment has 3; choose another folder"),
+        ({"goal_reward": 1.0}, "a memory of goal_reward 100.0, and this environment has 1.0"),
     ):
         before = path.read_bytes()
         with pytest.raises(InputError, match=told):
             RecordMemory(halma(2, **settings), tmp_path / "memory")
         assert path.read_bytes() == before
+
+
+def test_a_memory_of_another_environment_is_not_gone_on_with(tmp_path: Path) -> None:
+    with MemoryWriter(tmp_path / "run", 2) as writer:  # as a training writes it
+        writer.append(*(np.zeros((1, *shape), np.int8) for shape in ((11,), (3,), (11,), (), (), (), ())))
+    with pytest.raises(InputError, match="a memory that RecordMemory did not begin; choose another folder"):
+        RecordMemory(halma(1), tmp_path / "run")
+    for number, settings in enumerate(({"partition": "test"}, {"reward": "sparse"})):
+        memory = tmp_path / str(number)
+        env = RecordMemory(gym.make("gumption/WordCraft-v0"), memory)
+        env.reset(seed=0)
+        env.step(0)
+        env.close()
+        before = {path.name: path.read_bytes() for path in memory.iterdir()}
+        with pytest.raises(InputError, match=f"a memory of {next(iter(settings))} "):
+            RecordMemory(gym.make("gumption/WordCraft-v0", **settings), memory)
+        assert {path.name: path.read_bytes() for path in memory.iterdir()} == before
+        RecordMemory(gym.make_vec("gumption/WordCraft-v0", num_envs=2), memory).close()  # one or several alike
 
 
 KILLED = """

@@ -18,8 +18,7 @@ from gumption.scripts.play import candidates, open_actions, parse_action, play_e
 def acorn(small_book) -> WordCraftEnv:
     """WordCraft in a given task: nut and oak make an acorn."""
     env = WordCraftEnv(recipe_book=str(small_book), split=None, num_distractors=1, render_mode="ansi")
-    begin = env.reset
-    env.reset = lambda **_: begin(options={"goal": "acorn", "table": ["nut", "oak", "seed"]})  # type: ignore[method-assign]
+    env.reset(options={"goal": "acorn", "table": ["nut", "oak", "seed"]})
     return env
 
 
@@ -47,8 +46,15 @@ def test_the_input_ends(acorn, types):
         play_episode(acorn)
 
 
+def test_there_is_no_input(acorn, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)  # as Python has it where a shell closes it
+    with pytest.raises(InputError, match="the input ended after 0 steps, before the episode did"):
+        play_episode(acorn)
+
+
 def test_options_are_typed_as_numbers(types, capsys):
     env = HALMAEnv(num_mazes=1, max_opt_len=2, trials=1, max_steps=2, render_mode="ansi")
+    env.reset(seed=0)
     assert candidates(env) is None
     types("2 1", "2 1 x", "2 9 0", "2 0 0", "2 0 0")
     assert play_episode(env) == -10.0

@@ -128,6 +128,7 @@ def test_enter_goes_on_and_q_stops(watch, monkeypatch, small_book):
     [
         (["nowhere"], "nowhere/config.json: not a complete run"),
         (["runs/halma", "--out", "a.mp4"], "a.mp4: an episode can be written to a file that ends in .gif or .html"),
+        (["runs/halma", "--out", "no/a.gif"], "cannot write no/a.gif: there is no folder no; make it, or name another"),
         (["runs/halma", "--maze", "77"], "maze is 77; these are 5, from 0 to 4"),
         (["runs/halma", "--partition", "RT"], "runs/halma has no tests"),
         (["runs/wordcraft", "--goal", "nowt"], "has no entity 'nowt'"),
@@ -187,7 +188,7 @@ def test_a_world_without_a_player_of_its_own(watch, tmp_path, small_book, monkey
     for arguments, message in (
         (("--reset", "goal"), "--reset goal: give NAME=VALUE"),
         (("--reset", "goal=nowt", "--reset", table), "nowt"),
-        (("--partition", "some"), "--partition is 'some'; it can be train or test"),
+        (("--partition", "some"), "--partition is 'some'; it can be train, test"),
     ):
         code, _, err = watch("other", "--delay", "0", *arguments)
         assert code == 2

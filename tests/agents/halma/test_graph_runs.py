@@ -13,9 +13,9 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import KNOWLEDGE_ONLY, TAKEN_AWAY, UNTRAINED, comparisons, label, play_test
 from gumption.agents.halma.guidance import GraphGuide, make_guide
 from gumption.agents.halma.runs import load_run, train_td3
-from gumption.agents.halma.watching import HALMAPlayer
+from gumption.agents.halma.watch import HALMAPlayer
 from gumption.agents.knowledge import UnknownEntities
-from gumption.agents.watching import play_steps
+from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Mazes, facts, sample_mazes
 from gumption.envs.halma.facts import RELATIONS

@@ -24,6 +24,7 @@ def run(*arguments: str | Path) -> str:
 
 
 def test_a_maze_is_drawn_told_and_saved(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
     files = {name: tmp_path / "out" / f"maze.{name}" for name in ("json", "png", "gif")}
     told = run("maze", "--seed", "3", *(part for name, path in files.items() for part in (f"--{name}", path)))
     (maze,) = sample_mazes(1, 3)
@@ -42,6 +43,20 @@ def test_a_maze_is_drawn_told_and_saved(tmp_path: Path) -> None:
         assert getattr(animation, "n_frames", 1) == len(trials.exploring) + 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in files.values()}
     assert run("maze", "--file", files["json"]) == told.split("saved:")[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [("maze", "--gif", "a.gif"), ("maze", "--png", "a.png"), ("statistics", "--plot", "a.png")],
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_done(
+    tmp_path: Path, command: str, option: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = ["--json", tmp_path / "maze.json"] if command == "maze" else []
+    with pytest.raises(InputError, match=f"cannot write .*{name}: there is no folder .*nowhere; make it"):
+        run(command, *saved, option, tmp_path / "nowhere" / name)
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().out == ""
 
 
 def test_a_line_of_a_file_and_other_settings(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def test_a_person_solves_a_task_and_answers(play, tmp_path):
     assert "'fly' is no action" in out
     assert "1. Which disc has the largest mass?" in out
     assert "question 1 asks for a pair, which is two discs" in out
-    assert "Solved after 4 actions: the goal is reached." in out
+    assert "reward 1, so far 1; ended: the goal is reached\n" in out
+    assert "The episode ended with success after 4 steps; reward 1." in out
     assert out.endswith("recorded: a.jsonl\n")
     [record] = read_episodes(tmp_path / "a.jsonl")
     assert (record["result"]["end"], len(record["actions"])) == ("solved", 4)
@@ -53,10 +54,11 @@ def test_trials_and_how_near_the_goal_was(play):
     code, out, _ = play("check", "grab b", "place 30 30", "check", "none", "check", options=("--rate",))
     assert code == 0
     assert "solution rate 0.000" in out
-    assert "That does not solve it (solution rate 0.000). Trial 2 begins." in out
+    assert "that does not solve it (solution rate 0.000), trial 2 begins" in out
     assert "trial number 2 of 3" in out
-    assert "Trial 3 begins." in out
-    assert "Not solved after 6 actions: no trial is left." in out
+    assert "trial 3 begins" in out
+    assert "ended: no trial is left\n" in out
+    assert "The episode ended after 6 steps; reward 0." in out
 
 
 def test_the_rate_is_told_only_if_asked(play):
@@ -65,16 +67,17 @@ def test_the_rate_is_told_only_if_asked(play):
 
 def test_a_wrong_answer_ends_it(play):
     out = play(*SOLVE[:3], "answer c; a c")[1]
-    assert "Not solved after 4 actions: an answer is wrong." in out
+    assert "ended: an answer is wrong\n" in out
+    assert "The episode ended after 4 steps; reward 0." in out
 
 
 def test_one_can_stop_and_the_input_can_end(play, tmp_path):
     code, out, _ = play("grab b", "q", options=("--record", "a.jsonl"))
     assert code == 0
-    assert "Stopped after 1 actions." in out
+    assert "Stopped after 1 steps; reward 0." in out
     code, _, err = play("grab b", options=("--record", "a.jsonl"))
     assert code == 2
-    assert "the input ended after 1 actions, before the episode did" in err
+    assert "the input ended after 1 steps, before the episode did" in err
     assert [record["result"]["end"] for record in read_episodes(tmp_path / "a.jsonl")] == ["", ""]
 
 
@@ -93,6 +96,7 @@ def test_names_and_laws(play):
         (("--laws", "odd"), "laws is 'odd'"),
         (("--names", "odd"), "names is 'odd'"),
         (("--record", "file/a.jsonl"), "cannot write file/a.jsonl"),
+        (("--record", "no/a.jsonl"), "cannot write no/a.jsonl: there is no folder no; make it, or name another"),
     ],
 )
 def test_bad_options(play, options, message, tmp_path):

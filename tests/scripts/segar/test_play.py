@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from gumption.data import InputError
+from gumption.envs.segar.text import parse_push
 from gumption.scripts import cli
-from gumption.scripts.segar.play import parse_push
 
 
 @pytest.fixture
@@ -72,13 +72,14 @@ def test_a_person_reaches_the_goal(play):
     assert "level empty-easy/test/0/0" in out
     assert "'nowhere' is no push" in out
     assert "GolfBall), velocity 1.2" in out
-    assert re.search(r"Success: the episode ended after 1\d steps; return -", out)
+    assert re.search(r"The episode ended with success after 1\d steps; reward -", out)
+    assert re.search(r"so far -\S+; the goal is reached\n", out)
 
 
 def test_one_can_stop_and_the_input_can_end(play):
     code, out, _ = play("", "q")
     assert code == 0
-    assert "Stopped after 1 steps; return -" in out
+    assert "Stopped after 1 steps; reward -" in out
     code, _, err = play("")
     assert code == 2
     assert "the input ended after 1 steps, before the episode did" in err
@@ -87,7 +88,7 @@ def test_one_can_stop_and_the_input_can_end(play):
 def test_the_end_is_told(play):
     code, out, _ = play("", "", options=("--level", "empty-easy/test/0/0", "--steps", "2"))
     assert code == 0
-    assert "No steps are left: the episode ended after 2 steps; return -" in out
+    assert "The episode ended after 2 steps; reward -" in out
 
 
 def test_the_seed_draws_the_level_and_bad_options_are_told(play):

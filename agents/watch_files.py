@@ -1,21 +1,29 @@
-"""Steps as an animated GIF: the picture of each state, and beside it the likeliest candidates with their scores."""
+"""Steps of an episode in a file: an animated GIF, or one HTML page that needs no network."""
 
 from __future__ import annotations
 
+import base64
+import html
+import io
+import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gumption.data import InputError
+from gumption.data.writing import write_text
 from gumption.envs.gif import save_gif
 
-from .steps import Candidate, Choice, Step
+from .watch import Candidate, Choice, Step
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
 
-MOST = 5  # candidates of a choice
+MOST, MOST_OF_PAGE = 5, 24  # candidates of a choice
 PANEL, MARGIN, ROW, HEAD, TOP, FOOT = 560, 24, 62, 40, 56, 60  # pixels
 SMALLEST = 480  # lower pictures are enlarged
 INK, PAPER, QUIET, FAINT = (33, 37, 41), (255, 255, 255), (112, 118, 122), (226, 228, 226)
@@ -70,8 +78,11 @@ def _draw_panel(frame: Image, left: int, step: Step) -> None:
     end = "" if step.choices else ", the end"
     _write(draw, f"episode {step.episode}, step {step.number}{end}", x, TOP / 2, 20, QUIET, right - x)
     for choice in step.choices:
-        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, right - x)
+        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, (right - x) / (2 if choice.weights else 1))
         y += HEAD
+        if choice.weights:
+            weights = ", ".join(f"{name} {value:.2f}" for name, value in choice.weights.items())
+            _write(draw, f"lambda: {weights}", (x + right) / 2, y - HEAD / 2, 14, QUIET, (right - x) / 2)
         for one, chosen in choice.likeliest(MOST):
             _draw_candidate(draw, one, chosen, x, right, y, choice.own)
             y += ROW
@@ -114,3 +125,67 @@ def _write(draw: ImageDraw, text: str, x: float, y: float, size: int, fill: tupl
         else:
             text = text[:-2] + "…" if len(text) > 2 else ""
     draw.text((x, y), text, font=font, fill=fill, anchor="lm")
+
+
+def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseconds: int = 2000) -> None:
+    """Write steps as a page with buttons and keys to go through them.
+
+    :param milliseconds: of a step while the page plays by itself.
+    :raises InputError: no steps, or a file that cannot be written.
+    """
+    told = {"milliseconds": milliseconds, "steps": [_step_to_json(step) for step in steps]}
+    if not told["steps"]:
+        raise InputError("there are no steps to show")
+    # The text of a script ends at "</script>", and "<!--" changes how it is read: neither can stand in the data.
+    data = json.dumps(told, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+    page = Path(__file__).with_name("watch.html").read_text(encoding="utf-8")
+    head, foot = page.split("{{data}}")
+    write_text(Path(path), head.replace("{{title}}", html.escape(title)) + data + foot)
+
+
+def _step_to_json(step: Step) -> dict[str, Any]:
+    return {
+        "episode": step.episode,
+        "number": step.number,
+        "text": step.text,
+        "picture": None if step.picture is None else _png(step.picture),
+        "choices": [_choice_to_json(choice) for choice in step.choices],
+        "told": step.told,
+        "reward": step.reward,
+        "success": step.success,
+    }
+
+
+def _choice_to_json(choice: Choice) -> dict[str, Any]:
+    return {
+        "question": choice.question,
+        "own": choice.own,
+        "relations": choice.relations,
+        "weights": {name: _figure(value) for name, value in choice.weights.items()},
+        "left": max(0, len(choice.candidates) - MOST_OF_PAGE),
+        "candidates": [
+            {
+                "label": one.label,
+                "chosen": chosen,
+                "own": _figure(one.own),
+                "scores": {score.relation: _figure(score.value) for score in one.scores},
+                "facts": [fact for score in one.scores for fact in score.facts],
+                "logit": _figure(one.logit),
+                "probability": one.probability,
+            }
+            for one, chosen in choice.likeliest(MOST_OF_PAGE)
+        ],
+    }
+
+
+def _figure(value: float | None) -> float | str | None:
+    """A number that JSON can hold; infinity as a word."""
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def _png(picture: np.ndarray) -> str:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

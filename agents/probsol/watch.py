@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from gumption.agents.watching import Candidate, Choice, Score, scores_of
+from gumption.agents.watch import SHOWN, Candidate, Choice, Score, scores_of
 from gumption.envs.probsol.actions import WHAT, WHERE
 from gumption.envs.probsol.tasks import GRID
+from gumption.envs.probsol.text import TextFace
 from gumption.envs.probsol.vector_env import ProbSolVectorEnv
 
 
-def player_of(run_dir: Path, task: str | None = None) -> Any:
-    """The player of a run for `gumption watch`.
+def watch(run: Path, *, task: str | None = None) -> LearnedPlayer:
+    """The agent of a run at a task.
 
-    :param task: what it plays; without it tasks of the test part of what it was trained on.
-    :raises InputError: no run there, or no such task.
+    :param task: A task, a family or a file.  [default: the test part of its tasks]
     """
-    asked = {} if task is None else {"task": task}
-    from .training import load_run
+    from .training import load_run  # needs Stable-Baselines3
 
-    run = load_run(run_dir, device="cpu")
-    tasks = {"task": run.config.tasks("test"), "laws": run.config.laws, "actions": "objects", "quiz": False}
-    return LearnedPlayer(run, ProbSolVectorEnv(1, render_mode="ansi", autoreset_mode="Disabled", **tasks | asked))
+    loaded = load_run(run, device="cpu")
+    played = loaded.config.tasks("test") if task is None else task
+    settings = {"task": played, "laws": loaded.config.laws, "actions": "objects", "quiz": False}
+    return LearnedPlayer(loaded, ProbSolVectorEnv(1, **SHOWN, **settings))
 
 
 class LearnedPlayer:
@@ -63,10 +63,8 @@ class LearnedPlayer:
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         """How near the goal is, or how the episode ended; whether it is solved."""
-        told = self.env.describe(0)
-        if told["end"]:
-            return f"ended: {told['end']}", bool(told["success"])
-        return f"solution rate {told['solution_rate']:.3f}", False
+        now = self.env.describe(0)
+        return TextFace(rate=True).told(now), bool(now["success"])
 
 
 def _point(number: int) -> str:

@@ -10,8 +10,8 @@ from gumption.agents.halma.actor_critic import Actor
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.knowledge import HALMAKnowledge
 from gumption.agents.halma.player import NetworkActor, make_perception
-from gumption.agents.halma.watching import HALMAPlayer, known_of_direction, known_of_length
-from gumption.agents.watching import play_steps
+from gumption.agents.halma.watch import HALMAPlayer, known_of_direction, known_of_length
+from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv
 from gumption.envs.halma.memory import Memory

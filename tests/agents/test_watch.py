@@ -17,7 +17,7 @@ from rich.console import Console
 
 from gumption.agents.advice import Advice
 from gumption.agents.readout import MASKED, Readout
-from gumption.agents.watching import (
+from gumption.agents.watch import (
     Candidate,
     Choice,
     PolicyPlayer,
@@ -26,9 +26,8 @@ from gumption.agents.watching import (
     in_words,
     play_steps,
     print_steps,
-    write_gif,
-    write_html,
 )
+from gumption.agents.watch_files import write_gif, write_html
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.kg import KnowledgeGraph
@@ -78,7 +77,7 @@ class Follower:
 
     def __call__(self, scores: torch.Tensor) -> Readout:
         own = torch.tensor([[1.0, 0.0, MASKED]])
-        return Readout(own + 3 * scores[:, :, 0], torch.zeros(1), own)
+        return Readout(own + 3 * scores[:, :, 0], torch.zeros(1), own, torch.tensor([[1.0, 3.0]]))
 
 
 def played(pictures: bool = True, episodes: int = 1) -> list[Step]:
@@ -102,6 +101,7 @@ def test_the_steps_of_a_case_computed_by_hand() -> None:
         (Score("leadsTo", 0.0, ("red leads to treasure?",)),),
         (Score("leadsTo", 1.0, ("blue leads to treasure?",)),),
     ]
+    assert choice.weights == {"attention": 1.0, "leadsTo": 3.0}
     assert choice.chosen == 1
     assert (first.episode, first.number, first.text, first.reward, first.success) == (1, 1, "step 0\n", -0.5, False)
     assert (second.number, second.text) == (2, "step 1\n")
@@ -173,6 +173,7 @@ def test_the_terminal_shows_state_candidates_scores_and_end() -> None:
     assert re.search(r"> blue\W+0\.00\W+1\.00\W+3\.00\W+88\.1%\W+blue leads to treasure\?", shown)
     assert re.search(r"  red\W+1\.00\W+0\.00\W+1\.00\W+11\.9%", shown)
     assert "KG: leadsTo" in shown
+    assert re.search(r"lambda, the weight of each\W+1\.00\W+3\.00", shown)
     assert "blue (reward -0.5)" in shown
     assert "the end of the episode: no success, reward -1" in shown
 
@@ -224,7 +225,7 @@ def test_gif_frames_that_look_alike_are_kept(tmp_path: Path) -> None:
 def evil_steps() -> list[Step]:
     picture = np.zeros((20, 30, 3), dtype=np.uint8)
     score = Score(EVIL, float("-inf"), (EVIL,))
-    choice = Choice(EVIL, (Candidate(EVIL, 0.75, 1.0, (score,), 2.0), Candidate("other", 0.25)), 0, EVIL)
+    choice = Choice(EVIL, (Candidate(EVIL, 0.75, 1.0, (score,), 2.0), Candidate("other", 0.25)), 0, EVIL, {EVIL: 2.0})
     return [
         Step(1, 1, EVIL, picture, (choice,), EVIL, 0.0, False),
         Step(1, 2, "the last", None, (), "", 1.0, True),
@@ -243,6 +244,7 @@ def test_no_label_can_leave_the_data_of_the_page(tmp_path: Path) -> None:
     assert first["text"] == first["choices"][0]["candidates"][0]["label"] == EVIL
     assert first["choices"][0]["candidates"][0]["scores"] == {EVIL: "-inf"}
     assert first["choices"][0]["relations"] == [EVIL]
+    assert first["choices"][0]["weights"] == {EVIL: 2.0}
     assert first["picture"].startswith("data:image/png;base64,")
     assert (last["picture"], last["choices"], last["success"]) == (None, [], True)
 

@@ -1,26 +1,58 @@
 """A HALMA agent to look at: how likely it finds each direction and length, and what its knowledge says to them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from gumption.agents.watching import Candidate, Choice, Score, in_words
+from gumption.agents.watch import SHOWN, Candidate, Choice, Score, in_words
 from gumption.data import InputError
+from gumption.data.settings import Count, Whole
 from gumption.envs.halma import HALMAVectorEnv
+from gumption.envs.halma.diagnostics import TRAINING
 from gumption.envs.halma.maze import COLOURS, DIRECTIONS, SHAPES, row_digits
+from gumption.envs.halma.splits import load_splits
 
 from .acting import Percept, first_percept
+from .evaluation import images
 from .experience import ALL_COLOURS, LEADS_TO
 from .guidance import GraphGuide, Guide
 from .knowledge import HALMAKnowledge
 from .player import NetworkActor
+from .runs import load_run
 
 OWN = "network alone"
 RELATION = "own memory"
 NOTHING = np.zeros((1, 0), dtype=np.int64)  # of an option that is begun
 MOST = 9  # cells: a longer option leads out of every maze
+
+
+def watch(
+    run: Path, *, partition: str = "train", maze: Whole = 0, trials: Count = 2, space_model: str | None = None
+) -> HALMAPlayer:
+    """The agent of a run in one maze.
+
+    :param partition: Which mazes: train, those of its training, or a test of RUN/splits, such as RT.
+    :param maze: Which of these mazes, from 0.
+    :param trials: How often it has to find the goal; 10 in training.
+    :param space_model: The run's SPACE model, if it was moved.
+    """
+    loaded = load_run(run, device="cpu", space_model=space_model)
+    config, test, mazes = loaded.config, TRAINING, loaded.mazes
+    if partition != "train":
+        if not (run / "splits").is_dir():
+            raise InputError(f"{run} has no tests in {run / 'splits'}: `gumption splits halma` makes them of a run")
+        splits = load_splits(run / "splits")
+        if partition not in splits:
+            raise InputError(f"--partition is {partition!r}; it can be train, {', '.join(splits)}")
+        test, mazes = partition, splits[partition]
+    settings: dict[str, Any] = {"images": images(config, test)} if config.observation == "visual" else {}
+    settings |= {"observation": config.observation, "max_opt_len": config.max_opt_len, "trials": trials}
+    return HALMAPlayer(loaded.actor(), HALMAVectorEnv(1, mazes=mazes, **SHOWN, **settings), maze)
 
 
 class HALMAPlayer:

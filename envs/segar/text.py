@@ -1,0 +1,126 @@
+"""The world in words: its rules, a level as text, and a typed push by words, angles or numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import cos, inf, isfinite, radians, sin
+from typing import Any, Literal
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed
+
+from . import env as environments
+
+TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball", "Billiards"]
+#: Typed -> degrees, counter-clockwise from the right.
+TURNS = {
+    "right": 0.0,
+    "up right": 45.0,
+    "up": 90.0,
+    "up left": 135.0,
+    "left": 180.0,
+    "down left": 225.0,
+    "down": 270.0,
+    "down right": 315.0,
+}
+RULES = """\
+You push {actor} (a capital letter is an object, a small one a tile). At each prompt type a direction, and how strong
+the push is if it is not the strongest, {bound:g}:
+  left, up right, ...   up 0.5     a word or two
+  135   135 0.5                    degrees, counter-clockwise from the right
+  0.5,-1                           the push along x and y
+Enter alone pushes nothing. What moves goes on moving for a moment after each prompt.
+
+level {level}"""
+
+
+@dataclass
+class TextFace:
+    """The world in words, for players that read and type; `env` is a `SegarEnv` without `directions`.
+
+    :ivar level: the name of the level that reset options ask for.
+    """
+
+    level: str = ""
+
+    def rules(self, env: Any) -> str:
+        batch = env.unwrapped.batch
+        told, kind = batch.describe(0), batch.task.actor.__name__
+        actor = next(one["id"] for one in told["scene"]["entities"] if one["type"] == kind)
+        return RULES.format(actor=actor, bound=batch.settings.action_max, level=told["level"] or self.level)
+
+    def observe(self, env: Any) -> str:
+        return env.unwrapped.batch.draw_frame(0, "ansi")
+
+    def parse(self, typed: str, env: Any) -> tuple[float, float]:
+        """The push (x, y) that was typed; InputError where it is none, or too strong."""
+        return parse_push(typed, env.unwrapped.batch.settings.action_max)
+
+    def told(self, info: Mapping[str, Any], over: bool) -> str:
+        """What a step came to, by its info; `over` where the episode ended with it."""
+        if info["success"]:
+            return "the goal is reached"
+        if not info["alive"]:
+            return "the ball is destroyed"
+        return f"distance {info['distance']:.3f}" + ", the ball is in a hole" * over
+
+
+FACE = TextFace()
+
+
+def begin(
+    *, level: str | None = None, task: TaskName = "PuttPutt", seed: Seed = 0, steps: Count = 50
+) -> tuple[environments.SegarEnv, TextFace]:
+    """Play an episode of SEGAR: bring the ball to the goal, or balls into holes, push by push.
+
+    :param level: Its name, CONFIGURATION/train|test/SEED/NUMBER.  [default: drawn by the seed]
+    :param task: What is to be done in it.
+    :param seed: Draws the level, where none is given.
+    :param steps: The longest that the episode may be.
+    """
+    levels = {"levels": "objectsx2-medium"} if task.startswith("PuttPutt") else {}
+    settings = {"observation": "state", "partition": "test", "max_steps": steps, **levels}
+    env = getattr(environments, f"{task}Env")(render_mode="ansi", **settings)
+    env.reset(seed=seed, options={} if level is None else {"level": level})
+    return env, TextFace(level or "")
+
+
+def parse_push(typed: str, bound: float) -> tuple[float, float]:
+    """The push (x, y) that was typed; see `RULES`.
+
+    :param bound: the largest push along an axis, and the strength where none is typed.
+    :raises InputError: no push, or one that is too strong.
+    """
+    words = re.sub(r"\s+|(?<=[a-z])-(?=[a-z])", " ", typed.lower()).strip()
+    if not words:
+        return 0.0, 0.0
+    if "," in typed:
+        push = _numbers(typed.split(","), typed)
+        if len(push) != 2:
+            raise InputError(f"{typed!r} has {len(push)} numbers; type two, as 0.5,-1: the push along x and y")
+        if max(map(abs, push)) > bound:
+            raise InputError(f"{typed!r} is too strong: along x and y a push is from {-bound:g} to {bound:g}")
+        return push[0], push[1]
+    direction = max((one for one in TURNS if f"{words} ".startswith(f"{one} ")), key=len, default=None)
+    if direction is None:
+        angle, *more = _numbers(typed.split(), typed)
+    else:
+        angle, more = TURNS[direction], _numbers(words[len(direction) :].split(), typed)
+    if len(more) > 1:
+        raise InputError(f"{typed!r} has too many numbers; type a direction and a strength, as 45 0.5 or up 0.5")
+    strength = more[0] if more else bound
+    if not 0 <= strength <= bound:
+        raise InputError(f"{typed!r}: a strength is from 0 to {bound:g}")
+    return strength * cos(radians(angle)), strength * sin(radians(angle))
+
+
+def _numbers(parts: list[str], typed: str) -> list[float]:
+    try:
+        found = [float(part) for part in parts]
+    except ValueError:
+        found = [inf]
+    if not all(map(isfinite, found)):
+        raise InputError(f"{typed!r} is no push; type one as up, down left, 45 0.5 (degrees, strength) or 0.5,-1 (x,y)")
+    return found
