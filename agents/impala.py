@@ -184,7 +184,7 @@ class Progress:
 class ImpalaLearner:
     """See `gumption.agents.run.Learner`."""
 
-    kind = KIND
+    kind, threads = KIND, 1
 
     def __init__(self, config: Config, setup: Setup) -> None:
         self.config, self.setup, self.learner = config, setup, config.learner

@@ -8,11 +8,9 @@ learner measures.
 
 import os
 import random
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import current_process
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -20,9 +18,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import torch
 
-from gumption.data import InputError, Note
+from gumption.data import InputError
 from gumption.data.progress import Bar
-from gumption.data.provenance import busy_cores, hardware, usable_cores, versions
+from gumption.data.provenance import hardware, versions
 
 from .run_folder import Board, RunFolder, read_metrics
 
@@ -35,6 +33,8 @@ class Learner(Protocol):
 
     :ivar kind: of its checkpoints.
     :ivar device: where it computes.
+    :ivar threads: of torch on a CPU; None for as many as torch takes. A network of small layers has one: threads wait
+        for each other at every product, on a busy machine for ten times as long as they compute.
     :ivar step: steps done, "step" in the metrics.
     :ivar done, total: how far it is, and how far it is to come, in steps or in episodes.
     :ivar measured_every, kept_every: so many of these between lines of metrics, and between checkpoints.
@@ -42,6 +42,7 @@ class Learner(Protocol):
 
     kind: str
     device: str
+    threads: int | None
     total: int
     measured_every: int
     kept_every: int
@@ -118,33 +119,26 @@ def run_learner(
     :raises InputError: a folder that another process writes; what the learner raises.
     """
     try:
-        with own_random_numbers(), paying_threads(folder):
+        with own_random_numbers():
             learner = make()
-            return learner, *_run(folder, learner, title, progress)
+            with paying_threads(learner, folder):
+                return learner, *_run(folder, learner, title, progress)
     finally:
         if folder is not None:
             folder.release()
 
 
 @contextmanager
-def paying_threads(folder: RunFolder | None) -> Iterator[None]:
-    """Within it torch has as many threads as there are idle cores, at least one and at most as many as before.
+def paying_threads(learner: Learner, folder: RunFolder | None) -> Iterator[None]:
+    """Within it torch has the number of threads that the learner says, or with which the run was begun.
 
-    The networks are small, and threads wait for each other at every product: with a thread more than there are idle
-    cores a step takes ten times as long and longer. The order of sums depends on the number of threads, and with it the
-    last bits of weights: a run that goes on has the threads that it began with, and OMP_NUM_THREADS is followed.
+    The order of sums, and with it the last bits of weights, depends on that number: it is none of how busy the machine
+    is. OMP_NUM_THREADS is followed.
     """
     before = torch.get_num_threads()
-    threads = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
-    if threads is None:
-        # The workers of an experiment share the cores already.
-        free = "OMP_NUM_THREADS" not in os.environ and before > 1 and current_process().name == "MainProcess"
-        busy = busy_cores() if free else 0.0
-        threads = max(1, min(before, round(usable_cores() - busy))) if free else before
-        if threads < before:
-            told = f"training runs on {threads} of {before} threads: {busy:.1f} of {usable_cores()} cores are busy"
-            warnings.warn(f"{told} (OMP_NUM_THREADS={before} takes {before})", Note, stacklevel=2)
-    torch.set_num_threads(threads)
+    begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
+    asked = before if "OMP_NUM_THREADS" in os.environ else learner.threads
+    torch.set_num_threads(begun or asked or before)
     try:
         yield
     finally:

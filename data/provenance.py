@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 _PACKAGES = ("gumption", "torch", "numpy", "scipy", "gymnasium")
@@ -40,26 +39,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def busy_cores(seconds: float = 0.2) -> float:
-    """How many of the cores that this process may run on others keep busy; it sleeps meanwhile. 0 where the system does
-    not tell (other than Linux)."""
-
-    def times() -> list[tuple[int, int]]:
-        """(jiffies of work, of all) of each core: the columns are user, nice, system, idle, iowait, ..."""
-        rows = (line.split() for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines())
-        cores = {row[0]: list(map(int, row[1:9])) for row in rows if row[0].startswith("cpu")}
-        mine = (cores[f"cpu{core}"] for core in os.sched_getaffinity(0))
-        return [(sum(one) - one[3] - one[4], sum(one)) for one in mine]
-
-    try:
-        before = times()
-        sleep(seconds)
-        pairs = zip(before, times(), strict=True)
-        return sum((work - work0) / max(time - time0, 1) for (work0, time0), (work, time) in pairs)
-    except (OSError, KeyError, ValueError, AttributeError):
-        return 0.0
 
 
 def command_line(arguments: Sequence[str]) -> str:

@@ -93,7 +93,7 @@ class _Done:
 class RecurrentLearner:
     """See `gumption.agents.run.Learner`."""
 
-    kind = KIND
+    kind, threads = KIND, 1
 
     def __init__(self, config: RecurrentConfig) -> None:
         self.config, self.torch_device = config, pick_device(config.device)

@@ -138,7 +138,7 @@ def pretrain_space(
 class _Pretraining:
     """See `gumption.agents.run.Learner`; a run of more steps goes on with a shorter one, so that none is final."""
 
-    kind = KIND
+    kind, threads = KIND, None
 
     def __init__(
         self, folder: RunFolder, rows: np.ndarray, painter: PanelPainter, device: torch.device, steps: int

@@ -344,6 +344,10 @@ class Training:
 
     kind = KIND
 
+    @property
+    def threads(self) -> int | None:
+        return None if self.config.observation == "visual" else 1
+
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
         :param folder: of the run, where its memory lies.

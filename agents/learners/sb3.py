@@ -60,6 +60,7 @@ class SB3Learner:
         *,
         manifest: Mapping[str, Any],
         keep: Callable[[Path], None] = lambda folder: None,
+        threads: int | None = None,
     ) -> None:
         """
         :param kind: of the checkpoints.
@@ -67,8 +68,10 @@ class SB3Learner:
         :param measure: figures of it at the end of each leg. :param words: what the progress bar says of a line.
         :param manifest: what it tells beside versions and hardware.
         :param keep: writes what else the run depends on into its folder.
+        :param threads: see `gumption.agents.run.Learner`.
         """
         self.kind, self.model, self.device, self.seed = kind, model, str(model.device), config.seed
+        self.threads = threads
         self._measure, self._words, self._manifest, self._keep = measure, words, dict(manifest), keep
         model.set_logger(Logger(folder=None, output_formats=[]))
         stride = model.n_envs * (model.n_steps if isinstance(model, OnPolicyAlgorithm) else 1)

@@ -150,6 +150,7 @@ def train_segar(
             _make_model(config, train),
             measure,
             lambda line: f"return {line['train_return']:.2f}, on test levels {line['test_return']:.2f}",
+            threads=1 if config.observation == "state" else None,
             manifest={
                 "levels": {part.split: content_hash([one.to_data() for one in part.scenes]) for part in (train, test)}
             },
