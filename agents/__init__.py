@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from .advice import Advice
     from .halma.config import HALMAConfig
     from .halma.runs import train_td3
-    from .impala import train_impala
     from .kg_policy import KGPolicy
+    from .learners.impala import train_impala
     from .run_folder import evaluate
     from .wordcraft.config import TrainConfig
     from .wordcraft.networks import SelfAttentionActorCritic
@@ -32,7 +32,7 @@ _LAZY = {
     "SelfAttentionActorCritic": "wordcraft.networks",
     "TrainConfig": "wordcraft.config",
     "evaluate": "run_folder",
-    "train_impala": "impala",
+    "train_impala": "learners.impala",
     "train_td3": "halma.runs",
 }
 

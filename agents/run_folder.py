@@ -312,7 +312,7 @@ def evaluation_of(world: worlds.World) -> Any:
     """`evaluate` of a world, or that of the general learner where the world has none of its own; None without any."""
     found = world.get("evaluate")
     general = found is None and "config" not in world.offers
-    return world.load("gumption.agents.world_setup:evaluate", "evaluation") if general else found
+    return world.load("gumption.agents.setup:evaluate", "evaluation") if general else found
 
 
 def _offered(run_dir: str | Path, offer: str) -> Any:

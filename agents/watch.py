@@ -27,7 +27,7 @@ from gumption.data.settings import Count, Seed, checked
 
 from .readout import MASKED
 from .run_folder import world_of
-from .world_setup import load_policy
+from .setup import load_policy
 
 if TYPE_CHECKING:
     from .advice import Advice

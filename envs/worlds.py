@@ -33,7 +33,7 @@ OFFERS = {
     "add_memory": "add_memory(graph, memory, run): puts what a memory shows into a graph; facts of each graph",
     "build": "the command `gumption kg build WORLD`",
     "config": "the config class of a run, with `from_json`",
-    "setup": "setup(config, network=, advice=): what the learner works with; see gumption.agents.impala.Setup",
+    "setup": "what the learner works with, a subclass of gumption.agents.setup.Setup",
     "load": "load(run, **places) -> (config, policy), a trained run ready to act, where it is no run of `WorldConfig`",
     "evaluate": "evaluate(run, ...) -> figures; its parameters are the options of `gumption evaluate RUN`",
     "train_command": "the command `gumption train WORLD`",

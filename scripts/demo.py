@@ -234,7 +234,7 @@ def show_results(console: Console, experiment: Any, out: Path) -> None:
     """Stage 5: the table with its intervals, what learning adds to each graph, and where the plot is."""
     from rich.table import Table
 
-    from gumption.agents.wordcraft.wording import what_is_tested
+    from gumption.envs.wordcraft.splits import what_is_tested
 
     from .results import gather, with_interval, write_report
     from .wordcraft.experiments import what_learning_adds

@@ -255,7 +255,7 @@ def _sealed(path: Path) -> Mapping[str, Any]:
 def about_run(run: Path, verdicts: list[Verdict]) -> dict[str, str]:
     """What made a run, what it depends on, and what it can still do, in sentences."""
     from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, world_of
-    from gumption.agents.world_setup import load_policy
+    from gumption.agents.setup import load_policy
     from gumption.data.provenance import versions
     from gumption.kg.checkpoint import has_checkpoint
 

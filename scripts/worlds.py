@@ -90,7 +90,7 @@ def command_of(world: Any, offer: str, general: General | None = None) -> Any:
 
 def general_train(world: Any) -> typer.Typer:
     """`gumption train WORLD`."""
-    from gumption.agents.world_config import WorldConfig
+    from gumption.agents.settings import WorldConfig
 
     app = App(add_completion=False)
 
@@ -104,7 +104,7 @@ def general_train(world: Any) -> typer.Typer:
 
 def train_and_tell(config: Any, run: Path, resume: bool) -> None:
     """Train by a `WorldConfig`, and say what came of it."""
-    from gumption.agents.impala import train_impala
+    from gumption.agents.learners.impala import train_impala
     from gumption.envs import worlds
 
     final = train_impala(config, run_dir=run, resume=resume).final

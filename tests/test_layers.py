@@ -41,12 +41,12 @@ def test_a_module_imports_only_rooms_to_its_left(module: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import gumption.agents.impala",
+        "import gumption.agents.learners.impala",
         "from gumption import agents",
         "from gumption.agents import x",
         "from ..agents import x",
         "from .. import agents",
-        "def f():\n    from ..agents.impala import x",
+        "def f():\n    from ..agents.learners.impala import x",
     ],
 )
 def test_every_way_to_import_is_seen(statement: str) -> None:

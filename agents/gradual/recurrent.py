@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents import world_setup
-from gumption.agents.impala import vtrace
+from gumption.agents import setup
 from gumption.agents.learner_state import KIND, put_network, put_training_state, saved_network, training_state
+from gumption.agents.learners.impala import vtrace
 from gumption.agents.run import Line, Tensors, opened, run_learner
 from gumption.agents.run_folder import NO_RUN, RunFolder, read_config, read_final
 from gumption.agents.settings import CONFIG
@@ -255,7 +255,7 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
     :raises InputError: no run there, or a damaged one.
     """
     if "env" in read_sealed(Path(run_dir) / CONFIG, missing=NO_RUN):
-        return world_setup.load_policy(run_dir, **places)
+        return setup.load_policy(run_dir, **places)
     return read_config(Path(run_dir), RecurrentConfig), RecurrentAgent.load(run_dir)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.world_config import WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size, checked
 from gumption.envs import worlds
 from gumption.envs.kg_wrapper import KG_SCORES, KGScores

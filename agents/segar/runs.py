@@ -13,9 +13,8 @@ import gymnasium as gym
 
 from gumption.agents.evaluation import Greedy, Player, means
 from gumption.agents.run_folder import NO_RUN
-from gumption.agents.settings import CONFIG
-from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_setup import load_policy, untrained
+from gumption.agents.settings import CONFIG, WorldConfig
+from gumption.agents.setup import load_policy, untrained
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.data.settings import Size, checked

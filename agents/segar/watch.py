@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
+from gumption.agents.settings import WorldConfig
 from gumption.agents.watch import SHOWN, Candidate, Choice, Player, PolicyPlayer
-from gumption.agents.world_config import WorldConfig
 from gumption.envs.segar.configurations import Split
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.text import FACE

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Rows, Tell, ends, play, telling
+from gumption.agents.setup import Policy
 from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
 from .config import TrainConfig
-from .policy import Policy
 
 MAX_BATCH = 4096
 

@@ -1,57 +1,81 @@
-"""What the learner works with in WordCraft: environments, policy, knowledge, and what is measured."""
+"""What the learner works with in WordCraft: its environments, network and knowledge, and what is measured."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 
-from gumption.agents.advice import Advice
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.run_folder import KNOWLEDGE
+from gumption.agents.setup import Policy, Setup
+from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.features import entity_features
+from gumption.envs.wordcraft.splits import what_is_tested
 
-from .config import TrainConfig
 from .evaluation import evaluation_env, some_tasks, success_rate
 from .knowledge import make_knowledge
-from .policy import Policy, build_policy
-from .wording import what_is_tested
+from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
 
 
-class WordCraftSetup:
-    """See `gumption.agents.impala.Setup`.
+class WordCraftSetup(Setup):
+    """See `Setup`. The test tasks, or, where the split has none, the training tasks are measured."""
 
-    :ivar env: plays the training tasks; the test tasks, or, where the split has none, the training tasks are measured.
-    :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
-    """
+    @property
+    def headline(self) -> tuple[str, str]:
+        return "test_success", what_is_tested(self.env.split)
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        *,
-        network: nn.Module | None = None,
-        advice: Advice | None = None,
-        kept: Path | None = None,
-    ) -> None:
-        self.config, self.network = config, network
-        self.env = WordCraftVectorEnv(config.learner.batch_size, **config.env_settings("train"))
-        self.knowledge: Knowledge | None = None
-        self.advice = advice
-        if advice is None and config.kg != "none":
-            self.knowledge = make_knowledge(config, self.env, kept)
-            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
-        split = self.env.split
-        self.test_tasks = split.test_tasks if len(split.test_tasks) else split.train_tasks
-        self.headline = "test_success", what_is_tested(split)
-        self.partition = "test" if len(split.test_tasks) else "train"
-        self.train_tasks = some_tasks(split.train_tasks, len(self.test_tasks))
-        self.test_env = evaluation_env(config.env_settings(self.partition), len(self.test_tasks))
-        self.train_env = evaluation_env(config.env_settings("train"), len(self.train_tasks))
+    def make_env(self, num_envs: int, **changes: Any) -> WordCraftVectorEnv:
+        return WordCraftVectorEnv(num_envs, **{**self.config.env_settings("train"), **changes})
 
-    def policy(self) -> Policy:
-        config = self.config
-        rows = entity_features(self.env.book, config.features, seed=config.seed, word_vectors=config.word_vectors)
-        return build_policy(config, self.env, rows, self.advice, self.network)
+    def make_knowledge(self, kept: Path | None) -> Knowledge:
+        return make_knowledge(self.config, self.env, kept)
+
+    def make_network(self) -> nn.Module:
+        config, learner = self.config, self.config.learner
+        if self.known is None:
+            rows = entity_features(self.env.book, config.features, seed=config.seed, word_vectors=config.word_vectors)
+            features = torch.from_numpy(rows)
+        else:  # the words are known by the vectors that the network was trained with
+            named = (tensor for name, tensor in self.known.items() if name.endswith("encoder.features"))
+            features = next(named, None)
+            if features is None:
+                raise InputError(
+                    f"{self.trained}: trained with a network that its config does not name; give that one: network="
+                )
+        encoder = EntityEncoder(features, learner.encoder_size, learner.dropout)
+        if config.agent == "mlp":
+            if self.advice is not None:
+                raise InputError("the simple MLP has no attention that advice is mixed into: use agent='attention'")
+            return MLPActorCritic(encoder, self.env.table.shape[1], learner.hidden_size)
+        return SelfAttentionActorCritic(encoder, learner.key_size, learner.value_size, config.weights, learner.gated)
+
+    def look(self, env: WordCraftVectorEnv) -> tuple[np.ndarray, ...]:
+        """Env ids: goal (B,), table (B, S), selection (B,), 0 for none."""
+        return tuple(part.astype(np.int64) for part in (env.goal, env.table, env.selection))
+
+    @cached_property
+    def test_tasks(self) -> np.ndarray:
+        return self.env.split.tasks(self.partition)
+
+    @cached_property
+    def train_tasks(self) -> np.ndarray:
+        """As many as there are test tasks, evenly spread."""
+        return some_tasks(self.env.split.train_tasks, len(self.test_tasks))
+
+    @property
+    def partition(self) -> str:
+        return "test" if len(self.env.split.test_tasks) else "train"
+
+    @cached_property
+    def test_env(self) -> WordCraftVectorEnv:
+        return evaluation_env(self.config.env_settings(self.partition), len(self.test_tasks))
+
+    @cached_property
+    def train_env(self) -> WordCraftVectorEnv:
+        return evaluation_env(self.config.env_settings("train"), len(self.train_tasks))
 
     def measure(self, policy: Policy) -> dict[str, float]:
         test = success_rate(policy, self.test_env, self.test_tasks, seed=self.config.seed)
@@ -81,9 +105,8 @@ class WordCraftSetup:
         return {
             "recipe_book": {"name": book.name, "sha256": book.hash},
             "split": {"schema": split.format.schema, "parameters": split.parameters, "sha256": split.hash},
-            **({} if self.knowledge is None else {"knowledge": self.knowledge.about}),
+            **super().manifest(),
         }
 
-    def keep(self, path: Path) -> None:
-        if self.knowledge is not None:
-            self.knowledge.save(path / KNOWLEDGE)
+    def trained_on(self) -> dict[str, str]:
+        return {"book": self.env.book.hash, "split": self.env.split.hash}

@@ -323,3 +323,25 @@ def resolve_split(
         if split.parameters[name] != value:
             raise InputError(f"the split was made with {name}={split.parameters[name]}, the environment has {value}")
     return split
+
+
+_TESTED = {
+    "by_recipe": "unseen recipes",
+    "by_recipe_train_all_goals": "unseen recipes",
+    "by_goal": "unseen goals",
+    "by_goal_train_terminals": "unseen goals",
+    "by_task": "unseen tasks",
+    "none": "training tasks",
+}
+
+
+def what_is_tested(split: str | Split) -> str:
+    """What the "test_success" of a run is of: "unseen recipes", "unseen goals", "unseen tasks" or, where the split sets
+    nothing aside, "training tasks".
+
+    :param split: a way of splitting, a split, or the file of one.
+    :raises InputError: neither.
+    """
+    if isinstance(split, str) and split not in MODES:
+        split = Split.load(split)
+    return _TESTED[split if isinstance(split, str) else split.parameters["mode"]]

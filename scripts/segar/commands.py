@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gumption.agents.segar.config import SegarConfig
-from gumption.agents.world_config import WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.worlds import Resume, Run, train_and_tell

@@ -454,11 +454,11 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
     :param chosen: fields of `WorldConfig`, and "ppo", parameters of PPO.
     """
     from gumption.agents.evaluation import Greedy
-    from gumption.agents.impala import train_impala
+    from gumption.agents.learners.impala import train_impala
     from gumption.agents.segar import guided
     from gumption.agents.segar.evaluation import BASELINES
-    from gumption.agents.world_config import WorldConfig
-    from gumption.agents.world_setup import load_policy, untrained
+    from gumption.agents.settings import WorldConfig
+    from gumption.agents.setup import load_policy, untrained
 
     method, parameters = job.method, chosen.pop("ppo", {})
     if method in BASELINES:

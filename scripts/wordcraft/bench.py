@@ -80,7 +80,7 @@ def env_case(settings: Settings) -> Iterator[Measurement]:
 
 def train_case(settings: Settings) -> Iterator[Measurement]:
     """The paper's training length with evaluation, preset fast, no KG, 8 distractors; once, whatever the repeats."""
-    from gumption.agents.impala import train_impala
+    from gumption.agents.learners.impala import train_impala
     from gumption.agents.wordcraft.config import TrainConfig
 
     pole = cart_pole()

@@ -132,7 +132,7 @@ class WordCraftRuns(Kind):
 
     def run(self, job: Job, progress: bool) -> None:
         """Train the agent of a job, or measure its baseline."""
-        from gumption.agents.impala import train_impala
+        from gumption.agents.learners.impala import train_impala
         from gumption.agents.run_folder import load_policy
         from gumption.agents.wordcraft.config import TrainConfig
         from gumption.agents.wordcraft.runs import baseline
@@ -207,7 +207,7 @@ class WordCraftRuns(Kind):
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
         """Draw curves over training, and the final success of each condition; one has one colour in both."""
         from gumption.agents.plots import FinalPanel, Line, Panel, Scale, plot_curves, plot_final_success
-        from gumption.agents.wordcraft.wording import what_is_tested
+        from gumption.envs.wordcraft.splits import what_is_tested
 
         scale = Scale(
             f"success on {what_is_tested(results['rows'][0]['settings']['split'])}",

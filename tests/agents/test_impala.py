@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents import Advice, KGPolicy, TrainConfig, evaluate, impala, train_impala
-from gumption.agents.impala import vtrace
+from gumption.agents import Advice, KGPolicy, TrainConfig, evaluate, train_impala
+from gumption.agents.learners import impala
+from gumption.agents.learners.impala import vtrace
 from gumption.agents.readout import MASKED, Readout
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy
@@ -338,6 +339,8 @@ def test_advice_of_ones_own_is_followed(configure, book: RecipeBook) -> None:
     assert guided.final["test_success"] > alone.final["test_success"] + 0.1
     both = train(configure(**SMALL), advice=advice, network=Blind())
     assert both.final["test_success"] > train(configure(**SMALL), network=Blind()).final["test_success"]
+    with pytest.raises(InputError, match="the simple MLP has no attention that advice is mixed into"):
+        train(configure(**SMALL, agent="mlp"), advice=advice)
 
 
 # ---- errors while it runs

@@ -79,7 +79,7 @@ IN_ANOTHER_PROCESS = """
 import json, sys, torch
 torch.set_num_threads(1)
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.agents.impala import train_impala
+from gumption.agents.learners.impala import train_impala
 config = TrainConfig(**json.loads(sys.argv[1]))
 train_impala(config, run_dir=sys.argv[2], progress=False)
 """

@@ -14,7 +14,7 @@ from gumption.agents.gradual.recurrent_config import RecurrentConfig
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.run_folder import RunFolder, load_policy, read_config, read_metrics, world_of
-from gumption.agents.world_config import WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs import worlds

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gumption.agents.world_config import WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
 
 

@@ -11,8 +11,8 @@ import typer
 import typer.main
 from typer.testing import CliRunner
 
+from gumption.agents.settings import WorldConfig
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.agents.world_config import WorldConfig
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.scripts import apps as common

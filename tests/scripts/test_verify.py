@@ -122,7 +122,7 @@ def test_a_file_that_a_run_names_by_its_hash_is_told(
 ) -> None:
     monkeypatch.setattr("gumption.agents.run_folder.LARGEST_COPY", 3)
     (tmp_path / "mine.toml").write_text('tasks = ["micro1"]\n')
-    from gumption.agents.world_config import WorldConfig
+    from gumption.agents.settings import WorldConfig
 
     RunFolder.of(tmp_path / "run", WorldConfig("gradual", env=(("tasks", str(tmp_path / "mine.toml")),))).begin({})
     code, told = verify("run")

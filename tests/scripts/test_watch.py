@@ -165,8 +165,8 @@ def test_options_of_the_world_may_stand_before_the_run(watch, small_book):
 
 
 def test_a_world_without_a_player_of_its_own(watch, tmp_path, small_book, monkeypatch):
-    from gumption.agents.impala import train_impala
-    from gumption.agents.world_config import WorldConfig
+    from gumption.agents.learners.impala import train_impala
+    from gumption.agents.settings import WorldConfig
     from gumption.envs import worlds
 
     crafts = worlds.find("wordcraft")

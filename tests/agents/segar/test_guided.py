@@ -10,11 +10,11 @@ import torch
 
 from gumption.agents import Advice
 from gumption.agents.evaluation import Greedy, means
-from gumption.agents.impala import train_impala
+from gumption.agents.learners.impala import train_impala
 from gumption.agents.segar import guided
 from gumption.agents.segar.evaluation import play_levels, scripted
-from gumption.agents.world_config import WorldConfig
-from gumption.agents.world_setup import load_policy, untrained
+from gumption.agents.settings import WorldConfig
+from gumption.agents.setup import load_policy, untrained
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar import facts
 from gumption.envs.segar.configurations import Levels, draw_levels

@@ -6,11 +6,11 @@ import pytest
 
 from gumption.agents import evaluate
 from gumption.agents.evaluation import Greedy, means
-from gumption.agents.impala import train_impala
+from gumption.agents.learners.impala import train_impala
 from gumption.agents.run import RunResult
 from gumption.agents.segar import guided
 from gumption.agents.segar.evaluation import play_levels, scripted
-from gumption.agents.world_config import WorldConfig
+from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
 from gumption.envs.segar.configurations import draw_levels
 

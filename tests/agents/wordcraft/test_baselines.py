@@ -113,12 +113,11 @@ def test_the_untrained_network_is_the_one_with_which_training_begins(configure, 
         raise KeyboardInterrupt
 
     config = configure(kg="train", seed=3)
-    monkeypatch.setattr("gumption.agents.impala.ImpalaLearner.learn", stop)
+    monkeypatch.setattr("gumption.agents.learners.impala.ImpalaLearner.learn", stop)
     with pytest.raises(KeyboardInterrupt):
         train_impala(config, progress=False)
     asked = []
-    monkeypatch.setattr("gumption.agents.wordcraft.runs.all_tasks", lambda *_: {})
-    monkeypatch.setattr("gumption.agents.wordcraft.runs.Greedy", lambda policy, **_: asked.append(policy))
+    monkeypatch.setattr("gumption.agents.wordcraft.runs.all_tasks", lambda player, *_: asked.append(player.policy))
     baseline("untrained", config)
     ours, theirs = asked[0].network.state_dict(), begun[0].network.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from gumption.agents.setup import Policy
 from gumption.agents.wordcraft.evaluation import (
     MAX_BATCH,
     evaluation_env,
@@ -12,7 +13,6 @@ from gumption.agents.wordcraft.evaluation import (
     shares,
     success_rate,
 )
-from gumption.agents.wordcraft.policy import Policy
 from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.envs.wordcraft import WordCraftVectorEnv
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from gumption.agents.wordcraft.runs import success_sentence
 from gumption.agents.wordcraft.setup import WordCraftSetup
-from gumption.agents.wordcraft.wording import success_sentence, what_is_tested
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split
-from gumption.envs.wordcraft.splits import MODES
+from gumption.envs.wordcraft.splits import MODES, what_is_tested
 
 FINAL = {"test_success": 0.2734, "test_tasks": 1234, "train_success": 0.9}
 

@@ -11,11 +11,11 @@ from gumption.scripts import cli
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """guided: pushes with all facts; ppo: forces."""
-    from gumption.agents.impala import train_impala
+    from gumption.agents.learners.impala import train_impala
     from gumption.agents.segar import guided
     from gumption.agents.segar.config import SegarConfig
     from gumption.agents.segar.training import train_segar
-    from gumption.agents.world_config import WorldConfig
+    from gumption.agents.settings import WorldConfig
 
     folder = tmp_path_factory.mktemp("runs")
     env = tuple(guided.env_settings("tilesx2-medium", 0, 3).items())

@@ -11,78 +11,22 @@ policy, lambda/attention and lambda/NAME of each score (see `Readout.mixture`), 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 
+from gumption.agents.advice import Advice
+from gumption.agents.learner_state import KIND, put_training_state, training_state
+from gumption.agents.run import Line, RunResult, Tensors, opened, run_learner
+from gumption.agents.run_folder import KNOWLEDGE, read_final, read_metrics
+from gumption.agents.setup import Setup, State, setup_of
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked
-from gumption.envs import worlds
-
-from .advice import Advice
-from .learner_state import KIND, put_training_state, training_state
-from .readout import Readout
-from .run import Line, RunResult, Tensors, opened, run_learner
-from .run_folder import KNOWLEDGE, read_final, read_metrics
-from .world_setup import WorldSetup
-
-
-class Policy(Protocol):
-    """Whose choices are learned: a module with the parameters in `network`.
-
-    :ivar network: what is trained.
-    """
-
-    network: nn.Module
-
-    def __call__(self, state: Any) -> Readout: ...
-
-    def read(self, env: Any) -> NamedTuple:
-        """The state of an environment as it is now, tensors with a leading batch axis, with its advice."""
-        ...
-
-    def train(self, mode: bool = True) -> Any: ...
-
-    def eval(self) -> Any: ...
-
-
-class Setup(Protocol):
-    """What a world gives to the learner.
-
-    :ivar env: a native batch of environments, with `step_arrays`, `reset` and a state that can be saved.
-    :ivar headline: the name among what `measure` gives that the progress bar shows, and how it is called there.
-    """
-
-    env: Any
-
-    @property
-    def headline(self) -> tuple[str, str]: ...
-
-    def policy(self) -> Policy:
-        """A fresh policy, its weights drawn from torch's generator as it stands."""
-        ...
-
-    def measure(self, policy: Any) -> dict[str, float]:
-        """Figures of the policy as it is, for a line of metrics."""
-        ...
-
-    def final(self, policy: Any) -> dict[str, float]:
-        """Figures of the policy that was learned."""
-        ...
-
-    def manifest(self) -> dict[str, Any]:
-        """Hashes of all that the run depends on."""
-        ...
-
-    def keep(self, path: Path) -> None:
-        """Write what the run depends on into its folder."""
-        ...
 
 
 class Config(Protocol):
@@ -216,7 +160,7 @@ class ImpalaLearner:
         learner = self.learner
         with torch.no_grad():
             bootstrap = self.policy(self.state_now).value
-        readout = self.policy(type(states[0])(*(torch.cat(parts) for parts in zip(*states, strict=True))))
+        readout = self.policy(State.joined(states))
         shape = rewards.shape
         log_policy = readout.logits.log_softmax(1)
         log_pi = log_policy.gather(1, actions.view(-1, 1)).view(shape)
@@ -247,9 +191,9 @@ class ImpalaLearner:
                 self.counts.mixture = readout.mixture.detach().mean(0).tolist()
 
     @torch.no_grad()
-    def _act(self) -> tuple[list[Any], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _act(self) -> tuple[list[State], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Play `unroll_length` steps: T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
-        states: list[Any] = []
+        states: list[State] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
             state = self.state_now
@@ -305,12 +249,6 @@ class ImpalaLearner:
 
     def keep(self, path: Path) -> None:
         self.setup.keep(path)
-
-
-def setup_of(config: Any) -> Callable[..., Setup]:
-    """What makes the setup of a config: its world's own, else the general one."""
-    made: Any = worlds.find(config.world).get("setup") or WorldSetup
-    return made
 
 
 def _optimiser(network: torch.nn.Module, config: Config) -> torch.optim.Optimizer:

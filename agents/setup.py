@@ -1,0 +1,315 @@
+"""What a learner works with in any world: environments, knowledge, a policy, and what is measured."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import nn
+
+from gumption.data import InputError
+from gumption.data.settings import Count, Seed, checked
+from gumption.envs import worlds
+from gumption.kg.checkpoint import pick_device
+
+from .advice import Advice
+from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
+from .kg_policy import guided_policy
+from .knowledge import Knowledge
+from .learner_state import put_network, saved_network
+from .readout import MASKED, Readout
+from .run import own_random_numbers
+from .run_folder import KNOWLEDGE, RunFolder, read_config
+from .settings import WorldConfig
+
+
+class State(NamedTuple):
+    """What a policy sees of B environments, on its device.
+
+    :ivar seen: what its network reads, each with a leading batch axis.
+    :ivar scores: (B, A, K) relation scores, or (B, A, 0) without knowledge.
+    """
+
+    seen: tuple[torch.Tensor, ...]
+    scores: torch.Tensor
+
+    @staticmethod
+    def joined(states: "list[State]") -> "State":
+        """The states one after another, as one batch."""
+        parts = zip(*(state.seen for state in states), strict=True)
+        return State(tuple(torch.cat(part) for part in parts), torch.cat([state.scores for state in states]))
+
+
+class Policy(nn.Module):
+    """A network, and the advice that it mixes in, if any. The advice's scores follow train() and eval() of the policy.
+
+    :ivar network: what is trained; (*seen, scores) -> Readout.
+    """
+
+    def __init__(
+        self, network: nn.Module, look: Callable[[Any], tuple[np.ndarray, ...]], advice: Advice | None, device: str
+    ) -> None:
+        """
+        :param look: what the network reads of a native batch of environments; the second part is (B, A).
+        """
+        super().__init__()
+        self.network, self.look, self.advice, self.device = network.to(device), look, advice, device
+        self.scores = None if advice is None else advice.scores
+
+    def forward(self, state: State) -> Readout:
+        return self.network(*state.seen, state.scores)
+
+    def read(self, env: Any) -> State:
+        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""
+        seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
+        if self.advice is None:
+            return State(seen, torch.empty(*seen[1].shape, 0, device=self.device))
+        return State(seen, self.advice(env))
+
+
+class FlatActorCritic(nn.Module):
+    """One hidden layer over the flat observation; a logit for each action.
+
+    :ivar size: of the hidden layer, which is the summary for `KGPolicy`.
+    """
+
+    def __init__(self, features: int, actions: int, hidden_size: int) -> None:
+        super().__init__()
+        self.size = hidden_size
+        self.hidden = nn.Linear(features, hidden_size)
+        self.policy = nn.Linear(hidden_size, actions)
+        self.value = nn.Linear(hidden_size, 1)
+
+    def forward(self, observation: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> Readout:
+        """`scores` are not read: this is an agent without knowledge."""
+        return self.read(observation, mask)[0]
+
+    def read(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[Readout, torch.Tensor]:
+        """The readout, and the hidden layer (B, size)."""
+        hidden = self.hidden(observation).relu()
+        logits = self.policy(hidden).masked_fill(~mask, MASKED)
+        return Readout(logits, self.value(hidden)[:, 0], logits), hidden
+
+
+class Setup:
+    """What a world gives to the learner. One whose choices are not A candidates, or that is measured in another way,
+    names a subclass in its entry (`setup` of gumption.envs.worlds).
+
+    :ivar env: a native batch that plays the training part.
+    :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
+    """
+
+    def __init__(
+        self,
+        config: Any,
+        *,
+        network: nn.Module | None = None,
+        advice: Advice | None = None,
+        kept: Path | None = None,
+        trained: Path | None = None,
+        known: Mapping[str, torch.Tensor] | None = None,
+        num_envs: int | None = None,
+    ) -> None:
+        """
+        :param network: one of your own in place of the config's: (*seen, scores) -> Readout.
+        :param advice: knowledge of your own in place of the config's.
+        :param kept: where a run that goes on keeps its knowledge; see `Knowledge.of_run`.
+        :param trained: a run whose weights and knowledge the policy has.
+        :param known: weights of a trained network; of these a fresh one takes what is not learned, such as the vectors
+            of words. Those of `trained`, where it is given.
+        :param num_envs: size of `env`; without it what the learner plays.
+        :raises InputError: actions that are no A candidates; knowledge that is not there or does not fit; a run that
+            was trained on something else.
+        """
+        self.config, self.own, self.trained = config, network, trained
+        self.device = str(pick_device(config.device))
+        self.world = worlds.find(config.world)
+        self.entry = self.world.environments[0]
+        self.env = self.make_env(num_envs or config.learner.batch_size)
+        if not isinstance(self.env.single_action_space, spaces.Discrete):
+            raise InputError(
+                f"{self.entry.id} has actions {self.env.single_action_space}: the general learner chooses one of A "
+                f"candidates; the world {config.world!r} needs a learner of its own"
+            )
+        self.saved = None if trained is None else saved_network(RunFolder.of(trained, config), **self.trained_on())
+        self.known = known if self.saved is None else self.saved.weights
+        self.advice, self.knowledge = advice, None
+        if advice is None and config.kg != "none":
+            if trained:
+                where = trained / KNOWLEDGE
+                self.knowledge = Knowledge.load(where, self.env.vocabulary, self.env.relations, self.device)
+            else:
+                self.knowledge = self.make_knowledge(kept)
+            self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
+
+    # ---- what a world's own setup says in another way
+
+    def make_env(self, num_envs: int, **changes: Any) -> Any:
+        """A native batch that plays the training part.
+
+        :param changes: settings other than the config's.
+        """
+        settings = {**dict(self.config.env), **changes}
+        return gym.make_vec(self.entry.id, num_envs=num_envs, **settings).unwrapped
+
+    def make_knowledge(self, kept: Path | None) -> Knowledge:
+        """The knowledge that the config names."""
+        config, env = self.config, self.env
+        return Knowledge.of_run(
+            kept, config, self.world, env.vocabulary, env.relations, dict(config.env), device=self.device
+        )
+
+    def make_network(self) -> nn.Module:
+        """The config's network; what knowledge is mixed into."""
+        if self.saved:
+            self.env.reset(seed=0)
+        features = self.look(self.env)[0].shape[1]
+        return FlatActorCritic(features, int(self.env.single_action_space.n), self.config.learner.hidden_size)
+
+    def look(self, env: Any) -> tuple[np.ndarray, ...]:
+        """What the network reads: the observation (B, F) float32, and the mask (B, A) bool of the open choices."""
+        observation = flat(self.env.single_observation_space, env.observe())
+        return observation, env.info_arrays()["action_mask"].astype(bool)
+
+    @property
+    def headline(self) -> tuple[str, str]:
+        """The name among what `measure` gives that the progress bar shows, and how it is called there."""
+        return "test_success", "held out"
+
+    def measure(self, policy: Policy) -> dict[str, float]:
+        """Figures of the policy as it is, for a line of metrics."""
+        count, seed = self.config.eval_episodes, self.config.seed
+        return {"test_success": success_rate(Greedy(policy), self.test_env, count, seed)}
+
+    def final(self, policy: Policy) -> dict[str, float]:
+        """Figures of the policy that was learned."""
+        count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no evaluation has shown
+        return {
+            "test_success": success_rate(Greedy(policy), self.test_env, count, seed),
+            "train_success": success_rate(Greedy(policy), self.train_env, count, seed),
+            "random_success": success_rate(random_player, self.test_env, count, seed),
+        }
+
+    def manifest(self) -> dict[str, Any]:
+        """Hashes of all that the run depends on."""
+        return {} if self.knowledge is None else {"knowledge": self.knowledge.about}
+
+    def trained_on(self) -> dict[str, str]:
+        """Hashes of what a run has to have been trained on, by the names that the environment's state has for them."""
+        return {}
+
+    # ---- what all have
+
+    @cached_property
+    def test_env(self) -> Any:
+        size = min(self.config.eval_episodes, SIDE_BY_SIDE)
+        return self.make_env(size, **{**self.entry.held_out, "autoreset_mode": "SameStep"})
+
+    @cached_property
+    def train_env(self) -> Any:
+        return self.make_env(min(self.config.eval_episodes, SIDE_BY_SIDE), autoreset_mode="SameStep")
+
+    def policy(self) -> Policy:
+        """A policy: that of the trained run, or a fresh one, its weights drawn from torch's generator as it stands."""
+        config, advice, network = self.config, self.advice, self.own
+        if network is None:
+            network = self.make_network()
+            if advice is not None:
+                network = guided_policy(network, advice.relations, kg_only=config.kg_only, mixing=config.mixing)
+        if self.trained and self.saved:
+            put_network(network, self.saved, self.trained)
+        return Policy(network, self.look, advice, self.device)
+
+    def keep(self, path: Path) -> None:
+        """Write what the run depends on into its folder."""
+        if self.knowledge is not None:
+            self.knowledge.save(path / KNOWLEDGE)
+
+
+def setup_of(config: Any) -> type[Setup]:
+    """The setup of a config's world: its own, else the general one."""
+    return worlds.find(config.world).get("setup") or Setup
+
+
+def load_policy(
+    run_dir: str | Path, kind: type[Any] = WorldConfig, *, network: nn.Module | None = None, **changes: Any
+) -> tuple[Any, Policy]:
+    """The config and the policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
+
+    :param kind: of the config.
+    :param network: that of your own which the run was trained with, if it was.
+    :param changes: fields of the config that differ here, such as the device, where they are not None.
+    :raises InputError: no run there, or a damaged one, or another network than it was trained with, or on something
+        else.
+    """
+    run_dir = Path(run_dir)
+    config = read_config(run_dir, kind, **changes)
+    return config, setup_of(config)(config, network=network, trained=run_dir, num_envs=1).policy().eval()
+
+
+def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
+    """(B, F) float32 of a batch of observations: numbers as they are, choices among n as one-hot vectors."""
+    if isinstance(space, spaces.Dict):
+        return np.concatenate([flat(part, observation[name]) for name, part in space.items()], axis=1)
+    array = np.asarray(observation)
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[array - int(space.start)]
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.ravel()
+        parts = array.reshape(len(array), -1)
+        return np.concatenate([np.eye(n, dtype=np.float32)[parts[:, i]] for i, n in enumerate(sizes)], axis=1)
+    return array.reshape(len(array), -1).astype(np.float32)
+
+
+def untrained(config: Any, advice: Advice | None, known: Mapping[str, torch.Tensor] | None = None) -> Greedy:
+    """The policy with which training begins.
+
+    :param advice: the knowledge that it has; None for that of the config.
+    :param known: see `Setup`.
+    """
+    setup = setup_of(config)(config, advice=advice, known=known, num_envs=1)
+    setup.env.reset(seed=config.seed)
+    with own_random_numbers():
+        torch.manual_seed(config.seed)
+        return Greedy(setup.policy().eval())
+
+
+@checked
+def evaluate(
+    run: Any, *, episodes: Count = 500, seed: Seed = 0, device: str | None = None, network: nn.Module | None = None
+) -> dict[str, Any]:
+    """How well a run of the general learner does, the best action always, beside players that it is compared with.
+
+    :param run: its folder, or the result of a training.
+    :param episodes: how many are played.
+    :param seed: of the episodes.
+    :param device: other than in training: auto, cpu or cuda.
+    :param network: see `load_policy`.
+    :returns: "success" and "random", shares of the run's and of random choices, "episodes" and "seed"; "players": name
+        -> {"success"}.
+    :raises InputError: as `load_policy`.
+    """
+    made = getattr(run, "policy", None)
+    config, policy = (run.config, made) if made is not None else load_policy(run, device=device, network=network)
+    entry = worlds.find(config.world).environments[0]
+    settings = {**dict(config.env), **entry.held_out}
+    env: Any = gym.make_vec(entry.id, num_envs=min(episodes, SIDE_BY_SIDE), autoreset_mode="SameStep", **settings)
+    players: dict[str, Player] = {"trained": Greedy(policy)}
+    if network is None:
+        players["untrained"] = untrained(config, policy.advice)
+    if policy.advice is not None:
+        players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
+    players["random"] = random_player
+    found = {name: {"success": success_rate(one, env.unwrapped, episodes, seed)} for name, one in players.items()}
+    return {
+        "success": found["trained"]["success"],
+        "random": found["random"]["success"],
+        "episodes": episodes,
+        "seed": seed,
+        "players": found,
+        "about": f"{episodes:,} episodes " + ("that were held out" if entry.held_out else "drawn as in training"),
+    }
