@@ -7,11 +7,13 @@ are is fixed by SEED. `python -m tests.test_bad_commands` prints them all with w
 """
 
 import inspect
+import json
 import os
 import random
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +21,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -30,7 +32,7 @@ from gumption.scripts.apps import check_option
 from tests.test_bad_settings import modules
 from tests.test_kills import BOOK
 
-SEED, COUNT, QUICK = 32, 600, 120
+SEED, COUNT, QUICK = 32, 600, 90
 LONGEST_S = 10
 #: Lines that make what the others read, in this order.
 MAKERS = """
@@ -152,9 +154,11 @@ def command_of(words: tuple[str, ...]) -> tuple[int, Any]:
 
 def _of_run(offer: str) -> Any:
     from gumption.envs import worlds
+    from gumption.scripts.evaluate import run_command
     from gumption.scripts.worlds import command_of as of_world
 
-    return of_world(worlds.find("wordcraft"), {"evaluate": "evaluate_command", "watch": "watch"}[offer])
+    world = worlds.find("wordcraft")
+    return run_command(world) if offer == "evaluate" else of_world(world, "watch")
 
 
 def wrong_values(command: Any, option: Any) -> Iterator[tuple[str, bool]]:
@@ -277,40 +281,66 @@ def import_all() -> None:
         import_module(name)
 
 
+@cache
+def _server() -> subprocess.Popen[str]:
+    """A process that forks a child for each line. It has no threads, as this one has of torch and of stores: a child
+    that is forked here could wait for a thread that it does not have."""
+    command = [sys.executable, "-c", "from tests.test_bad_commands import serve; serve()"]
+    root = Path(__file__).parents[1]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+
+
+def serve() -> None:
+    """Read calls, a line of JSON each, and write their exit codes."""
+    for name in ("gumption.agents", "gumption.kg", "gumption.envs", "gumption.scripts.worlds"):
+        import_module(name)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            folder, words, longest, out = json.loads(line)
+            _command(folder, words, longest, out)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 def call(folder: Path, words: Sequence[str], longest: float = LONGEST_S) -> tuple[int, str, float]:
     """Exit code (negative: the signal that ended it), what was said, and the seconds, of a command in a child."""
-    out, began = folder.with_name("told"), time.monotonic()
-    child = os.fork()
-    if child == 0:
-        code = 3
-        try:
-            os.chdir(folder)
-            file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(file, 1)
-            os.dup2(file, 2)
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-            sys.stdin, sys.stdout, sys.stderr = (
-                os.fdopen(0),
-                os.fdopen(1, "w", errors="replace"),
-                os.fdopen(2, "w", errors="replace"),
-            )
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_REAL, longest)
-            sys.argv = ["gumption", *words]
-            cli.main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    out, began, server = folder.with_name("told"), time.monotonic(), _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps([str(folder), list(words), longest, str(out)]) + "\n")
+    server.stdin.flush()
+    code = int(server.stdout.readline())
     return code, out.read_text(encoding="utf-8", errors="replace"), time.monotonic() - began
+
+
+def _command(folder: str, words: Sequence[str], longest: float, out: str) -> NoReturn:
+    code = 3
+    try:
+        os.chdir(folder)
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(0),
+            os.fdopen(1, "w", errors="replace"),
+            os.fdopen(2, "w", errors="replace"),
+        )
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, longest)
+        sys.argv = ["gumption", *words]
+        cli.main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def content(folder: Path) -> set[tuple[str, int]]:

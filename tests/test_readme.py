@@ -5,7 +5,7 @@ namespace. A block whose first line starts with `# long` is not run; its command
 shows lines of what the block before it prints, in their order; `…` stands for what differs from run to run. Blocks of
 any other language (`text`, ...) are left alone.
 
-`python -m tests.test_readme` writes the tables anew after a change of the results or of their form.
+`python -m tests.bench.tables --pages` writes the tables anew after a change of the results or of their form.
 """
 
 import json
@@ -20,8 +20,8 @@ import pytest
 from gumption.envs.worlds import known
 from gumption.scripts import docs
 from gumption.scripts.cli import COMMANDS
-from gumption.scripts.experiment import find_experiment, known_experiments
-from tests.bench.tables import BENCHES, PAGES, TABLE, saved_table, write_pages
+from gumption.scripts.experiment import find_experiment
+from tests.bench.tables import BENCHES, EXPERIMENTS, PAGES, TABLE, saved_table, write_pages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
@@ -131,7 +131,6 @@ def test_links_and_pictures_lead_to_files_of_the_repository(page: str) -> None:
 GRADUAL_TABLES = ("gradual-curriculum", "gradual-validation")
 SEGAR_TABLES = ("segar-auxiliary", "segar-gap", "segar-hidden-mass", "segar-information", "segar-knowledge")
 PROBSOL_TABLES = ("probsol-discovery", "probsol-families", "probsol-goals", "probsol-laws")
-EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
 
 
 @pytest.mark.parametrize("saved", EXPERIMENTS, ids=lambda path: path.parent.name)
@@ -193,20 +192,3 @@ def test_every_headline_is_shown_once() -> None:
             ("table", "segar-stress"),
         ]
     )
-
-
-def write_saved_tables() -> None:
-    """Write table.md of each saved result anew, and the tables of the pages."""
-    for saved in EXPERIMENTS:
-        results = json.loads(saved.read_text(encoding="utf-8"))
-        chosen = find_experiment(results["experiment"])
-        (saved.parent / "table.md").write_text(chosen.kind.markdown(chosen, results), encoding="utf-8")
-    for page in PAGES:
-        again = TABLE.sub(
-            lambda one: f"<!-- {one[1]}: {one[2]} -->\n{saved_table(one[1], one[2])}<!-- end -->", text_of(page)
-        )
-        (REPOSITORY / page).write_text(again, encoding="utf-8")
-
-
-if __name__ == "__main__":  # python -m tests.test_readme
-    write_saved_tables()

@@ -2,7 +2,7 @@
 
 python -m tests.bench.tables            measures everything (hours), saves it under scripts/results, writes the pages
 python -m tests.bench.tables bench-kg   measures one of them
-python -m tests.bench.tables --pages    measures nothing, and writes the pages from what is saved
+python -m tests.bench.tables --pages    measures nothing, and writes all tables from what is saved
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gumption.data import InputError
 from gumption.data.writing import write_text
-from gumption.scripts.experiment import headline
+from gumption.scripts.experiment import find_experiment, headline, known_experiments
 
 from . import comparison  # noqa: F401  one of the experiments that have a table
 
@@ -37,6 +37,10 @@ BENCHES = {
 }
 
 
+#: What is saved of each experiment.
+EXPERIMENTS = [path for path in sorted(RESULTS.glob("*/results.json")) if path.parent.name in known_experiments()]
+
+
 def saved_table(kind: str, name: str) -> str:
     """The Markdown that a page shows between its markers."""
     if kind == "bench":
@@ -53,6 +57,15 @@ def write_pages(repository: Path = REPOSITORY) -> None:
         told = TABLE.sub(lambda found: found[1] + saved_table(found[2], found[3]) + found[5], text)
         if told != text:
             write_text(repository / page, told)
+
+
+def write_tables() -> None:
+    """Write table.md of each saved experiment anew, and the pages."""
+    for saved in EXPERIMENTS:
+        results = json.loads(saved.read_text(encoding="utf-8"))
+        chosen = find_experiment(results["experiment"])
+        write_text(saved.parent / "table.md", chosen.kind.markdown(chosen, results))
+    write_pages()
 
 
 def measure(names: list[str]) -> None:
@@ -74,4 +87,4 @@ if __name__ == "__main__":
             measure(sys.argv[1:])
         except InputError as error:
             sys.exit(f"error: {error}")
-    write_pages()
+    write_tables()

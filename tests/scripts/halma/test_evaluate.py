@@ -124,7 +124,7 @@ def test_tests_of_another_run(gumption, tmp_path):
 def test_bad_calls(gumption, arguments, message):
     other = Path("runs/other")
     other.mkdir(exist_ok=True)
-    (other / "config.json").write_text("{}")  # a run of the world that runs were of before they named theirs
+    (other / "config.json").write_text('{"world": "wordcraft"}')
     told = gumption("evaluate", *arguments)
     shutil.rmtree(other)
     assert (told.code, told.out) == (2, "")
