@@ -42,11 +42,12 @@ class Learner(Protocol):
 
     kind: str
     device: str
-    threads: int | None
     total: int
     measured_every: int
     kept_every: int
 
+    @property
+    def threads(self) -> int | None: ...
     @property
     def step(self) -> int: ...
     @property

@@ -33,7 +33,7 @@ from gumption.data.writing import (
 from gumption.envs import worlds
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
-from .settings import CONFIG, RunConfig, replaced
+from .settings import CONFIG, OWN, RunConfig, replaced
 
 METRICS, FINAL, MANIFEST = "metrics.jsonl", "final.json", "manifest.json"
 CHECKPOINT, KNOWLEDGE, FILES = "checkpoint", "knowledge", "files"
@@ -83,7 +83,8 @@ class RunFolder:
             before = read_config(path, type(self.config)).to_json()
             kept = self._kept_hashes()
             here = {} if kept is None else _hashes(self.config)
-            before, now = self.config.by_content(before, kept or {}), self.config.by_content(now, here)
+            kind = type(self.config)
+            before, now = _by_content(kind, before, kept or {}), _by_content(kind, now, here)
         before, now = json.loads(json.dumps(before)), json.loads(json.dumps(now))
         if changed := [name for name in {**now, **before} if before.get(name) != now.get(name)]:
             raise InputError(f"{path} was begun with another {', '.join(changed)}; choose another name")
@@ -230,6 +231,15 @@ def world_of(run_dir: str | Path) -> worlds.World:
 def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
     """Field -> name -> sha256 of each file that a config names."""
     return {field: {one.name: content_of(one) for one in own} for field, own in config.files().items()}
+
+
+def _by_content(
+    kind: type[RunConfig], settings: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    """Settings as two runs of the same content have them alike: a file by its hash; of a graph the manifest tells."""
+    value = replaced(settings, kind.FILES, lambda field, text: hashes.get(field, {}).get(text, text))
+    given = {name: "given" for name in kind.PLACES if value[name] not in (None, "none", *OWN)}
+    return {**value, **given}
 
 
 def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:

@@ -116,14 +116,6 @@ class RunConfig:
         return found
 
     @classmethod
-    def by_content(cls, stored: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-        """What `to_json` gave, such that two runs of the same content have the same.
-
-        :param hashes: field -> name of a file -> its sha256, which stands for it.
-        """
-        return replaced(stored, cls.FILES, lambda field, text: hashes.get(field, {}).get(text, text))
-
-    @classmethod
     def _is_file(cls, field: str, text: str) -> bool:
         """Whether a setting names a file or folder that is there, rather than one of the things that a world knows."""
         named = os.sep in text or Path(text).suffix != "" or field in cls.FOLDERS
@@ -178,13 +170,6 @@ class KnowledgeConfig(RunConfig):
             raise InputError("raw scores are a link predictor's; facts that are looked up have none")
         if twice := next((name for name in self.kg_scores if self.kg_scores.count(name) > 1), None):
             raise InputError(f"kg_scores names {twice!r} twice")
-
-    @classmethod
-    def by_content(cls, stored: Mapping[str, Any], hashes: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-        """As of `RunConfig`; of a graph of one's own the manifest tells what it is."""
-        value = super().by_content(stored, hashes)
-        given = {name: "given" for name in cls.PLACES if value[name] not in (None, "none", *OWN)}
-        return {**value, **given}
 
 
 @settings

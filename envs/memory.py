@@ -127,23 +127,6 @@ class TransitionMemory:
         return cls.read(folder, layout)
 
     @classmethod
-    def of_folder(cls, folder: str | os.PathLike[str]) -> Self:
-        """As `load`, of whatever world: what a record is, the header says.
-
-        :raises InputError: as `load`.
-        """
-        folder = Path(folder)
-        header = _read_header(folder)
-        try:
-            fields = [
-                tuple(tuple(part) if isinstance(part, list) else part for part in one) for one in header["fields"]
-            ]
-            layout = Layout(header["schema"], fields[:-1], _settings(header))
-        except (KeyError, TypeError, ValueError):
-            raise InputError(f"{folder / HEADER}: not the header of a memory; restore it from a copy") from None
-        return cls.read(folder, layout)
-
-    @classmethod
     def read(cls, folder: str | os.PathLike[str], layout: Layout) -> Self:
         """As `load`, where it is known what a record is.
 
@@ -219,6 +202,20 @@ def state_facts(
             graph.add(triples, graph=each)
             graph.annotate(each, dict(about))
     return {each: len(triples) for each, triples in stated.items()}
+
+
+def memory_of(folder: Path) -> TransitionMemory:
+    """The memory in a folder, of whatever world: what a record is, the header says.
+
+    :raises InputError: as `TransitionMemory.load`.
+    """
+    header = _read_header(folder)
+    try:
+        fields = [tuple(tuple(part) if isinstance(part, list) else part for part in one) for one in header["fields"]]
+        layout = Layout(header["schema"], fields[:-1], _settings(header))
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{folder / HEADER}: not the header of a memory; restore it from a copy") from None
+    return TransitionMemory.read(folder, layout)
 
 
 @checked_methods

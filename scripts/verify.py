@@ -143,9 +143,9 @@ def _checkpoint(folder: Path) -> tuple[str, str]:
 
 
 def _memory(folder: Path) -> tuple[str, str]:
-    from gumption.envs.memory import TransitionMemory
+    from gumption.envs.memory import memory_of
 
-    memory = TransitionMemory.of_folder(folder)
+    memory = memory_of(folder)
     if memory.warning:
         raise InputError(memory.warning)
     return WHOLE, f"a memory of {len(memory):,} transitions, {memory.layout.schema}"

@@ -315,8 +315,6 @@ class Examples:
             "agents.train_impala": {"progress": lambda: False},
             "agents.train_td3": {"config": lambda: HALMA_RUN, "progress": lambda: False},
             "agents.HALMAConfig.from_json": {"value": HALMA_RUN.to_json},
-            "agents.HALMAConfig.by_content": {"stored": HALMA_RUN.to_json, "hashes": dict},
-            "agents.TrainConfig.by_content": {"stored": lambda: agents.TrainConfig().to_json(), "hashes": dict},
             "agents.TrainConfig.from_json": {"value": lambda: agents.TrainConfig().to_json()},
             "agents.SelfAttentionActorCritic.forward": STATE | {"scores": lambda: torch.zeros(1, 2, 1)},
             "agents.SelfAttentionActorCritic.read": STATE,

@@ -31,7 +31,7 @@ OBJECTS: dict[Any, Callable[[], Any]] = {
     gradual.Verdict: lambda: gradual.judge("micro14", "after a comes what:.", "b."),
 }
 SPECIAL: dict[str, dict[str, Callable[[], Any]]] = {
-    "envs.gradual.curriculum": {
+    "envs.gradual.judge": {
         "task": lambda: "micro14",
         "question": lambda: "after a comes what:.",
         "answer": lambda: "b.",

@@ -26,7 +26,7 @@ LONGEST_S = 20
 #: Of the calls that are drawn: what fixes them, and how many they are.
 SEED, COUNT = 32, 600
 #: Counts of what is done one after the other: large ones are work, not nonsense.
-WORK = {"steps", "total_steps", "epochs", "episodes", "trials", "count", "samples", "repeats"}
+WORK = {"steps", "total_steps", "epochs", "episodes", "trials", "count", "samples", "repeats", "n"}
 # What a world implements, if it has it, and gumption alone calls, with arrays that it has checked.
 IMPLEMENTED = {
     "advance",

@@ -253,11 +253,6 @@ class RecipeBook:
         size = len(self.entities) + 1
         return (a * size + b) * size + product
 
-    def rows_of(self, a: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
-        """(n,) int64 rows of `recipes`, from (n,) env ids of recipes that the book has."""
-        size = np.int64(len(self.entities) + 1)
-        return np.searchsorted(self._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
-
     @checked
     def choose(self, code: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """`mix` for (n,) negative codes of `single`: (n,) int16 env ids."""
@@ -266,6 +261,12 @@ class RecipeBook:
         hit = (products[:, :, None] == wanted[:, None, :]).any(axis=2) & (products > 0)
         np.maximum(rank, hit, out=rank)
         return products[np.arange(len(code)), rank.argmax(axis=1)]  # argmax takes the first of equals
+
+
+def recipe_rows(book: RecipeBook, a: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+    """(n,) int64 rows of a book's `recipes`, from (n,) env ids of recipes that it has."""
+    size = np.int64(len(book.entities) + 1)
+    return np.searchsorted(book._row_keys, (np.minimum(a, b) * size + np.maximum(a, b)) * size + product)
 
 
 def _read_json(path: Path) -> tuple[list[str], list[Row]]:

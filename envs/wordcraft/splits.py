@@ -16,7 +16,7 @@ from gumption.data.settings import Seed, check, checked, checked_methods
 from gumption.data.writing import write_bytes
 from gumption.envs.split_files import SplitFormat, read_file
 
-from .recipe_book import RecipeBook
+from .recipe_book import RecipeBook, recipe_rows
 from .tasks import Depth, TaskList, enumerate_tasks, recipes_used, solved_otherwise
 
 Mode = Literal["by_recipe", "by_recipe_train_all_goals", "by_goal", "by_goal_train_terminals", "by_task", "none"]
@@ -143,10 +143,10 @@ def leaky_tasks(split: Split, book: RecipeBook) -> tuple[np.ndarray, np.ndarray]
     """
     tasks = enumerate_tasks(book, split.parameters["depth"], split.parameters["shortcuts"])
     unseen = np.zeros(len(book), dtype=bool)
-    unseen[book.rows_of(*(split.test_recipes.T + 1))] = True
+    unseen[recipe_rows(book, *(split.test_recipes.T + 1))] = True
     train = split.train_tasks[solved_otherwise(tasks, split.train_tasks, unseen)[0]] if unseen.any() else np.zeros(0)
     unseen[:] = True
-    unseen[book.rows_of(*(split.train_recipes.T + 1))] = False
+    unseen[recipe_rows(book, *(split.train_recipes.T + 1))] = False
     test = split.test_tasks[unseen[tasks.recipes[split.test_tasks]].any(axis=1)]
     return train.astype(np.int64), test[solved_otherwise(tasks, test, unseen)[1]]
 

@@ -11,7 +11,7 @@ from annotated_types import Ge, Le
 from gumption.data import InputError
 from gumption.data.settings import check, checked, checked_methods
 
-from .recipe_book import RecipeBook
+from .recipe_book import RecipeBook, recipe_rows
 
 Depth = Annotated[int, Ge(1), Le(3)]
 
@@ -190,7 +190,8 @@ def _ways(
             again = later and mixes == 1 and j < newest
             rows = np.flatnonzero(code < 0 if again else code)
             made = book.mix(known[rows, i], known[rows, j], goal[rows], wanted[rows])
-            taint = tainted[rows, i] | tainted[rows, j] | foreign[book.rows_of(known[rows, i], known[rows, j], made)]
+            recipes = recipe_rows(book, known[rows, i], known[rows, j], made)
+            taint = tainted[rows, i] | tainted[rows, j] | foreign[recipes]
             won = made == goal[rows]
             by_foreign[rows] |= taint & (won | (wanted[rows] == made[:, None]).any(axis=1))
             without[rows] |= won & ~taint
