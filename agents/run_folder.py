@@ -263,12 +263,12 @@ def read_config(run_dir: Path, kind: type[Any], **changes: Any) -> Any:
 
 
 def resumed_config(run_dir: Path, kind: type[Any], typed: Mapping[str, Any]) -> Any:
-    """The config with which a run goes on: its own, but for what was typed; None for a run of another kind of config.
+    """The config with which a run goes on: its own, but for what was typed.
 
-    :raises InputError: no run there.
+    :returns: None for a run of another kind of config, or one that has not begun.
     """
     if not (run_dir / CONFIG).is_file():
-        raise InputError(f"{run_dir} holds no run to go on with; leave out --resume to begin one")
+        return None
     stored = read_sealed(run_dir / CONFIG)
     if not isinstance(stored, dict) or set(stored) - {field.name for field in fields(kind)}:
         return None

@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, dataclass, fields
@@ -33,7 +34,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 from typer.models import ArgumentInfo, OptionInfo, ParameterInfo
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
 from gumption.data.reading import parse_json
 from gumption.data.settings import check, checkable
 from gumption.data.writing import check_writable
@@ -273,6 +274,7 @@ def from_config(
             if resumes and given["resume"]:
                 from gumption.agents.run_folder import resumed_config
 
+                _check_begun(given["context"], given["run"])
                 typed = {name: value for name, value in settings.items() if was_typed(given["context"], name)}
                 config = resumed_config(given["run"], kind, typed)
             if "context" not in own:
@@ -283,6 +285,19 @@ def from_config(
         return run
 
     return decorate
+
+
+def _check_begun(context: typer.Context, run: Path) -> None:
+    """A run that has not begun begins with --resume, too, so that a command that was killed may be called again.
+
+    :raises InputError: nothing but its name was typed: it is mistyped, and nobody asked for a run of all defaults.
+    """
+    if (run / "config.json").is_file():
+        return
+    others = [str(one.name) for one in context.command.params if one.name not in ("run", "resume")]
+    if not any(was_typed(context, name) for name in others):
+        raise InputError(f"{run} holds no run to go on with; leave out --resume to begin one")
+    warnings.warn(f"{run} holds no run to go on with: it begins now", Note, stacklevel=2)
 
 
 def _option(hint: Any, default: Any, flag: str) -> tuple[Any, Any, Callable[[Any], Any]]:

@@ -22,7 +22,7 @@ from gumption.data.progress import print_notes
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
 from gumption.data.settings import Count
-from gumption.data.writing import is_part, write_json
+from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
@@ -113,6 +113,8 @@ def experiment(
     kind = chosen.kind
     options = kind.options(**own_options(context, given, _options(), [kind.title], what)[kind.title])
     folder = report or out or Path("runs") / chosen.name
+    if save is not None:
+        check_writable(save / "results.json")
     if report is None:
         run_experiment(
             console,

@@ -145,10 +145,13 @@ def test_a_run_that_was_moved_goes_on_by_resume_alone(gumption, tmp_path: Path) 
 
 
 def test_a_run_that_is_not_there_is_not_gone_on_with(gumption, tmp_path: Path) -> None:
-    refused = gumption(*SHORT, "--run", "typo", "--resume")
+    refused = gumption("train", "wordcraft", "--run", "typo", "--resume")
     assert refused.code == 2
     assert refused.err == "error: typo holds no run to go on with; leave out --resume to begin one\n"
     assert not (tmp_path / "typo").exists()
+    begun = gumption(*SHORT, "--run", "typo", "--resume")  # a command that was killed at once is called again
+    assert begun.code == 0
+    assert "note: typo holds no run to go on with: it begins now" in begun.err
 
 
 # ---- a split file of one's own
