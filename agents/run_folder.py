@@ -300,7 +300,11 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
     :param places: where things are that the run names by hash only, and the device; see the world's own function.
     :raises InputError: no run there, or one that does not fit what is given.
     """
-    return _offered(run_dir, "load")(run_dir, **places)
+    world = world_of(run_dir)
+    load = _of_world(world, "load", "load_policy")
+    if load is None:
+        raise InputError(f"{run_dir} is a run of {world.name!r}, a world that offers no 'load' of its runs")
+    return load(run_dir, **places)
 
 
 def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
@@ -319,17 +323,16 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
 
 
 def evaluation_of(world: worlds.World) -> Any:
-    """`evaluate` of a world, or that of the general learner where the world has none of its own; None without any."""
-    found = world.get("evaluate")
-    general = found is None and "config" not in world.offers
-    return world.load("gumption.agents.setup:evaluate", "evaluation") if general else found
+    """`evaluate` of a world; None without any."""
+    return _of_world(world, "evaluate", "evaluate")
 
 
-def _offered(run_dir: str | Path, offer: str) -> Any:
-    world = world_of(run_dir)
+def _of_world(world: worlds.World, offer: str, general: str) -> Any:
+    """What a world offers of its runs, or the general learner's function where it has no config of its own, else
+    None."""
     found = world.get(offer)
-    if found is None:
-        raise InputError(f"{run_dir} is a run of {world.name!r}, a world that offers no {offer!r} of its runs")
+    if found is None and "config" not in world.offers:
+        return world.load(f"gumption.agents.setup:{general}", offer)
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 app = App(add_completion=False)
 
 WHOLE, CHANGED, MISSING, UNSEALED = "whole", "CHANGED", "MISSING", "no hash"
+Read = Callable[[], tuple[str, str]]  # gives a state and what it is
 _SCHEMA = re.compile(r"gumption/([a-z]+)-splits?/\d+")
 
 
@@ -35,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 @app.command(epilog="Example: gumption verify runs/guided")
-def verify(paths: list[Path], *, json_: bool = False) -> None:
+def verify(paths: Annotated[list[Path], typer.Argument(metavar="PATH...")], *, json_: bool = False) -> None:
     """Check every file of a run, model, memory, store, split or graph against its hash.
 
     Of a run it also tells which versions made it, what it depends on, and whether it can be evaluated and go on. The
@@ -62,7 +64,7 @@ def verify(paths: list[Path], *, json_: bool = False) -> None:
                 for state in (WHOLE, UNSEALED, CHANGED, MISSING)
                 if (number := sum(one.state == state for one in found))
             )
-            print_table(["file", "state", ""], found, f"{path}: {counted}")
+            print_table(["file", "state", "what"], found, f"{path}: {counted}")
             for name, told in about.items():
                 print(f"{name}: {told}")
     if any(one.state in (CHANGED, MISSING) for found, _ in reports.values() for one in found):
@@ -79,58 +81,56 @@ def verdicts_of(path: Path) -> Iterator[Verdict]:
     path = present_folder(path)
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder")
-    if path.is_file():
-        yield _verdict(path, path.name)
-        return
-    if (told := _whole_folder(path)) is not None:
-        yield _judged(path.name, told)
-        return
-    for part in _parts(path):
-        yield _verdict(part, part.relative_to(path).as_posix())
-    if _is_run(path):
-        yield from _files_of_run(path)
+    by_run = _parts_of_run(path) if _is_run(path) else {}
+    for part in [path] if path.is_file() else _parts(path):
+        name = path.name if part == path else part.relative_to(path).as_posix()
+        yield by_run.pop(name, None) or _verdict(part, name)
+    yield from by_run.values()
 
 
 def _parts(folder: Path) -> Iterator[Path]:
     """Files, and folders that are written as one, in the order of their names."""
     from gumption.data.writing import is_part
 
+    own: tuple[str, ...] = ()
+    if (whole := _whole_folder(folder)) is not None:
+        yield folder
+        own = whole[1] or tuple(os.listdir(folder))
     for part in sorted(folder.iterdir()):
-        if is_part(part):
+        if is_part(part) or part.name in own:
             continue
-        if part.is_dir() and _whole_folder(part) is None:
+        if part.is_dir():
             yield from _parts(part)
         else:
             yield part
 
 
-def _whole_folder(folder: Path) -> Any:
-    """What reads a folder that is written as one; None for any other."""
-    from gumption.envs.memory import HEADER
-    from gumption.kg.checkpoint import has_checkpoint
+def _whole_folder(folder: Path) -> tuple[Read, tuple[str, ...]] | None:
+    """What reads a folder that is written as one, and the names of its files, () where all are; None for any other."""
+    from gumption.envs.memory import HEADER, RECORDS
+    from gumption.kg.checkpoint import META, TENSORS, has_checkpoint
 
     if has_checkpoint(folder):
-        return lambda: _checkpoint(folder)
+        return (lambda: _checkpoint(folder)), (META, TENSORS)
     if (folder / HEADER).is_file():
-        return lambda: _memory(folder)
-    return (lambda: _facts(folder)) if (folder / "CURRENT").is_file() else None
+        return (lambda: _memory(folder)), (HEADER, RECORDS)
+    return ((lambda: _facts(folder)), ()) if (folder / "CURRENT").is_file() else None
 
 
 def _verdict(path: Path, name: str) -> Verdict:
-    if path.is_dir():
-        return _judged(name, _whole_folder(path))
-    readers = {".json": _json, ".jsonl": _lines}
-    read = readers.get(path.suffix, _facts if _is_graph(path) else None)
+    whole = _whole_folder(path)
+    if whole is not None:
+        return _judged(name, whole[0])
+    read = {".json": _json, ".jsonl": _lines}.get(path.suffix, _facts if _is_graph(path) else None)
     return Verdict(name, UNSEALED, "not read") if read is None else _judged(name, lambda: read(path))
 
 
-def _judged(name: str, read: Any) -> Verdict:
+def _judged(name: str, read: Read) -> Verdict:
     """What reading it gives: a state and what it is, or an error."""
     try:
-        state, told = read()
+        return Verdict(name, *read())
     except InputError as error:
         return Verdict(name, CHANGED, str(error))
-    return Verdict(name, state, told)
 
 
 # ---- what reads each kind of file
@@ -210,35 +210,49 @@ def _lines(path: Path) -> tuple[str, str]:
 
 
 def _is_run(path: Path) -> bool:
-    from gumption.agents.run_folder import MANIFEST
+    from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, METRICS
     from gumption.agents.settings import CONFIG
 
-    return (path / CONFIG).is_file() and (path / MANIFEST).is_file()
+    return (path / CONFIG).is_file() and any((path / name).exists() for name in (MANIFEST, METRICS, FINAL, CHECKPOINT))
 
 
-def _files_of_run(run: Path) -> Iterator[Verdict]:
-    """The copies of files that the config names, by the hashes in the manifest, and what was looked up."""
+def _parts_of_run(run: Path) -> dict[str, Verdict]:
+    """Place -> verdict of what is missing, and of what another file of the run has the hash of."""
     from gumption.agents.knowledge import GRAPH, SCORES
-    from gumption.agents.run_folder import FILES, KNOWLEDGE, MANIFEST, content_of
+    from gumption.agents.run_folder import CHECKPOINT, FILES, FINAL, KNOWLEDGE, MANIFEST, METRICS, content_of
     from gumption.kg import KnowledgeGraph
+    from gumption.kg.checkpoint import has_checkpoint
+
+    judged: dict[str, Verdict] = {}
+
+    def judge(place: str, there: bool, told: str, whole: Callable[[], bool] | None = None) -> None:
+        if not there or whole is not None:
+            state = MISSING if not there else WHOLE if whole is None or whole() else CHANGED
+            judged[place] = Verdict(place, state, told)
 
     manifest, said = _sealed(run / MANIFEST), _sealed(run / KNOWLEDGE / SCORES)
+    judge(MANIFEST, (run / MANIFEST).is_file(), "what the run depends on is not known")
+    if (run / FINAL).is_file():
+        judge(METRICS, (run / METRICS).is_file(), f"the metrics that {FINAL} is of")
+        judge(CHECKPOINT, has_checkpoint(run / CHECKPOINT), "what was learned")
     for field, own in manifest.get(FILES, {}).items():
         for name, about in own.items():
-            copy, told = run / FILES / field / name, f"{field}, sha256 {about['sha256'][:12]}"
-            if not about["kept"]:
-                yield Verdict(name, UNSEALED, f"{told}: too large to be kept; name it when the run needs it")
-            elif not copy.exists():
-                yield Verdict(copy.relative_to(run).as_posix(), MISSING, told)
+            told, copy = f"{field}, sha256 {about['sha256'][:12]}", run / FILES / field / name
+            if about["kept"]:
+                same = lambda copy=copy, about=about: content_of(copy) == about["sha256"]  # noqa: E731
+                judge(f"{FILES}/{field}/{name}", copy.exists(), told, same)
             else:
-                state = WHOLE if content_of(copy) == about["sha256"] else CHANGED
-                yield Verdict(copy.relative_to(run).as_posix(), state, told)
+                told += ": too large to be kept; name it when the run needs it"
+                judged[name] = Verdict(name, UNSEALED, told)
+    if manifest.get("knowledge") is not None and has_checkpoint(run / CHECKPOINT):
+        judge(f"{KNOWLEDGE}/{SCORES}", (run / KNOWLEDGE / SCORES).is_file(), "the knowledge that the run learned with")
+    for name in said.get("predictors", ()):
+        place = run / KNOWLEDGE / name
+        judge(f"{KNOWLEDGE}/{name}", has_checkpoint(place), f"a predictor that {SCORES} tells of")
     if (hash_ := said.get("graph")) is not None:
-        kept = run / KNOWLEDGE / GRAPH
-        if not kept.is_file():
-            yield Verdict(f"{KNOWLEDGE}/{GRAPH}", MISSING, f"the facts that {SCORES} tells of")
-        elif KnowledgeGraph.load(kept).content_hash() != hash_:
-            yield Verdict(f"{KNOWLEDGE}/{GRAPH}", CHANGED, f"not the facts that {SCORES} tells of")
+        kept, told = run / KNOWLEDGE / GRAPH, f"the facts that {SCORES} tells of, content hash {hash_[:12]}"
+        judge(f"{KNOWLEDGE}/{GRAPH}", kept.is_file(), told, lambda: KnowledgeGraph.load(kept).content_hash() == hash_)
+    return judged
 
 
 def _sealed(path: Path) -> Mapping[str, Any]:
@@ -254,21 +268,19 @@ def _sealed(path: Path) -> Mapping[str, Any]:
 
 def about_run(run: Path, verdicts: list[Verdict]) -> dict[str, str]:
     """What made a run, what it depends on, and what it can still do, in sentences."""
-    from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, world_of
-    from gumption.agents.setup import load_policy
+    from gumption.agents.run_folder import CHECKPOINT, FINAL, MANIFEST, load_policy
     from gumption.data.provenance import versions
     from gumption.kg.checkpoint import has_checkpoint
 
     manifest = _sealed(run / MANIFEST)
     now, then = versions(), manifest.get("versions", {})
     other = [f"{name} {then[name]}, here {now.get(name)}" for name in then if then[name] != now.get(name)]
-    told = {"versions": "those of this machine" if not other else "; ".join(other)}
+    told = {"versions": "; ".join(other) or "those of this machine" if then else "not known"}
     if (knowledge := manifest.get("knowledge")) is not None:
         hash_ = knowledge.get("graph") or knowledge.get("predictor") or ""
         told["knowledge"] = f"{knowledge['source']}, sha256 {hash_[:12]}, by {knowledge['by']}"
     try:
-        load = world_of(run).get("load") or load_policy
-        load(run)
+        load_policy(run)
     except InputError as error:
         told["can be evaluated"] = f"no: {error}"
     else:

@@ -91,7 +91,8 @@ def test_a_run_is_whole(verify: Callable[..., Any], made: Path, tmp_path: Path) 
         ("checkpoint/checkpoint.json", "CHANGED"), ("knowledge/scores.json", "CHANGED"),
         ("knowledge/graph.nq", "CHANGED"), ("files/split/mine.json", "CHANGED"),
         ("files/recipe_book/book.tsv", "CHANGED"), ("knowledge/graph.nq", "MISSING"),
-        ("files/split/mine.json", "MISSING"),
+        ("files/split/mine.json", "MISSING"), ("knowledge/scores.json", "MISSING"), ("manifest.json", "MISSING"),
+        ("metrics.jsonl", "MISSING"), ("checkpoint", "MISSING"),
     ],
 )  # fmt: skip
 def test_a_changed_or_missing_file_of_a_run_is_told(
@@ -100,7 +101,7 @@ def test_a_changed_or_missing_file_of_a_run_is_told(
     shutil.copytree(made / "run", tmp_path / "run")
     file = tmp_path / "run" / name
     if state == "MISSING":
-        file.unlink()
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
     else:
         content = file.read_bytes()
         # A digit, or a letter of a label: what is left can still be read as what it was.
@@ -112,8 +113,10 @@ def test_a_changed_or_missing_file_of_a_run_is_told(
     assert code == 1
     place = "checkpoint" if name.startswith("checkpoint") else name
     assert states(told["run"])[place] == state
+    if name == "manifest.json":
+        assert told["run"]["versions"] == "not known"
     (tmp_path / "run" / "final.json").unlink(missing_ok=True)
-    if name != "final.json":
+    if name not in ("final.json", "metrics.jsonl", "checkpoint"):  # without final.json the run has these not yet
         assert verify("run")[1]["run"].get("can go on", "no").startswith("no")
 
 
@@ -132,6 +135,33 @@ def test_a_file_that_a_run_names_by_its_hash_is_told(
     assert "too large to be kept; name it when the run needs it" in about["told"]
     assert told["run"]["can be evaluated"].startswith("no: ")
     assert told["run"]["can go on"] == "yes, from its beginning"
+
+
+def test_each_file_is_judged_once_and_a_copy_by_its_hash_alone(
+    verify: Callable[..., Any], made: Path, tmp_path: Path
+) -> None:
+    """A word list of one's own is no graph, whatever its name ends with."""
+    from gumption.agents.settings import WorldConfig
+
+    (tmp_path / "mine.txt").write_text("not a graph\n")
+    RunFolder.of(tmp_path / "own", WorldConfig("gradual", env=(("tasks", str(tmp_path / "mine.txt")),))).begin({})
+    shutil.copytree(made / "run", tmp_path / "run")
+    code, told = verify("own", "run")
+    assert code == 0
+    for run in ("own", "run"):
+        places = [one["place"] for one in told[run]["files"]]
+        assert len(set(places)) == len(places)
+    assert states(told["own"])["files/env/mine.txt"] == "whole"
+
+
+def test_what_lies_beside_a_checkpoint_is_read_too(verify: Callable[..., Any], tmp_path: Path) -> None:
+    ComplEx.fit(FACTS, rank=2, epochs=1, device="cpu").save(tmp_path / "models" / "model")
+    (tmp_path / "models" / "model" / "about.json").write_text("{")
+    code, told = verify("models")
+    assert code == 1
+    assert states(told["models"]) == {"model": "whole", "model/about.json": "CHANGED"}
+    code, told = verify("models/model")
+    assert (code, states(told["models/model"])["about.json"]) == (1, "CHANGED")
 
 
 def test_other_versions_are_told(verify: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
