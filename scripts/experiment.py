@@ -124,6 +124,7 @@ def experiment(
             workers,
             folder,
             setting or (),
+            options,
         )
     _report(console, chosen, options, folder, save)
 
@@ -139,12 +140,14 @@ def run_experiment(
     workers: int,
     folder: Path,
     labels: Any = (),
+    options: Any = None,
 ) -> None:
     """Run what is not complete of an experiment, and tell how each run ended.
 
     :param common: settings of all conditions, beside the experiment's own.
     :param labels: the conditions that are wanted; without any, all.
-    :raises InputError: a folder with other runs, a condition that is not there.
+    :param options: of its kind.
+    :raises InputError: a folder with other runs, a condition that is not there, options that do not fit these runs.
     """
     import sys
 
@@ -159,6 +162,16 @@ def run_experiment(
         "formats": kind.formats(),
         **kind.header(chosen, common),
     }
+    planned = [
+        {
+            "condition": label,
+            "method": one.method,
+            "panels": list(one.panels),
+            "settings": _settings(chosen, label, common),
+        }
+        for label, one in chosen.conditions.items()
+    ]
+    kind.more_rows(options or kind.options(), header, planned)  # refused now, not after hours of runs
     write_plan(folder, chosen, common, header, list(asked.conditions))
     jobs = make_jobs(asked, common, range(seeds), folder)
     done = sum(job.complete for job in jobs)

@@ -359,6 +359,9 @@ def test_a_game_that_does_not_compare_is_refused(run, tmp_path, book, change, me
     (tmp_path / "me.json").write_text(json.dumps(game(split_hash, 8, won=3) | change))
     with pytest.raises(InputError, match=message):
         run("--report", "there", "--human", "me.json")
+    with pytest.raises(InputError, match=message):
+        run("wordcraft-fig2", "--recipe-book", str(book), "--seeds", "1", "--out", "new", "--human", "me.json")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_small_experiment_for_real(tmp_path, monkeypatch, book):
