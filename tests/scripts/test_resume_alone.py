@@ -46,6 +46,7 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "--eval-interval 32 --device cpu",
         (),
     ),
+    "gradual": ("train gradual --env tasks=mine.toml --steps 1024 --eval-interval 512 --device cpu", ("mine.toml",)),
     "halma": ("train halma --episodes 4 --log-interval 2 --checkpoint-interval 2 --mazes 2 --device cpu", ()),
 }
 
@@ -64,6 +65,7 @@ def gumption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return out
 
     write_json(tmp_path / "mine.json", LEVELS)
+    (tmp_path / "mine.toml").write_text('tasks = ["micro1"]\n', encoding="utf-8")
     write_json(tmp_path / "task.json", {**TASK, "targets": [[0, 40, 200, 380]]})
     return call
 
@@ -75,7 +77,10 @@ def figures(run: Path) -> list[dict[str, Any]]:
     return [{name: line[name] for name in line if name not in (*TIMES, "metrics.jsonl", "sha256")} for line in lines]
 
 
-@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow) if case == "gradual" else case for case in RUNS],  # half a minute
+)
 def test_a_run_that_was_moved_goes_on_by_resume_alone(
     gumption: Callable[..., str], monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
