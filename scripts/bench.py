@@ -144,15 +144,21 @@ def bench(
             help=f"Cases ({', '.join(all_cases())}) or worlds; without them, everything.", metavar="[NAME]..."
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where training runs: cpu or cuda.")] = "cpu",
-    repeats: Annotated[Count, typer.Option(help="How often each short timing is taken.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
+    *,
+    device: str = "cpu",
+    repeats: Count = 5,
+    out: Path | None = None,
+    markdown: Path | None = None,
     **given: Any,
 ) -> None:
     """Measure speeds of the worlds, of training, of rule mining and of the command line.
 
     Every figure stands beside a yardstick taken in the same run; compare machines by the ratio.
+
+    :param device: Where training runs: cpu or cuda.
+    :param repeats: How often each short timing is taken.
+    :param out: Write the figures as JSON.
+    :param markdown: Write the table as Markdown.
     """
     from gumption.data.provenance import command_line
 

@@ -71,39 +71,37 @@ def _options() -> dict[str, type[Any]]:
 
 def experiment(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="Which experiment; --list names them.")] = None,
-    seeds: Annotated[
-        Count | None, typer.Option(help="Runs per condition, seeds 0, 1, ...  (default: the experiment's own)")
-    ] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option(help="Only this condition (an agent, a setting); may be given again.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    workers: Annotated[
-        int, Ge(1), Le(1000), typer.Option(help="Runs at a time, each in a process with its share of cores.")
-    ] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder of the runs.  (default: runs/NAME)")] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write results, table and plots into this folder. What it has of conditions that were not run "
-            "here stays, so that an experiment may be run in parts."
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Run nothing: write results, table and plots of this folder's runs anew.")
-    ] = None,
-    list_all: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    name: Annotated[str | None, typer.Argument()] = None,
+    *,
+    seeds: Count | None = None,
+    setting: list[str] | None = None,
+    device: str = "cpu",
+    workers: Annotated[int, Ge(1), Le(1000)] = 1,
+    out: Path | None = None,
+    save: Path | None = None,
+    report: Path | None = None,
+    list_: bool = False,
     **given: Any,
 ) -> None:
     """Run one of the papers' experiments: every condition with several seeds, then a table and plots.
 
     Runs that are complete are kept: after a stop, the same command goes on where it was.
+
+    :param name: Which experiment; --list names them.
+    :param seeds: Runs per condition, seeds 0, 1, ...  (default: the experiment's own)
+    :param setting: Only this condition (an agent, a setting); may be given again.
+    :param device: Where training runs: cpu or cuda.
+    :param workers: Runs at a time, each in a process with its share of cores.
+    :param out: Folder of the runs.  (default: runs/NAME)
+    :param save: Also write results, table and plots into this folder. What it has of conditions that were not run here
+        stays, so that an experiment may be run in parts.
+    :param report: Run nothing: write results, table and plots of this folder's runs anew.
+    :param list_: List the experiments and stop.
     """
     from rich.console import Console
 
     console = Console()
-    if list_all:
+    if list_:
         _list_experiments(console)
         return
     if name is None and report is None:
