@@ -15,21 +15,37 @@ from .mapping_tasks import (
     LETTERS,
     SYNONYMS,
     each_key_once,
-    matched,
     pair_made,
-    repeated,
     said_one_by_one,
     several,
-    short,
-    solving,
     spelled,
     spelling,
-    stateless_task,
     two_pairs,
     word_and_letter,
     word_changed,
 )
-from .task import DIGITS, STOP, Hidden, Instances, Questions, Rules, Solution, Solve, Task, stateless, told
+from .task import (
+    DIGITS,
+    GOOD,
+    STOP,
+    Hidden,
+    Instances,
+    Questions,
+    Rules,
+    Solution,
+    Solve,
+    Task,
+    about_keys,
+    drawn,
+    looked_up,
+    matched,
+    repeated,
+    short,
+    solving,
+    stateless,
+    stateless_task,
+    stopped,
+)
 
 FEW = "abcde"
 SEQUENCES = (
@@ -38,14 +54,14 @@ SEQUENCES = (
     ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
     ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"],
 )
-NAMES = slice(200, 400)  # of the filtered word list: new names of commands
 
 
 def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> list[Task]:
     """Micro-tasks 13.1 to 20, in the order of the curriculum.
 
-    :param filtered: the words that have none of SYNONYMS in them.
+    :param filtered: the words that hold none of SYNONYMS.
     """
+    asked, solve = repeated(_two_letters), partial(_two_letters_said, rules)
     kinds: dict[str, tuple[Questions, Solve]] = {
         "micro9.2": (spelling(words), spelled),
         "micro10": (several(words), said_one_by_one),
@@ -56,19 +72,19 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
     contexts = {name: kinds[name] for name in ("micro9.2", "micro10", "micro11", "micro12")}
     renamed = {name: kinds[name] for name in ("micro10", "micro11", "micro12", "micro14")}
     renamed["micro10"] = (several(filtered), said_one_by_one)
-    letters_said = partial(_two_letters_said, rules)
     if rules.and_or_synonyms:
-        renamed["micro13.1"] = (_two_letters, letters_said)
+        renamed["micro13.1"] = (asked, solve)
     before = ("micro9.2", "micro10", "micro11", "micro12")
     return [
-        stateless_task("micro13.1", "and, or, not with letters", _two_letters, letters_said, "micro12"),
+        stateless_task("micro13.1", "and, or, not with letters", asked, solve, "micro12"),
         stateless_task(
             "micro13.2", "and, or with several words", repeated(_several_parts), partial(_parts_said, rules),
             "micro13.1",
         ),
         stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
         Task(
-            "micro15", "the order of words", _sequences, _words_before, _next_word, each_key_once, tolerance=2,
+            "micro15", "the order of words", drawn(_sequence),
+            about_keys(lambda key, draw: f"say next after: {key}{STOP}"), _next_word, each_key_once, tolerance=2,
             requires=("micro6", "micro14"),
         ),
         Task(
@@ -80,7 +96,7 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
             partial(_solving_synonyms, renamed), tolerance=2, requires=(*before[1:], "micro14", "micro16"),
         ),
         Task(
-            "micro20", "commands get new names", _named(renamed, filtered[NAMES]),
+            "micro20", "commands get new names", _named(renamed, filtered[200:400]),
             partial(_asking_by_name, renamed, filtered), partial(_solving_names, renamed), tolerance=2,
             requires=("micro19",),
         ),
@@ -90,47 +106,41 @@ def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> 
 # ---- 13: and, or, not
 
 
-def _two_letters(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        kind = draw.randrange(4)
-        first = draw.choice(FEW)
-        if kind == 0:
-            yield f" say: {first} and {draw.choice(FEW)}{STOP}"
-        elif kind == 1:
-            yield f" say: {first} or {draw.choice(FEW)}{STOP}"
-        elif kind == 2:
-            yield f" say: anything and not {first}{STOP}"
-        else:
-            second = draw.choice([letter for letter in FEW if letter != first])
-            others = [letter for letter in FEW if letter not in (first, second)]
-            not_this = draw.choice((first, second, draw.choice(others)))
-            yield f" say: {first} or {second} but not {not_this}{STOP}"
+def _two_letters(draw: Random) -> str:
+    kind, first = draw.randrange(4), draw.choice(FEW)
+    if kind == 0:
+        return f" say: {first} and {draw.choice(FEW)}{STOP}"
+    if kind == 1:
+        return f" say: {first} or {draw.choice(FEW)}{STOP}"
+    if kind == 2:
+        return f" say: anything and not {first}{STOP}"
+    second = draw.choice([letter for letter in FEW if letter != first])
+    others = [letter for letter in FEW if letter not in (first, second)]
+    not_this = draw.choice((first, second, draw.choice(others)))
+    return f" say: {first} or {second} but not {not_this}{STOP}"
 
 
 def _two_letters_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
     asked = matched(r" ?say: ([^.]+)\.", question)[1]
     if found := re.fullmatch(r"(\w) and (\w)", asked):
         answer = found[1] + found[2] + STOP
-        return Solution(
-            answer, ("good job! ;",), (f"wrong! {answer};",), answer.endswith if rules.upstream_quirks else None
-        )
+        return short(answer, accepts=answer.endswith if rules.upstream_quirks else None)
     if found := re.fullmatch(r"anything and not (\w)", asked):
         [unwanted] = found.groups()
         others = [letter for letter in FEW if letter != unwanted]
-        wrong = tuple(f"wrong! {letter};" for letter in others)
-        return Solution(
-            others[0] + STOP, ("good job! ;",), wrong,
-            lambda answer: len(answer) > 1 and unwanted not in answer,
-        )  # fmt: skip
+        return _one_of(others, others[0], lambda answer: len(answer) > 1 and unwanted not in answer)
     found = matched(r"(\w) or (\w)(?: but not (\w))?", asked)
     first, second, unwanted = found.groups()
     wanted = [letter for letter in dict.fromkeys((first, second)) if letter != unwanted]
     said = {letter + STOP for letter in wanted}
     said |= {one + other + STOP for one, other in ((first, second), (second, first)) if unwanted not in (one, other)}
-    shown = tuple(letter if unwanted else letter + STOP for letter in wanted)
-    return Solution(
-        wanted[0] + STOP, ("good job! ;",), tuple(f"wrong! {letter};" for letter in shown), said.__contains__
-    )
+    shown = [letter if unwanted else letter + STOP for letter in wanted]
+    return _one_of(shown, wanted[0], said.__contains__)
+
+
+def _one_of(shown: Sequence[str], answer: str, accepts: Callable[[str], bool]) -> Solution:
+    """A solution of which several answers are right; the feedback on a wrong one shows one of them."""
+    return Solution(answer + STOP, GOOD, tuple(f"wrong! {one};" for one in shown), accepts)
 
 
 def _several_parts(draw: Random) -> str:
@@ -145,11 +155,11 @@ def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
         return short(asked.replace(" and ", "") + STOP)
     words = asked.split(" or ")
     accepts = partial(joined_from, words) if rules.joined_or else lambda answer: any(map(answer.__contains__, words))
-    return Solution(words[0] + STOP, ("good job! ;",), tuple(f"wrong! {word};" for word in words), accepts)
+    return _one_of(words, words[0], accepts)
 
 
 def joined_from(words: Sequence[str], answer: str) -> bool:
-    """Whether an answer is some of the words, one behind the other. A regular expression could take for ever."""
+    """Whether an answer consists of some of the words, one behind the other; in time that is linear in the answer."""
     text = answer.removesuffix(STOP)
     reached = [True] + [False] * len(text)
     for place in range(len(text)):
@@ -166,26 +176,16 @@ _letters_before = repeated(lambda draw: f"after {draw.choice(LETTERS[:-1])} come
 _next_letter = solving(r"after ([a-y]) comes what:\.", lambda letter: short(LETTERS[LETTERS.index(letter) + 1] + STOP))
 
 
-def _sequences(draw: Random) -> Iterator[Hidden]:
-    while True:
-        sequence = list(draw.choice(SEQUENCES))
-        if draw.random() < 2 / 3:
-            sequence.reverse()
-        yield {"mapping": dict(zip(sequence, (word + STOP for word in sequence[1:]), strict=False))}
-
-
-def _words_before(hidden: Hidden, draw: Random) -> Iterator[str]:
-    keys = list(hidden["mapping"])
-    while True:
-        yield f"say next after: {draw.choice(keys)}{STOP}"
+def _sequence(draw: Random) -> Hidden:
+    sequence = list(draw.choice(SEQUENCES))
+    if draw.random() < 2 / 3:
+        sequence.reverse()
+    return {"mapping": dict(zip(sequence, (word + STOP for word in sequence[1:]), strict=False))}
 
 
 def _next_word(question: str, hidden: Hidden) -> Solution:
-    word, mapping = matched(r"say next after: ([^.:]+)\.", question)[1], told(hidden, "mapping")
-    if word not in mapping:
-        raise InputError(f"the question {question!r} asks for {word!r}; the mapping has {', '.join(mapping)}")
-    answer = mapping[word].removesuffix(STOP) + STOP
-    return Solution(answer, ("good job! ;",), (f"wrong! {answer};",), key=word)
+    word = matched(r"say next after: ([^.:]+)\.", question)[1]
+    return short(stopped(looked_up(hidden, word, question)), key=word)
 
 
 # ---- 16, 19 and 20: several kinds of questions
@@ -195,7 +195,7 @@ Kinds = dict[str, tuple[Questions, Solve]]
 
 
 def _dealt(kinds: Kinds) -> Instances:
-    """Instances with one kind of questions each; the kinds are dealt out one by one, then again."""
+    """Each instance has one kind of questions; the kinds are dealt without repetition, then dealt again."""
 
     def instances(draw: Random) -> Iterator[Hidden]:
         while True:
@@ -221,7 +221,7 @@ def _solving(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
 
 
 def _free(words: Sequence[str]) -> re.Pattern[str]:
-    """Finds words that stand free."""
+    """A pattern of these words where no letter or digit touches them."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?=\W)")
 
 
@@ -271,8 +271,7 @@ def _solving_names(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
 #     Count: 1230=           4 1230        decimal numbers, the number of digits before the result
 #     Evaluate: 4ce+1=       4 1231        hexadecimal numbers, the number of digits before the decimal result
 
-#: Draws an expression.
-Expression: TypeAlias = Callable[[Random], str]
+Expression: TypeAlias = Callable[[Random], str]  # draws one
 
 HEXADECIMAL = DIGITS + "abcdef"
 DIGIT_NAMES = {name: value for value, name in enumerate(SEQUENCES[0])}
@@ -310,8 +309,8 @@ def hexadecimal_tasks() -> list[Task]:
     evaluated = 15  # from this one on, feedback is a statement that is true or false
     return [
         Task(
-            f"hex{number}", about, stateless, partial(_asked_expressions, command, expression),
-            partial(_value_of, command, number >= evaluated), fixed_length=True,
+            f"hex{number}", about, stateless, repeated(partial(_expression_asked, command, expression)),
+            solving(f"{command}: (.+)=", partial(_value_of, command, number >= evaluated)), fixed_length=True,
             requires=(f"hex{number - 1}",) if number > 1 else (),
         )
         for number, (about, command, expression) in enumerate(ladder, 1)
@@ -364,52 +363,43 @@ def _with_variables(most: int, large: Expression, small: Expression) -> Expressi
     return expression
 
 
-def _asked_expressions(command: str, expression: Expression, hidden: Hidden, draw: Random) -> Iterator[str]:
-    """Asks for values that are not negative."""
-    base, _ = COMMANDS[command]
-    while True:
-        text = expression(draw)
-        try:
-            fits = evaluate(text, base, DIGIT_NAMES) >= 0
-        except InputError:  # a division by 0
-            fits = False
-        if fits:
-            yield f"{command}: {text}="
+def _expression_asked(command: str, expression: Expression, draw: Random) -> str | None:
+    """A question for a value, which is not negative; None where another expression has to be drawn."""
+    text = expression(draw)
+    try:
+        negative = evaluate(text, COMMANDS[command][0], DIGIT_NAMES) < 0
+    except InputError:  # a division by 0
+        return None
+    return None if negative else f"{command}: {text}="
 
 
-def _value_of(command: str, evaluated: bool, question: str, hidden: Hidden) -> Solution:
+def _value_of(command: str, evaluated: bool, text: str) -> Solution:
     base, counted = COMMANDS[command]
-    value = evaluate(matched(f"{command}: (.+)=", question)[1], base, DIGIT_NAMES)
+    value = evaluate(text, base, DIGIT_NAMES)
     answer = f"{len(str(abs(value)))} {value}" if counted else str(value)
-    if evaluated:
-        return Solution(answer, _TRUE, _FALSE)
-    return Solution(answer, ("good job! ;",), (f"wrong! {answer};",))
+    return Solution(answer, _TRUE, _FALSE) if evaluated else short(answer)
 
 
 # ---- The value of an arithmetic expression, such as "foo=4ce; (foo+1a5eb)*a+1" in hexadecimal digits.
 
-
 _MOST_DIGITS = 1_000  # of a number; variables that are squared again and again would fill the memory
 _LARGEST = 10**_MOST_DIGITS
-_OPERATIONS: Mapping[str, tuple[int, Callable[[int, int], int]]] = {  # how close they bind, and what they do
-    "+": (1, add),
-    "-": (1, sub),
-    "*": (2, mul),
-    "/": (2, floordiv),
-}
+#: Sign -> precedence and function.
+_OPERATIONS: Mapping[str, tuple[int, Callable[[int, int], int]]]
+_OPERATIONS = {"+": (1, add), "-": (1, sub), "*": (2, mul), "/": (2, floordiv)}
 _DIGITS = {10: re.compile("[0-9]+"), 16: re.compile("[0-9a-f]+")}
 _TOKEN = re.compile("[0-9a-z]+|[-+*/()]")
 
 
 def evaluate(text: str, base: int = 10, names: Mapping[str, int] = MappingProxyType({})) -> int:
-    """The value of an expression behind its variables, which "; " separates: "x=2; y=x+1; x*y".
+    """The value of an expression after definitions, all separated by "; ": "x=2; y=x+1; x*y".
 
-    The operations are + - * and /, a division of which the floor is taken; * and / bind closer. There is no sign
-    before a number. A name is a text of small letters that is no number of the base.
+    The operators are + - * and the floor division /; numbers have no sign. A name consists of small letters and is no
+    number of the base.
 
     :param base: of the numbers, 10 or 16.
-    :param names: those that have a value beforehand.
-    :raises InputError: no such text, a name without a value, a name that is a number, a division by 0, or a number of
+    :param names: name -> value, beside those that the text defines.
+    :raises InputError: another text, a name without a value, a name that is a number, a division by 0, or a number of
         more than 1,000 digits.
     """
     *definitions, expression = text.split("; ")
@@ -423,14 +413,14 @@ def evaluate(text: str, base: int = 10, names: Mapping[str, int] = MappingProxyT
 
 
 def _value(expression: str, base: int, variables: Mapping[str, int]) -> int:
-    """By two stacks, one of values and one of operators that wait for their second value."""
+    """By two stacks: of values, and of operators that wait for their second value."""
     values: list[int] = []
     waiting: list[str] = []
     wrong = InputError(f"{shown(expression)} is no expression of numbers, names, + - * / and parentheses")
 
-    def finish(closeness: int) -> None:
-        """Do the waiting operations that bind at least so close."""
-        while waiting and waiting[-1] != "(" and _OPERATIONS[waiting[-1]][0] >= closeness:
+    def finish(precedence: int) -> None:
+        """Apply the waiting operators of this precedence or a higher one."""
+        while waiting and waiting[-1] != "(" and _OPERATIONS[waiting[-1]][0] >= precedence:
             second, first = values.pop(), values.pop()
             operation = _OPERATIONS[waiting.pop()][1]
             if operation is floordiv and second == 0:
@@ -460,7 +450,11 @@ def _value(expression: str, base: int, variables: Mapping[str, int]) -> int:
             waiting.append(token)
             value_is_next = True
         else:
-            values.append(_literal(token, base, variables))
+            if token not in variables and (not _DIGITS[base].fullmatch(token) or len(token) > _MOST_DIGITS):
+                raise InputError(
+                    f"{shown(token)} is no number of base {base} with at most {_MOST_DIGITS:,} digits, and no variable"
+                )
+            values.append(variables[token] if token in variables else int(token, base))
             value_is_next = False
     if value_is_next:
         raise wrong
@@ -468,13 +462,3 @@ def _value(expression: str, base: int, variables: Mapping[str, int]) -> int:
     if waiting:
         raise wrong
     return values[0]
-
-
-def _literal(token: str, base: int, variables: Mapping[str, int]) -> int:
-    if token in variables:
-        return variables[token]
-    if _DIGITS[base].fullmatch(token) and len(token) <= _MOST_DIGITS:
-        return int(token, base)
-    raise InputError(
-        f"{shown(token)} is no number of base {base} with at most {_MOST_DIGITS:,} digits, and no variable"
-    )

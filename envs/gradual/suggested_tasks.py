@@ -10,32 +10,36 @@ from typing import TypeAlias
 from gumption.data import InputError
 
 from .logic_tasks import joined_from
-from .mapping_tasks import (
-    LETTERS,
-    collapsing,
-    each_key_once,
+from .mapping_tasks import LETTERS, collapsing, each_key_once, pair_made, spelled, spelling, two_pairs
+from .task import (
+    GOOD,
+    SILENCE,
+    STOP,
+    Hidden,
+    OptionsLeft,
+    Questions,
+    Solution,
+    Solve,
+    Task,
+    about_keys,
+    drawn,
+    looked_up,
     matched,
-    pair_made,
     repeated,
     short,
     solving,
-    spelled,
-    spelling,
+    stateless,
     stateless_task,
-    two_pairs,
 )
-from .task import SILENCE, STOP, Hidden, OptionsLeft, Questions, Solution, Solve, Task, stateless, told
 
 MARK = "!"  # said at the end of an occurrence
-
-_SHORTEST_HOST = 3  # letters of a word in which another is looked for
-_LONGEST_PART = 3
 
 
 def suggested_tasks(words: Sequence[str]) -> list[Task]:
     """These tasks, in the order in which they can be learned."""
     task = stateless_task
-    hosts = [word for word in words if len(word) >= _SHORTEST_HOST]
+    chain_made = solving(r"say: (\w\w) say: (\w\w) ((?:reverse: )+)(reverse|concatenate|interleave):\.", _chain_made)
+    hosts = [word for word in words if len(word) >= 3]
     return [
         task("micro8.1", "one space too many means nothing", _spaced(1), collapsing, "micro7.1"),
         task("micro8.2", "two spaces too many mean nothing", _spaced(2), collapsing, "micro8.1"),
@@ -49,14 +53,17 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
             spelled, letters="each", requires=("micro9.1",),
         ),
         task(
-            "micro9.4.1", "the shorter or the longer of two words", _two(words),
-            _outermost(r"(shorter|longer): ([^ .:]+ [^ .:]+)\."), "micro7.2",
+            "micro9.4.1", "the shorter or the longer of two words", repeated(partial(_two_words, words)),
+            solving(r"(shorter|longer): ([^ .:]+ [^ .:]+)\.", _outermost), "micro7.2",
         ),
         task(
-            "micro9.4.2", "the shortest or the longest of several words", _several(words),
-            _outermost(r"(shortest|longest): ([^.:]+)\."), "micro9.4.1",
+            "micro9.4.2", "the shortest or the longest of several words", repeated(partial(_several_words, words)),
+            solving(r"(shortest|longest): ([^.:]+)\.", _outermost), "micro9.4.1",
         ),
-        task("micro9.4.3", "words without a given one", _with_exception(words), _without, "micro7.3"),
+        task(
+            "micro9.4.3", "words without a given one", repeated(partial(_with_exception, words)), _without,
+            "micro7.3",
+        ),
         task(
             "micro9.4.4", "removing a part of a word", _asking_once("remove: {} from: {}.", hosts),
             _of_part("remove", lambda part, host: host.replace(part, "", 1)), "micro7.2",
@@ -83,8 +90,11 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
             _asking_often("listen for all: {} in: {}.", hosts), partial(_heard, "listen for all", first=False),
             "micro9.4.5s", "micro9.4.7",
         ),
-        task("micro11.2", "several operations on two words", _chained, _chain_made, "micro11"),
-        task("micro13.3", "and with or", _mixed, _mixed_said, "micro13.2"),
+        task("micro11.2", "several operations on two words", _chained, chain_made, "micro11"),
+        task(
+            "micro13.3", "and with or", repeated(_mixed),
+            solving(r"say: (\w+(?: (?:and|or) \w+)+)\.", _mixed_said), "micro13.2",
+        ),
     ]  # fmt: skip
 
 
@@ -93,7 +103,6 @@ def suggested_tasks(words: Sequence[str]) -> list[Task]:
 
 def _spaced(number: int) -> Questions:
     """Asks for two letters; there are so many spaces too many before, between or behind them."""
-
     extra = " " * number
 
     def question(draw: Random) -> str:
@@ -106,48 +115,31 @@ def _spaced(number: int) -> Questions:
 # ---- A.2.9.4, 1 to 3: words and their lengths
 
 
-def _two(words: Sequence[str]) -> Questions:
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            first, second = draw.choice(words), draw.choice(words)
-            if len(first) != len(second):
-                yield f"{draw.choice(('shorter', 'longer'))}: {first} {second}{STOP}"
-
-    return questions
+def _two_words(words: Sequence[str], draw: Random) -> str | None:
+    first, second = draw.choice(words), draw.choice(words)
+    if len(first) == len(second):
+        return None
+    return f"{draw.choice(('shorter', 'longer'))}: {first} {second}{STOP}"
 
 
-def _several(words: Sequence[str]) -> Questions:
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            kind, asked = draw.choice(("shortest", "longest")), draw.sample(words, draw.randint(3, 5))
-            lengths = sorted(map(len, asked), reverse=kind == "longest")
-            if lengths[0] != lengths[1]:
-                yield f"{kind}: {' '.join(asked)}{STOP}"
-
-    return questions
+def _several_words(words: Sequence[str], draw: Random) -> str | None:
+    kind, asked = draw.choice(("shortest", "longest")), draw.sample(words, draw.randint(3, 5))
+    first, second, *_ = sorted(map(len, asked), reverse=kind == "longest")
+    return None if first == second else f"{kind}: {' '.join(asked)}{STOP}"
 
 
-def _outermost(pattern: str) -> Solve:
-    """Solves questions for the shortest or the longest of words."""
-
-    def solve(question: str, hidden: Hidden) -> Solution:
-        kind, asked = matched(pattern, question).groups()
-        words = asked.split(" ")
-        lengths = [len(word) for word in words]
-        length = max(lengths) if kind.startswith("long") else min(lengths)
-        if lengths.count(length) > 1:
-            raise InputError(f"the question {question!r} has no single answer: two words of {length} letters")
-        return short(words[lengths.index(length)] + STOP)
-
-    return solve
+def _outermost(kind: str, asked: str) -> Solution:
+    words = asked.split(" ")
+    lengths = [len(word) for word in words]
+    length = max(lengths) if kind.startswith("long") else min(lengths)
+    if lengths.count(length) > 1:
+        raise InputError(f"the question '{kind}: {asked}.' has no single answer: two words of {length} letters")
+    return short(words[lengths.index(length)] + STOP)
 
 
-def _with_exception(words: Sequence[str]) -> Questions:
-    def question(draw: Random) -> str:
-        asked = draw.sample(words, draw.randint(2, 4))
-        return f"say: {' '.join(asked)} except: {draw.choice(asked)}{STOP}"
-
-    return repeated(question)
+def _with_exception(words: Sequence[str], draw: Random) -> str:
+    asked = draw.sample(words, draw.randint(2, 4))
+    return f"say: {' '.join(asked)} except: {draw.choice(asked)}{STOP}"
 
 
 _without = solving(
@@ -165,26 +157,24 @@ def occurrences(part: str, word: str) -> list[int]:
 
 
 def _parts(word: str) -> list[str]:
-    """What occurs in a word and is shorter than it."""
-    longest = min(_LONGEST_PART, len(word) - 1)
+    """All parts of a word of up to three letters, but for the word."""
+    longest = min(3, len(word) - 1)
     return [word[i : i + n] for n in range(1, longest + 1) for i in range(len(word) - n + 1)]
 
 
 def _asking_once(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks for a part that a word has once."""
+    """Asks about a part that a word has once."""
 
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            host = draw.choice(hosts)
-            part = draw.choice(_parts(host))
-            if len(occurrences(part, host)) == 1:
-                yield form.format(part, host)
+    def question(draw: Random) -> str | None:
+        host = draw.choice(hosts)
+        part = draw.choice(_parts(host))
+        return form.format(part, host) if len(occurrences(part, host)) == 1 else None
 
-    return questions
+    return repeated(question)
 
 
 def _asking_whether(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks for a part that a word has, or has not."""
+    """Asks about a part that a word has, or has not."""
 
     def question(draw: Random) -> str:
         host, has = draw.choice(hosts), draw.random() < 1 / 2
@@ -197,22 +187,18 @@ def _asking_whether(form: str, hosts: Sequence[str]) -> Questions:
 
 
 def _asking_often(form: str, hosts: Sequence[str]) -> Questions:
-    """Asks for a part that a word has several times."""
+    """Asks about a part that a word has several times."""
 
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            host = draw.choice(hosts)
-            if often := [part for part in dict.fromkeys(_parts(host)) if len(occurrences(part, host)) > 1]:
-                yield form.format(draw.choice(often), host)
+    def question(draw: Random) -> str | None:
+        host = draw.choice(hosts)
+        often = [part for part in dict.fromkeys(_parts(host)) if len(occurrences(part, host)) > 1]
+        return form.format(draw.choice(often), host) if often else None
 
-    return questions
+    return repeated(question)
 
 
 def _of_part(command: str, answer: Callable[[str, str], str]) -> Solve:
-    """Solves questions for a part of a word.
-
-    :param answer: of the part and the word, without the full stop.
-    """
+    """Solves questions about a part of a word; `answer` takes both, and gives the answer without its full stop."""
     return solving(command + r": ([^ .:]+) (?:from|in): ([^ .:]+)\.", lambda *words: short(answer(*words) + STOP))
 
 
@@ -222,7 +208,7 @@ def _heard(command: str, question: str, hidden: Hidden, first: bool) -> Solution
     places = occurrences(part, host)[: 1 if first else None]
     ends = {place + len(part) - 1 for place in places}
     answer = "".join(MARK if place in ends else SILENCE for place in range(len(host))) + STOP
-    return Solution(answer, ("good job! ;",), (f"wrong! {answer};",), opens=len(question) - len(host))
+    return short(answer, opens=len(question) - len(host))
 
 
 # ---- A.2.11 and A.2.13.2: several operations
@@ -235,31 +221,25 @@ def _chained(hidden: Hidden, draw: Random) -> Iterator[str]:
         yield f"{words} {'reverse: ' * draw.choice((1, 2))}{last}:{STOP}"
 
 
-def _chain_made(question: str, hidden: Hidden) -> Solution:
-    first, second, turns, last = matched(
-        r"say: (\w\w) say: (\w\w) ((?:reverse: )+)(reverse|concatenate|interleave):\.", question
-    ).groups()
+def _chain_made(first: str, second: str, turns: str, last: str) -> Solution:
     if turns.count("reverse") % 2:
         first, second = second, first
-    return pair_made(f"say: {first} say: {second} {last}:{STOP}", hidden)
+    return pair_made(f"say: {first} say: {second} {last}:{STOP}", {})
 
 
-def _mixed(hidden: Hidden, draw: Random) -> Iterator[str]:
-    while True:
-        words = ["".join(draw.sample(LETTERS, draw.randint(1, 3))) for _ in range(draw.choice((3, 4)))]
-        operators = [draw.choice((" and ", " or ")) for _ in words[1:]]
-        if len(set(operators)) == 2:
-            yield "say: " + words[0] + "".join(map("".join, zip(operators, words[1:], strict=True))) + STOP
+def _mixed(draw: Random) -> str | None:
+    words = ["".join(draw.sample(LETTERS, draw.randint(1, 3))) for _ in range(draw.choice((3, 4)))]
+    operators = [draw.choice((" and ", " or ")) for _ in words[1:]]
+    if len(set(operators)) < 2:
+        return None
+    return "say: " + words[0] + "".join(map("".join, zip(operators, words[1:], strict=True))) + STOP
 
 
-def _mixed_said(question: str, hidden: Hidden) -> Solution:
-    """ "and" binds closer than "or"; right are some of the alternatives, one behind the other."""
-    asked = matched(r"say: (\w+(?: (?:and|or) \w+)+)\.", question)[1]
+def _mixed_said(asked: str) -> Solution:
+    """ "and" binds closer than "or"; an answer is some of the alternatives, one behind the other."""
     alternatives = [each.replace(" and ", "") for each in asked.split(" or ")]
-    return Solution(
-        alternatives[0] + STOP, ("good job! ;",), tuple(f"wrong! {each}.;" for each in alternatives),
-        partial(joined_from, alternatives),
-    )  # fmt: skip
+    wrong = tuple(f"wrong! {each}.;" for each in alternatives)
+    return Solution(alternatives[0] + STOP, GOOD, wrong, partial(joined_from, alternatives))
 
 
 # ---- A ladder to a conversation about a small world, the hardest task of the document's second alternative curriculum
@@ -282,14 +262,14 @@ def small_world_tasks() -> list[Task]:
         (
             "a word at a time, then a sign",
             lambda draw: f"see: {draw.choice(ATTRIBUTES['object'])} describe: object?",
-            solving(rf"see: ({'|'.join(ATTRIBUTES['object'])}) describe: object\?", _solution),
+            solving(rf"see: ({'|'.join(ATTRIBUTES['object'])}) describe: object\?", _words_said),
         ),
         (
             "one attribute of a thing",
             lambda draw: f"see: {' '.join(_thing(draw))} ask: {draw.choice(list(ATTRIBUTES))}?",
             solving(
                 rf"see: (.+) ask: ({'|'.join(ATTRIBUTES)})\?",
-                lambda thing, attribute: _solution(_of_attribute(_checked_words(thing.split(" ")), attribute)),
+                lambda thing, attribute: _words_said(_of_attribute(_read_thing(thing), attribute)),
             ),
         ),
         (
@@ -297,7 +277,7 @@ def small_world_tasks() -> list[Task]:
             _a_doubt,
             solving(
                 rf"see: (.+) confirm: ({'|'.join(_WORDS)})\?",
-                lambda thing, word: _solution("YES" if word in _checked_words(thing.split(" ")) else "NO"),
+                lambda thing, word: _words_said("YES" if word in _read_thing(thing) else "NO"),
             ),
         ),
         ("where things are", _a_search, _place),
@@ -315,22 +295,25 @@ def small_world_tasks() -> list[Task]:
         )
         for number, (about, draw_question, solve) in enumerate(shown, 1)
     ]  # fmt: skip
+    scenes = drawn(lambda draw: {"mapping": {place: " ".join(_thing(draw)) for place in PLACES}})
     return [
         *tasks,
         Task(
-            "world7", "remembering an attribute of a thing", _scenes,
-            _about_places(lambda draw: f"ask: {draw.choice(list(ATTRIBUTES))}"), _remembered_attribute,
+            "world7", "remembering an attribute of a thing", scenes,
+            about_keys(lambda place, draw: f"see: {place} ask: {draw.choice(list(ATTRIBUTES))}?"),
+            _remembered_attribute,
             lambda hidden: OptionsLeft(dict.fromkeys(product(hidden["mapping"], ATTRIBUTES), 2)),
             reply="yes", requires=("world2", "world4"),
         ),
         Task(
-            "world8", "describing a thing from memory", _scenes, _about_places(lambda draw: "describe: object"),
-            _remembered_thing, each_key_once, reply="yes", requires=("world7",),
+            "world8", "describing a thing from memory", scenes,
+            about_keys(lambda place, draw: f"see: {place} describe: object?"), _remembered_thing, each_key_once,
+            reply="yes", requires=("world7",),
         ),
     ]  # fmt: skip
 
 
-def _solution(*words: str, key: Hashable = None) -> Solution:
+def _words_said(*words: str, key: Hashable = None) -> Solution:
     answer = " ".join((*words, "!"))
     return Solution(answer, wrong=(f"no {answer};",), key=key)
 
@@ -354,14 +337,15 @@ def _read_scene(text: str) -> Scene:
     scene: dict[str, Sequence[str]] = {}
     for part in text.split(", "):
         place, *words = part.split(" ")
-        scene[place] = _checked_words(words)
+        scene[place] = _read_thing(" ".join(words))
     return scene
 
 
-def _checked_words(words: Sequence[str]) -> Sequence[str]:
-    """:raises InputError: they are no kind, size and colour, in this order."""
+def _read_thing(text: str) -> Sequence[str]:
+    """:raises InputError: the words of the text are no kind, size and colour, in this order."""
+    words = text.split(" ")
     if len(words) != len(ATTRIBUTES) or not all(map(contains, ATTRIBUTES.values(), words)):
-        raise InputError(f"{' '.join(words)!r} is no thing with a kind, a size and a colour, such as CUBE LARGE GREEN")
+        raise InputError(f"{text!r} is no thing with a kind, a size and a colour, such as CUBE LARGE GREEN")
     return words
 
 
@@ -393,7 +377,7 @@ def _a_search(draw: Random) -> str:
 
 def _place(question: str, hidden: Hidden) -> Solution:
     seen, kind = matched(r"see: ([^:]+) where: (\w+)\?", question).groups()
-    return _solution(_only_place(question, _read_scene(seen), kind))
+    return _words_said(_only_place(question, _read_scene(seen), kind))
 
 
 def _only_place(question: str, scene: Scene, kind: str) -> str:
@@ -408,7 +392,7 @@ def _number(question: str, hidden: Hidden) -> Solution:
     number = sum(word in words for words in _read_scene(seen).values())
     if number >= len(NUMBERS):
         raise InputError(f"the question {question!r} counts up to {number}; at most {len(NUMBERS) - 1} can be said")
-    return _solution(NUMBERS[number])
+    return _words_said(NUMBERS[number])
 
 
 def _a_move(draw: Random) -> str:
@@ -422,37 +406,18 @@ def _place_after_move(question: str, hidden: Hidden) -> Solution:
     seen, moved, goal, asked = matched(r"see: ([^:]+) move: (\w+) (\w+) where: (\w+)\?", question).groups()
     scene = _read_scene(seen)
     before = {kind: _only_place(question, scene, kind) for kind in (moved, asked)}
-    return _solution(goal if moved == asked else before[asked])
+    return _words_said(goal if moved == asked else before[asked])
 
 
 # ---- world7 and world8: things that the agent remembers from answers in the same instance.
 
 
-def _scenes(draw: Random) -> Iterator[Hidden]:
-    while True:
-        yield {"mapping": {place: " ".join(_thing(draw)) for place in PLACES}}
-
-
-def _remembered(question: str, hidden: Hidden, place: str) -> Sequence[str]:
-    mapping = told(hidden, "mapping")
-    if place not in mapping:
-        raise InputError(f"the question {question!r} asks for {place!r}; the mapping has {', '.join(mapping)}")
-    return _checked_words(mapping[place].split(" "))
-
-
-def _about_places(asked: Callable[[Random], str]) -> Questions:
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield f"see: {draw.choice(list(hidden['mapping']))} {asked(draw)}?"
-
-    return questions
-
-
 def _remembered_attribute(question: str, hidden: Hidden) -> Solution:
     place, attribute = matched(rf"see: (\w+) ask: ({'|'.join(ATTRIBUTES)})\?", question).groups()
-    return _solution(_of_attribute(_remembered(question, hidden, place), attribute), key=(place, attribute))
+    thing = _read_thing(looked_up(hidden, place, question))
+    return _words_said(_of_attribute(thing, attribute), key=(place, attribute))
 
 
 def _remembered_thing(question: str, hidden: Hidden) -> Solution:
     place = matched(r"see: (\w+) describe: object\?", question)[1]
-    return _solution(*_remembered(question, hidden, place), key=place)
+    return _words_said(*_read_thing(looked_up(hidden, place, question)), key=place)
