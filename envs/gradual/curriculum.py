@@ -35,10 +35,9 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count, check, checked, checked_methods, unknown
 from gumption.data.wording import shown
 
-from .logic_tasks import hexadecimal_tasks, logic_tasks
-from .mapping_tasks import LETTERS, each_key_once, filtered, load_words, mapping_tasks, text_tasks
+from .micro_tasks import LETTERS, each_key_once, filtered, load_words, logic_tasks, mapping_tasks, text_tasks
 from .mini_tasks import mini_tasks, production_tasks
-from .suggested_tasks import small_world_tasks, suggested_tasks
+from .other_tasks import hexadecimal_tasks, small_world_tasks, suggested_tasks
 from .task import DIGITS, STOP, Hidden, Rules, Solution, Task, about_keys, drawn, repeated, stateless, told
 
 # ---- The tasks by name, and curricula.

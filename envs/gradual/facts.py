@@ -9,8 +9,7 @@ from typing import Literal
 from gumption.data.settings import InnerShare, Seed, checked
 
 from .curriculum import all_tasks
-from .logic_tasks import SEQUENCES
-from .mapping_tasks import LETTERS, SYNONYMS
+from .micro_tasks import LETTERS, SEQUENCES, SYNONYMS
 
 HAS_ANSWER, FOLLOWED_BY = "hasAnswer", "followedBy"
 PREREQUISITE_OF, TEACHES, SYNONYM_OF, COMMAND_OF = "prerequisiteOf", "teaches", "synonymOf", "commandOf"

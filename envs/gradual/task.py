@@ -269,10 +269,10 @@ def long(answer: str, right: str, wrong: str = "wrong!") -> Solution:
 class Rules:
     """The defaults follow the program, unless it contradicts a clear sentence of the document.
 
-    :ivar upstream_quirks: follow the program even then: micro13.1 takes any end of the right answer to "and", an
-        instance of micro16 has one kind of question, mini2 and mini5 ask about an empty string, which is always false,
-        the length of a string of the mini tasks tells something of its label, and the last reward of the last task is
-        never paid.
+    :ivar upstream_quirks: follow the program even where it contradicts the document: micro13.1 takes any end of the
+        right answer to "and", an instance of micro16 has one kind of question, mini2 and mini5 ask about an empty
+        string, which is always false, the length of a string of the mini tasks tells something of its label, and the
+        last reward of the last task is never paid.
     :ivar adaptive_stop: in micro5.6 the feedback on wrong answers has no full stop either, once ten answers in a row
         ended with one (A.2.5.6).
     :ivar early_stop: in micro5.5 to 5.18 a full stop ends an answer, even a short one (A.2.5.7).

@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from gumption.agents.gradual.recurrent_config import RecurrentConfig
 from gumption.data import InputError
@@ -18,8 +24,7 @@ from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.worlds import Resume, Run
 
-from .agent_names import AgentName, find_agent
-from .play import watching
+from .play import ENDS, print_result, watching
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,12 +40,21 @@ app = App(
 app.add_typer(watching)
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
+_BETWEEN = 5.0  # seconds between two writings of a record
 _SHOWN = 24  # tasks that a terminal has room for
 _WIDEST = 30  # characters of a bar
 
 
-SCHEMA = "gumption/gradual-validation/1"
+RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/1"
 FLAGS = {"success_threshold": "threshold"}
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        help="learner, silent, echo, random, table, knowledge.nq of an earlier run, the folder of a run of `pretrain`, "
+        "or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+    ),
+]
 
 
 @settings
@@ -62,22 +76,20 @@ class RunSettings(SessionSettings):
 def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | None = None) -> None:
     """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
-    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
-    learned is kept as a graph, and a second run can begin with it: --agent knowledge.nq.
+    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). The graph of a learner is
+    kept, and a second run can begin with it: --agent knowledge.nq.
 
     :param out: Folder for result.json, steps.png and steps.svg, and knowledge.nq.
     """
     from rich.console import Console
 
     from gumption.agents.gradual import GradualLearner
-    from gumption.agents.gradual.baselines import play_knower
+    from gumption.agents.gradual.validation import find_agent, play_knower
     from gumption.agents.plots import plot_steps
     from gumption.data.sealed import write_sealed
     from gumption.envs.gradual import MemoryWriter, Session
     from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
-
-    from .results import ENDS, described
 
     if out is None and config.memory:
         raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
@@ -112,10 +124,9 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
 
 
 class Progress:
-    """The tasks so far, drawn anew while an agent plays: in place on a terminal, else a line now and then."""
+    """The tasks so far, beside a perfect knower's steps: a table in place on a terminal, else a line now and then."""
 
     def __init__(self, knower: dict[str, int]) -> None:
-        """:param knower: task -> steps of a perfect knower."""
         from gumption.data.progress import Bar
 
         self._knower = knower
@@ -139,14 +150,13 @@ class Progress:
             self._live.stop()
 
     def show(self, steps: int, records: Sequence[TaskRecord]) -> None:
-        """What has been reached after so many steps."""
         if self._live is not None:
             self._live.update(self.table(records[-_SHOWN:]))
         elif self._bar is not None:
             self._bar.show(sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps")
 
     def table(self, records: Sequence[TaskRecord]) -> Table:
-        """A row for each task, with a bar of its steps in units of the knower's."""
+        """A row for each task, with a bar of its steps divided by the knower's."""
         from rich.table import Table
 
         table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
@@ -201,7 +211,7 @@ def validate(
     from rich.console import Console
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting
+    from gumption.agents.gradual.validation import CHAINS, find_agent, gradual_learning, not_forgetting
     from gumption.data.provenance import command_line, hardware, versions
     from gumption.data.writing import write_json
 
@@ -228,7 +238,7 @@ def validate(
         console.print(table)
     if out is not None:
         write_json(out, {
-            "schema": SCHEMA, "agent": agent, **how,
+            "schema": VALIDATION_SCHEMA, "agent": agent, **how,
             "chains": [one.figures() for one in found], "again": [one.figures() for one in replayed],
             "command": command_line(sys.argv[1:]), "hardware": hardware(), "versions": versions(),
         })  # fmt: skip
@@ -286,6 +296,42 @@ def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: 
                 break
 
 
+def described(settings: SessionSettings) -> dict[str, Any]:
+    """The record of a run without its figures, and without paths of this machine."""
+    from gumption.data.provenance import command_line, hardware, versions, without_folders
+
+    used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
+    if used.get("command") is not None:  # which starts the agent
+        used["command"] = without_folders(shlex.split(used["command"]))
+    return {
+        "schema": RUN_SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
+        "versions": versions(), "hardware": hardware(),
+    }  # fmt: skip
+
+
+class Record:
+    """The file of one run, kept up to date while it plays. It replaces none: a `path` that is taken gets a number."""
+
+    def __init__(self, path: Path, settings: SessionSettings) -> None:
+        self.path, number = path, 1
+        while self.path.exists():
+            number += 1
+            self.path = path.with_stem(f"{path.stem}-{number}")
+        self._began, self._written = monotonic(), 0.0
+        self._about = {**described(settings), "began": datetime.now(UTC).isoformat(timespec="seconds")}
+
+    def update(self, result: Result) -> None:
+        """Write the result so far, every few seconds while it plays."""
+        from gumption.data.sealed import write_sealed
+
+        now = monotonic()
+        if result.ended != "running" or now - self._written > _BETWEEN:
+            wall = now - self._began
+            speed = {"wall_s": round(wall, 3), "steps_per_s": round(result.steps / wall, 1) if wall else 0.0}
+            write_sealed(self.path, {**self._about, **speed, **result.figures()})
+            self._written = now
+
+
 def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
     """One run.
 
@@ -293,8 +339,6 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
     """
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
-
-    from .results import Record, print_result
 
     record, count = Record(out, config), len(config.curriculum().tasks)
     with Bar(count, "tasks") as bar:

@@ -11,7 +11,7 @@ from gumption.data import InputError
 from gumption.envs.gradual import Rules, judge, known_tasks
 from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.env import GradualEnv
-from gumption.envs.gradual.logic_tasks import evaluate
+from gumption.envs.gradual.other_tasks import evaluate
 
 
 def drawn(name: str, number: int = 300) -> list[tuple[str, str]]:

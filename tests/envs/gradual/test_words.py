@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from gumption.data import manifest
-from gumption.envs.gradual.mapping_tasks import SYNONYMS, filtered, load_words
+from gumption.envs.gradual.micro_tasks import SYNONYMS, filtered, load_words
 
 
 def test_the_shipped_words() -> None:

@@ -1,10 +1,10 @@
-"""Micro-tasks 1 to 12: hidden mappings from keys to answers, then commands that say what to do with words (A.2.1 to
-A.2.12).
+"""The micro-tasks of the challenge: hidden mappings from keys to answers, then commands that say what to do with words
+(A.2).
 """
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from random import Random
 
@@ -13,22 +13,27 @@ from gumption.data import InputError
 
 from .task import (
     DIGITS,
+    GOOD,
     STOP,
     Deal,
     Hidden,
+    Instances,
     OptionsLeft,
     Presumption,
     Questions,
     Rules,
     Solution,
+    Solve,
     Task,
     about_keys,
     drawn,
     long,
     looked_up,
+    matched,
     repeated,
     short,
     solving,
+    stateless,
     stateless_task,
     stopped,
     told,
@@ -335,3 +340,221 @@ def _changed(word: str, letter: str, operation: str) -> Solution:
 
 
 word_changed = solving(r"say: ([^ .:]+) say: ([^ .:]+) (union|exclude):\.", _changed)
+
+
+# ---- Micro-tasks 13 to 20: logical words, sequences, and commands under other names (A.2.13 to A.2.20).
+
+FEW = "abcde"
+SEQUENCES = (
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"],
+    ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
+    ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"],
+)
+
+
+def logic_tasks(words: Sequence[str], filtered: Sequence[str], rules: Rules) -> list[Task]:
+    """Micro-tasks 13.1 to 20, in the order of the curriculum.
+
+    :param filtered: the words that hold none of SYNONYMS.
+    """
+    asked, solve = repeated(_two_letters), partial(_two_letters_said, rules)
+    kinds: dict[str, tuple[Questions, Solve]] = {
+        "micro9.2": (spelling(words), spelled),
+        "micro10": (several(words), said_one_by_one),
+        "micro11": (two_pairs, pair_made),
+        "micro12": (word_and_letter, word_changed),
+        "micro14": (_letters_before, _next_letter),
+    }
+    contexts = {name: kinds[name] for name in ("micro9.2", "micro10", "micro11", "micro12")}
+    renamed = {name: kinds[name] for name in ("micro10", "micro11", "micro12", "micro14")}
+    renamed["micro10"] = (several(filtered), said_one_by_one)
+    if rules.and_or_synonyms:
+        renamed["micro13.1"] = (asked, solve)
+    before = ("micro9.2", "micro10", "micro11", "micro12")
+    return [
+        stateless_task("micro13.1", "and, or, not with letters", asked, solve, "micro12"),
+        stateless_task(
+            "micro13.2", "and, or with several words", repeated(_several_parts), partial(_parts_said, rules),
+            "micro13.1",
+        ),
+        stateless_task("micro14", "the order of letters", _letters_before, _next_letter, "micro7.1"),
+        Task(
+            "micro15", "the order of words", drawn(_sequence),
+            about_keys(lambda key, draw: f"say next after: {key}{STOP}"), _next_word, each_key_once, tolerance=2,
+            requires=("micro6", "micro14"),
+        ),
+        Task(
+            "micro16", "questions tell what is to be done", _dealt(contexts) if rules.upstream_quirks else stateless,
+            partial(_asking, contexts), partial(_solving, contexts), requires=before,
+        ),
+        Task(
+            "micro19", "commands have synonyms", _dealt(renamed), partial(_asking_by_synonym, renamed),
+            partial(_solving_synonyms, renamed), tolerance=2, requires=(*before[1:], "micro14", "micro16"),
+        ),
+        Task(
+            "micro20", "commands get new names", _named(renamed, filtered[200:400]),
+            partial(_asking_by_name, renamed, filtered), partial(_solving_names, renamed), tolerance=2,
+            requires=("micro19",),
+        ),
+    ]  # fmt: skip
+
+
+# ---- 13: and, or, not
+
+
+def _two_letters(draw: Random) -> str:
+    kind, first = draw.randrange(4), draw.choice(FEW)
+    if kind == 0:
+        return f" say: {first} and {draw.choice(FEW)}{STOP}"
+    if kind == 1:
+        return f" say: {first} or {draw.choice(FEW)}{STOP}"
+    if kind == 2:
+        return f" say: anything and not {first}{STOP}"
+    second = draw.choice([letter for letter in FEW if letter != first])
+    others = [letter for letter in FEW if letter not in (first, second)]
+    not_this = draw.choice((first, second, draw.choice(others)))
+    return f" say: {first} or {second} but not {not_this}{STOP}"
+
+
+def _two_letters_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
+    asked = matched(r" ?say: ([^.]+)\.", question)[1]
+    if found := re.fullmatch(r"(\w) and (\w)", asked):
+        answer = found[1] + found[2] + STOP
+        return short(answer, accepts=answer.endswith if rules.upstream_quirks else None)
+    if found := re.fullmatch(r"anything and not (\w)", asked):
+        [unwanted] = found.groups()
+        others = [letter for letter in FEW if letter != unwanted]
+        return _one_of(others, others[0], lambda answer: len(answer) > 1 and unwanted not in answer)
+    found = matched(r"(\w) or (\w)(?: but not (\w))?", asked)
+    first, second, unwanted = found.groups()
+    wanted = [letter for letter in dict.fromkeys((first, second)) if letter != unwanted]
+    said = {letter + STOP for letter in wanted}
+    said |= {one + other + STOP for one, other in ((first, second), (second, first)) if unwanted not in (one, other)}
+    shown = [letter if unwanted else letter + STOP for letter in wanted]
+    return _one_of(shown, wanted[0], said.__contains__)
+
+
+def _one_of(shown: Sequence[str], answer: str, accepts: Callable[[str], bool]) -> Solution:
+    """A solution of which several answers are right; the feedback on a wrong one shows one of them."""
+    return Solution(answer + STOP, GOOD, tuple(f"wrong! {one};" for one in shown), accepts)
+
+
+def _several_parts(draw: Random) -> str:
+    operator = draw.choice((" or ", " and "))
+    words = ["".join(draw.sample(LETTERS, draw.randint(1, 3))) for _ in range(draw.randint(2, 4))]
+    return f"say: {operator.join(words)}{STOP}"
+
+
+def _parts_said(rules: Rules, question: str, hidden: Hidden) -> Solution:
+    asked = matched(r"say: (\w+(?: and \w+)+|\w+(?: or \w+)+)\.", question)[1]
+    if " and " in asked:
+        return short(asked.replace(" and ", "") + STOP)
+    words = asked.split(" or ")
+    accepts = partial(joined_from, words) if rules.joined_or else lambda answer: any(map(answer.__contains__, words))
+    return _one_of(words, words[0], accepts)
+
+
+def joined_from(words: Sequence[str], answer: str) -> bool:
+    """Whether an answer consists of some of the words, one behind the other; in time that is linear in the answer."""
+    text = answer.removesuffix(STOP)
+    reached = [True] + [False] * len(text)
+    for place in range(len(text)):
+        for word in words:
+            if reached[place] and text.startswith(word, place):
+                reached[place + len(word)] = True
+    return text != "" and answer.endswith(STOP) and reached[-1]
+
+
+# ---- 14 and 15: sequences
+
+
+_letters_before = repeated(lambda draw: f"after {draw.choice(LETTERS[:-1])} comes what:{STOP}")
+_next_letter = solving(r"after ([a-y]) comes what:\.", lambda letter: short(LETTERS[LETTERS.index(letter) + 1] + STOP))
+
+
+def _sequence(draw: Random) -> Hidden:
+    sequence = list(draw.choice(SEQUENCES))
+    if draw.random() < 2 / 3:
+        sequence.reverse()
+    return {"mapping": dict(zip(sequence, (word + STOP for word in sequence[1:]), strict=False))}
+
+
+def _next_word(question: str, hidden: Hidden) -> Solution:
+    word = matched(r"say next after: ([^.:]+)\.", question)[1]
+    return short(stopped(looked_up(hidden, word, question)), key=word)
+
+
+# ---- 16, 19 and 20: several kinds of questions
+
+
+Kinds = dict[str, tuple[Questions, Solve]]
+
+
+def _dealt(kinds: Kinds) -> Instances:
+    """Each instance has one kind of questions; the kinds are dealt without repetition, then dealt again."""
+
+    def instances(draw: Random) -> Iterator[Hidden]:
+        while True:
+            for name in draw.sample(list(kinds), len(kinds)):
+                yield {"task": name}
+
+    return instances
+
+
+def _asking(kinds: Kinds, hidden: Hidden, draw: Random) -> Iterator[str]:
+    running = {name: ask(hidden, draw) for name, (ask, _) in kinds.items()}
+    while True:
+        yield next(running[hidden.get("task") or draw.choice(list(kinds))])
+
+
+def _solving(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
+    for _, solve in kinds.values():
+        try:
+            return solve(question, hidden)
+        except InputError:
+            continue
+    raise InputError(f"{question!r} is none of the questions of {', '.join(kinds)}")
+
+
+def _free(words: Sequence[str]) -> re.Pattern[str]:
+    """A pattern of these words where no letter or digit touches them."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?=\W)")
+
+
+_COMMANDS = _free(list(SYNONYMS))
+_KNOWN = _free([synonym for words in SYNONYMS.values() for synonym in words])
+_MEANING = {synonym: word for word, words in SYNONYMS.items() for synonym in words}
+
+
+def _asking_by_synonym(kinds: Kinds, hidden: Hidden, draw: Random) -> Iterator[str]:
+    for question in _asking(kinds, hidden, draw):
+        chosen = {word: draw.choice(synonyms) for word, synonyms in SYNONYMS.items()}
+        yield _COMMANDS.sub(lambda found, chosen=chosen: chosen[found[0]], question)
+
+
+def _solving_synonyms(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
+    return _solving(kinds, _KNOWN.sub(lambda found: _MEANING[found[0]], question), hidden)
+
+
+def _named(kinds: Kinds, names: Sequence[str]) -> Instances:
+    def instances(draw: Random) -> Iterator[Hidden]:
+        for hidden in _dealt(kinds)(draw):
+            yield {**hidden, "names": dict(zip(SYNONYMS, draw.sample(names, len(SYNONYMS)), strict=True))}
+
+    return instances
+
+
+def _asking_by_name(kinds: Kinds, filtered: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
+    names = hidden["names"]
+    taken = set(names.values())
+    kinds = {**kinds, "micro10": (several([word for word in filtered if word not in taken]), said_one_by_one)}
+    for question in _asking(kinds, hidden, draw):
+        old = draw.choice(list(dict.fromkeys(_COMMANDS.findall(question))))
+        new = names[old]
+        yield f"{new} is as {old} - " + _free([old]).sub(new, question)
+
+
+def _solving_names(kinds: Kinds, question: str, hidden: Hidden) -> Solution:
+    new, old, asked = matched(r"([^ ]+) is as ([^ ]+) - (.*)", question).groups()
+    return _solving(kinds, _free([new]).sub(old, asked), hidden)
