@@ -132,10 +132,7 @@ _COMPARED = 6  # unexplained texts
 
 
 class Reader:
-    """Finds the answer that feedback shows, by the text before answers in earlier feedback.
-
-    :ivar heads: text before an answer -> how often it was confirmed.
-    """
+    """Finds the answer that feedback shows. `heads`: the text before an answer -> how often it was confirmed."""
 
     def __init__(self) -> None:
         self.heads: Counter[str] = Counter()

@@ -194,10 +194,7 @@ class Search:
     """One search."""
 
     def __init__(self, frames: Sequence[Frame], setting: Setting, used: Counter[str], rewriting: bool = False) -> None:
-        """
-        :param used: how often operations and leaves were of use; those are cheaper.
-        :param rewriting: search only for programs that make another question and answer that.
-        """
+        """Operations that were of use are cheaper. `rewriting`: only programs that answer another question."""
         self._frames, self._setting, self._rewriting = frames, setting, rewriting
         self._operations: dict[str, Operation] = {
             name: operation for name, operation in OPERATIONS.items() if not rewriting or operation.gives == TEXT

@@ -226,10 +226,7 @@ class RecurrentAgent:
 
     @classmethod
     def load(cls, run_dir: str | Path) -> Callable[[int], "RecurrentAgent"]:
-        """A function that makes an agent of a run from a seed.
-
-        :raises InputError: no such run.
-        """
+        """A function that makes an agent of a run from a seed; InputError where there is no such run."""
         config = read_config(Path(run_dir), RecurrentConfig)
         network = RecurrentNetwork(config.hidden_size)
         put_network(network, saved_network(RunFolder.of(run_dir, config)), Path(run_dir))

@@ -112,9 +112,9 @@ def known_byte(stream: Stream) -> int:
     return ord(answer[min(len(stream.heard) - before, len(answer) - 1)])
 
 
-def play_knower(curriculum: Curriculum, seed: int = 0, success_threshold: int | None = None) -> Result:
+def play_knower(curriculum: Curriculum, seed: int = 0) -> Result:
     """The result of a perfect knower, which needs the fewest steps. It is no agent: it sees the right answers."""
-    threshold = curriculum.success_threshold if success_threshold is None else success_threshold
+    threshold = curriculum.success_threshold
     session = Session(
         curriculum.tasks, lambda reward, byte: known_byte(session.stream), success_threshold=threshold, seed=seed
     )

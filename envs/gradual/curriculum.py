@@ -77,10 +77,7 @@ def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
 
 
 def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
-    """The task of a name.
-
-    :raises InputError: there is none; with the nearest name.
-    """
+    """The task of a name; InputError with the nearest name where there is none."""
     if name not in tasks:
         raise InputError(unknown("the curriculum", name, tasks))
     return tasks[name]
@@ -260,10 +257,7 @@ class Table:
             raise InputError(f"{self.place}, key {key!r}: {error}") from None
 
     def get(self, key: str, hint: Any, default: Any = ...) -> Any:
-        """A value, checked by an annotation.
-
-        :raises InputError: it is something else, or missing where there is no default.
-        """
+        """A value, checked by an annotation; InputError where it is something else, or missing without a default."""
         if key not in self.content:
             if default is ...:
                 raise InputError(f"{self.place} lacks the key {key!r}")
@@ -303,11 +297,7 @@ def _feedback(table: Table, names: Sequence[str]) -> Solved:
 
 
 def task_of_table(place: str, content: Mapping[str, Any], words: Sequence[str]) -> Task:
-    """The task of a table.
-
-    :param place: the file and the task, for messages. :param words: what "words" stands for.
-    :raises InputError: something is wrong with it; with the place and the key.
-    """
+    """The task of a table at a place; InputError with the place and the key where something is wrong with it."""
     table = Table(place, content)
     kinds = [kind for kind in _OF_KIND if kind in content]
     if len(kinds) != 1:

@@ -49,10 +49,7 @@ class Description:
 
     @classmethod
     def parse(cls, text: str) -> "Description":
-        """The description of a text.
-
-        :raises InputError: the text has a fault; with its place and what to do.
-        """
+        """The description of a text; InputError with the place of a fault and what to do."""
         operator = "and"
         for number, found in enumerate(_OPERATORS.finditer(text)):
             if not number:
@@ -243,10 +240,7 @@ TRIES = 100  # most descriptions need one or two; for some no string exists
 
 
 def fitting_length(description: Description, length: int) -> int:
-    """The least length, from the given one on, of both true and false strings.
-
-    It leaves out what several n-grams demand together, as in `A and not AA and anything`.
-    """
+    """The least length, from the given one on, of both true and false strings, as far as single n-grams tell."""
     required = sum(map(len, description.plain)) if description.operator == "and" else 0
     if description.anything:
         return max(length, 1, required or min(map(len, description.forbidden), default=0))
@@ -257,11 +251,7 @@ def fitting_length(description: Description, length: int) -> int:
 
 
 def true_string(description: Description, length: int, draw: Random) -> str:
-    """A string that fits a description in both readings.
-
-    :param length: at least 1; `fitting_length` gives one that serves.
-    :raises InputError: no such string was found; some descriptions have none.
-    """
+    """A string of at least 1 letter that fits a description in both readings; InputError where none was found."""
     allowed = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
     for _ in range(TRIES):
         filler = (draw.random() < 0.5 and description.foreign) or allowed
@@ -449,18 +439,12 @@ def draw_string(
 
 
 def produce(description: Description, draw: Random) -> str:
-    """A string that fits a description: a right answer to `description: ...; produce.`
-
-    :raises InputError: no such string was found.
-    """
+    """A string that fits a description; InputError where none was found."""
     return true_string(description, fitting_length(description, draw.randint(1, 10)), draw)
 
 
 def judge_production(description: str | Description, answers: Sequence[str], distinct: int = 1) -> bool:
-    """Whether the answers are `distinct` different strings of capital letters, each of which fits the description.
-
-    :raises InputError: a text that is no description.
-    """
+    """Whether the answers are `distinct` different strings of capital letters that fit the description."""
     if not len(answers) == len(set(answers)) == distinct:
         return False
     capitals = all(answer and set(answer) <= set(ALPHABET) for answer in answers)

@@ -76,10 +76,7 @@ class Wire:
         return self.unusual(received) if said is None else said
 
     def _received(self) -> bytes:
-        """Bytes, b"" at the end of the connection.
-
-        :raises TimeoutError: none came.
-        """
+        """Bytes, b"" at the end of the connection; TimeoutError where none come."""
         receive = self.connection.recv
         for _ in range(_LOOKS):
             try:
@@ -93,10 +90,7 @@ class Wire:
             self.connection.settimeout(0)
 
     def unusual(self, received: bytes) -> int:
-        """The agent's byte, where the received bytes are not exactly one reply.
-
-        :raises InputError: as `ask`.
-        """
+        """The agent's byte where the received bytes are not exactly one reply; InputError where they have none."""
         raise InputError(f"the agent answered a byte with {len(received)} bytes, {shown(received)}; it has to be one")
 
     def end(self, reward: int) -> None:
@@ -242,10 +236,7 @@ class FrameReader:
         return message
 
     def frame(self) -> tuple[int, bytes]:
-        """Flags and content of the next frame.
-
-        :raises InputError: it is too long for an agent's message.
-        """
+        """Flags and content of the next frame; InputError where it is too long for an agent's message."""
         flags = self.exactly(1)[0]
         length = int.from_bytes(self.exactly(8 if flags & _LONG else 1), "big")
         if length > _LONGEST_MESSAGE:

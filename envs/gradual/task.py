@@ -206,10 +206,7 @@ def about_keys(question: Callable[[str, Random], str]) -> Questions:
 
 
 def matched(pattern: str, question: str) -> re.Match[str]:
-    """The match of a whole question.
-
-    :raises InputError: the pattern does not match it.
-    """
+    """The match of a whole question; InputError where it has another form."""
     found = re.fullmatch(pattern, question)
     if found is None:
         raise InputError(f"{question!r} is no question of this task: it has the form {pattern}")
@@ -222,20 +219,14 @@ def solving(pattern: str, solution: Callable[..., Solution]) -> Solve:
 
 
 def told(hidden: Hidden, name: str) -> Any:
-    """What an instance hides under a name.
-
-    :raises InputError: a person has put the instance together and left it out.
-    """
+    """What an instance hides under a name; InputError where a person has left it out."""
     if name not in hidden:
         raise InputError(f"this task needs the {name} of the instance")
     return hidden[name]
 
 
 def looked_up(hidden: Hidden, key: str, question: str) -> str:
-    """The answer for a key of the hidden mapping.
-
-    :raises InputError: there is no such key.
-    """
+    """The answer for a key of the hidden mapping; InputError where there is no such key."""
     mapping = told(hidden, "mapping")
     if key not in mapping:
         raise InputError(f"the question {question!r} asks for {key!r}; the mapping has {', '.join(map(repr, mapping))}")

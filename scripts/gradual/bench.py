@@ -64,10 +64,7 @@ class Settings(BenchSettings):
 
 
 def gradual_case(settings: Settings) -> Iterator[Measurement]:
-    """A silent agent in one stream of several tasks, a table agent in many streams, and agents of their own processes.
-
-    :raises InputError: the extra `remote` is not installed.
-    """
+    """A silent agent in one stream, a table agent in many streams, and agents in processes of their own."""
     pole = cart_pole(process_time)
     for name in TASKS:
         settings.tell(f"one stream of {name}")
@@ -132,11 +129,7 @@ def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[fl
 
 
 def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator[Measurement]:
-    """The environment with an agent in a process of its own; in the yardstick, a loop that sends two messages and waits
-    for one stands in the environment's place.
-
-    :raises InputError: the extra `remote` is not installed.
-    """
+    """The environment with an agent in a process of its own, beside a loop of the same messages without it."""
     for transport, yardstick, ping in (
         ("zeromq", "two messages there and one back, libzmq", _zeromq_ping),
         ("tcp", "two bytes there and one back, bare sockets", _tcp_ping),

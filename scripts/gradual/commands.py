@@ -93,17 +93,14 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
 
     if out is None and config.memory:
         raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
-    curriculum, threshold = config.curriculum(), config.success_threshold
-    threshold = curriculum.success_threshold if threshold is None else threshold
-    make = find_agent(agent)
-    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
-    player = make(config.seed)
+    curriculum, player = config.curriculum(), find_agent(agent)(config.seed)
+    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed).tasks}
     memory = nullcontext()
     if out is not None and config.memory:
         memory = MemoryWriter(out / FOLDER, [task.name for task in curriculum.tasks], keep=0)
     with Progress(knower) as progress, memory as writer:
         result = Session(
-            curriculum.tasks, player, success_threshold=threshold, seed=config.seed,
+            curriculum.tasks, player, success_threshold=curriculum.success_threshold, seed=config.seed,
             max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show, memory=writer,
         ).run()  # fmt: skip
     console = Console()
@@ -245,10 +242,7 @@ def validate(
 
 
 def read_chain(text: str) -> Chain:
-    """The chain in "micro1,micro2>micro3".
-
-    :raises InputError: another form.
-    """
+    """The chain in "micro1,micro2>micro3"; InputError where the text has another form."""
     from gumption.agents.gradual.validation import Chain
 
     first, arrow, target = text.partition(">")
@@ -333,10 +327,7 @@ class Record:
 
 
 def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
-    """One run.
-
-    :raises InputError: the agent failed.
-    """
+    """One run; InputError where the agent fails."""
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
 

@@ -161,10 +161,7 @@ def watch(run: Path, *, task: str | None = None, steps: str | None = None) -> No
 
 
 def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
-    """The records of each instance that belong to the task and are among the steps.
-
-    :raises InputError: an unknown task, no range of steps, or no such record.
-    """
+    """The records of each instance that belong to the task and are among the steps; InputError for none."""
     if task is not None and task not in memory.tasks:
         raise InputError(unknown("the session", task, memory.tasks))
     first, last = (1, len(memory)) if steps is None else _range(steps)
