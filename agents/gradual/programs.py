@@ -70,7 +70,7 @@ OPERATIONS: dict[str, Operation] = {
     "intersection": Operation(lambda one, other: "".join(c for c in one if c in other), (PIECE, PIECE), PIECE),
     "zipped": Operation(_zipped, (PIECE, PIECE), PIECE),
     "length": Operation(lambda text: str(len(text)), (PIECE,), PIECE),
-    "chars": Operation(tuple, (STRING,), LIST),
+    "chars": Operation(lambda text: (*text,), (STRING,), LIST),
     "backwards": Operation(lambda items: items[::-1], (LIST,), LIST),
     "ordered": Operation(lambda items: tuple(sorted(items)), (LIST,), LIST),
     "distinct": Operation(lambda items: tuple(dict.fromkeys(items)), (LIST,), LIST),
@@ -93,19 +93,6 @@ def parts(program: Program) -> list[str]:
 
 # ---- Frames: what questions of a kind have in common is literal, the rest is content.
 
-#: The leaves of programs and their kinds.
-LEAVES: dict[Program, str] = {
-    ("question",): TEXT,
-    ("content",): LIST,
-    **{("content", place): PIECE for place in (0, 1, 2, -1)},
-    **{("word", place): PIECE for place in range(5)},
-    **{("run", place): SIGN for place in range(4)},
-    ("sign",): SIGN,
-    ("nothing",): SIGN,
-    ("space",): SIGN,
-    ("domain",): PIECE,
-}
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -116,26 +103,27 @@ class Frame:
     content: Tokens
     runs: Tokens
 
-    def leaf(self, program: Program, domain: str) -> Value:
-        """The value of a leaf; `domain` has the characters that were the content of questions of this kind."""
-        name = program[0]
-        if name == "question":
-            return self.question
-        if name == "content":
-            return self.content if len(program) == 1 else _item(self.content, program[1])
-        if name == "word":
-            return _item(self.words, program[1])
-        if name == "run":
-            return _item(self.runs, program[1])
-        if name == "sign":
-            return next(filter(is_sign, self.question), None)
-        if name == "domain":
-            return domain or None
-        return "" if name == "nothing" else " "
+
+def _nth(tokens_of: Callable[[Frame], Tokens], place: int) -> Callable[[Frame, str], Value]:
+    def value(frame: Frame, domain: str) -> Value:
+        items = tokens_of(frame)
+        return items[place] if -len(items) <= place < len(items) else None
+
+    return value
 
 
-def _item(items: Tokens, place: int) -> str | None:
-    return items[place] if -len(items) <= place < len(items) else None
+#: The leaves of programs: kind, and value for a frame and a domain, the content of earlier questions of this kind.
+LEAVES: dict[Program, tuple[str, Callable[[Frame, str], Value]]] = {
+    ("question",): (TEXT, lambda frame, domain: frame.question),
+    ("content",): (LIST, lambda frame, domain: frame.content),
+    **{("content", place): (PIECE, _nth(lambda frame: frame.content, place)) for place in (0, 1, 2, -1)},
+    **{("word", place): (PIECE, _nth(lambda frame: frame.words, place)) for place in range(5)},
+    **{("run", place): (SIGN, _nth(lambda frame: frame.runs, place)) for place in range(4)},
+    ("sign",): (SIGN, lambda frame, domain: next(filter(is_sign, frame.question), None)),
+    ("nothing",): (SIGN, lambda frame, domain: ""),
+    ("space",): (SIGN, lambda frame, domain: SILENCE),
+    ("domain",): (PIECE, lambda frame, domain: domain or None),
+}
 
 
 @lru_cache(maxsize=1 << 15)
@@ -163,11 +151,7 @@ _DEEPEST = 14  # the highest cost
 
 @dataclass(frozen=True)
 class Setting:
-    """What programs are run with.
-
-    :ivar solve: answers a question, as far as it is known, that a program has made of another one. :ivar domain: see
-        `Frame.leaf`.
-    """
+    """What programs are run with: the domain, and what answers a question that a program has made of another one."""
 
     solve: Callable[[str, str], str | None]
     domain: str = ""
@@ -175,7 +159,7 @@ class Setting:
 
 def run(program: Program, frame: Frame, setting: Setting) -> Value:
     if program in LEAVES:
-        return frame.leaf(program, setting.domain)
+        return LEAVES[program][1](frame, setting.domain)
     values = [run(part, frame, setting) for part in program[1:]]
     return _apply(program[0], values, frame, setting)
 
@@ -223,9 +207,9 @@ class Search:
                     yield program, values  # pyright: ignore[reportReturnType]
 
     def _of_cost(self, cost: int) -> Iterator[tuple[Program, tuple[Value, ...], str]]:
-        for leaf, kind in LEAVES.items():
+        for leaf, (kind, value) in LEAVES.items():
             if self._leaf_cost[leaf] == cost:
-                yield leaf, tuple(frame.leaf(leaf, self._setting.domain) for frame in self._frames), kind
+                yield leaf, tuple(value(frame, self._setting.domain) for frame in self._frames), kind
         for name, operation in self._operations.items():
             left = cost - self._cost[name]
             for costs in _shares(left, len(operation.takes)):

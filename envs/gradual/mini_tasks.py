@@ -253,27 +253,23 @@ def fitting_length(description: Description, length: int) -> int:
 def true_string(description: Description, length: int, draw: Random) -> str:
     """A string of at least 1 letter that fits a description in both readings; InputError where none was found."""
     allowed = "".join(letter for letter in ALPHABET if letter not in description.forbidden)
-    for _ in range(TRIES):
+
+    def made() -> str | None:
         filler = (draw.random() < 0.5 and description.foreign) or allowed
-        string = _assembled(description.plain, description, length, filler, draw)
-        if string is not None and member(description, string):
-            return string
-    raise not_found(description, length, True)
+        return _assembled(description.plain, description, length, filler, draw)
+
+    return _first(made, description, length, True)
 
 
 def false_string(description: Description, length: int, draw: Random) -> str:
     """A true string with one fault, which makes it false in both readings: a letter that breaks the cover, a missing
-    n-gram, or a forbidden one.
-
-    :param length: as for `true_string`.
-    :raises InputError: no such string was found; `anything` alone has none.
+    n-gram, or a forbidden one; InputError where none was found, as for `anything` alone.
     """
-    if not description.always_true:
-        for _ in range(TRIES):
-            string = _spoiled(description, true_string(description, length, draw), draw)
-            if not member(description, string):
-                return string
-    raise not_found(description, length, False)
+
+    def made() -> str | None:
+        return None if description.always_true else _spoiled(description, true_string(description, length, draw), draw)
+
+    return _first(made, description, length, False)
 
 
 def random_false_string(description: Description, length: int, draw: Random) -> str | None:
@@ -285,9 +281,13 @@ def random_false_string(description: Description, length: int, draw: Random) -> 
     return None
 
 
-def not_found(description: Description, length: int, label: bool) -> InputError:
-    """The error for a string that was not found."""
-    return InputError(
+def _first(made: Callable[[], str | None], description: Description, length: int, label: bool) -> str:
+    """The first string that fits or does not, as the label says."""
+    for _ in range(TRIES):
+        string = made()
+        if string is not None and member(description, string) == label:
+            return string
+    raise InputError(
         f"description {str(description)!r}: no {'true' if label else 'false'} string of {length} letters was found; "
         "try another length, or a description that some strings fit and others do not"
     )
@@ -486,24 +486,23 @@ def upstream_string(description: Description, target: int, label: bool, draw: Ra
     :param near_miss: false strings are edited true ones; else random letters.
     :raises InputError: no such string was found.
     """
+
+    def grown() -> str:
+        return _first(lambda: _grow(description, target, draw), description, target, True)
+
     if label:
-        return _grown(description, target, draw)
+        return grown()
     if description.always_true:
         return ""
     string = None if near_miss else random_false_string(description, target, draw)
-    for _ in range(TRIES):
-        if string is not None and len(string) >= 1 + near_miss and not member(description, string):
-            return string
-        string = _edited(description, _grown(description, target, draw), draw)
-    raise not_found(description, target, False)
+    if string is not None:
+        return string
 
+    def edited() -> str | None:
+        string = _edited(description, grown(), draw)
+        return string if len(string) >= 1 + near_miss else None
 
-def _grown(description: Description, target: int, draw: Random) -> str:
-    for _ in range(TRIES):
-        string = _grow(description, target, draw)
-        if member(description, string):
-            return string
-    raise not_found(description, target, True)
+    return _first(edited, description, target, False)
 
 
 def _grow(description: Description, target: int, draw: Random) -> str:

@@ -4,7 +4,6 @@ import os
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
-from subprocess import Popen, TimeoutExpired
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from time import monotonic
 from typing import Annotated, Any, Literal
 
@@ -52,7 +51,7 @@ class Wire:
     words = messages
     replies: dict[bytes, int] = {bytes([byte]): byte for byte in range(256)}  # noqa: RUF012
 
-    def __init__(self, connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> None:
+    def __init__(self, connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> None:
         """:param timeout: seconds that a reply may take. :param process: the agent's, where we started it."""
         connection.settimeout(0)
         self.connection, self.timeout, self.process = connection, min(timeout, _LONGEST_WAIT), process
@@ -103,7 +102,7 @@ class Wire:
             self.connection.sendall(message)
 
 
-def gone(process: "Popen[bytes] | None") -> str:
+def gone(process: Popen[bytes] | None) -> str:
     """The error of an agent whose end of the connection is closed."""
     with suppress(TimeoutExpired):
         if process is not None and (code := process.wait(_DYING)) is not None:
@@ -169,7 +168,7 @@ class ZeroMQWire(Wire):
         self.notify(frame(str(reward).encode()) + frame(b""))
 
 
-def shake_hands(connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> ZeroMQWire:
+def shake_hands(connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> ZeroMQWire:
     """The wire to a connected agent, once it has said hello.
 
     :raises Silent: it left, or said nothing. :raises InputError: it speaks another protocol, or said something else.
@@ -302,7 +301,7 @@ class Host:
         if settings.transport != "pipe":
             host = "" if settings.address == "*" else settings.address
             self._listening = listen(host, settings.port, "--address")
-            self.place = shown_address(self._listening)
+            self.place, self._port = shown_address(self._listening), self._listening.getsockname()[1]
             if not is_loopback(settings.address):
                 told = f"everybody who reaches {settings.address} can be the agent: there is no password"
                 warnings.warn(told, Note, stacklevel=2)
@@ -338,7 +337,7 @@ class Host:
             ending.callback(wire.connection.close)
             yield wire
 
-    def _connected(self, process: "subprocess.Popen[bytes] | None", tell: Callable[[str], None]) -> Wire:
+    def _connected(self, process: Popen[bytes] | None, tell: Callable[[str], None]) -> Wire:
         """The wire to the next agent that connects and says hello."""
         seconds, deadline, told = self._settings.timeout, monotonic() + self._settings.timeout, ""
         while True:
@@ -357,7 +356,7 @@ class Host:
                 connection.close()
                 raise
 
-    def _accepted(self, process: "subprocess.Popen[bytes] | None", deadline: float) -> socket.socket:
+    def _accepted(self, process: Popen[bytes] | None, deadline: float) -> socket.socket:
         assert self._listening is not None
         self._listening.settimeout(None if process is None else _TICK)
         while True:
@@ -368,11 +367,6 @@ class Host:
                 return self._listening.accept()[0]
             if process is not None and process.poll() is not None:
                 raise InputError(f"{gone(process)} before it connected to port {self._port}")
-
-    @property
-    def _port(self) -> int:
-        assert self._listening is not None
-        return self._listening.getsockname()[1]
 
 
 def _words(settings: RemoteSettings) -> list[str]:
@@ -391,14 +385,14 @@ def _words(settings: RemoteSettings) -> list[str]:
 
 
 @contextmanager
-def _started(command: Sequence[str], stream: socket.socket | None = None) -> Iterator["subprocess.Popen[bytes]"]:
+def _started(command: Sequence[str], stream: socket.socket | None = None) -> Iterator[Popen[bytes]]:
     """Runs a program, in a group of processes of its own; at the end both are ended.
 
     :param stream: its standard input and output; without it, it has no input, and prints on our standard error.
     """
-    given, printed = (subprocess.DEVNULL, 2) if stream is None else (stream.fileno(), stream.fileno())
+    given, printed = (DEVNULL, 2) if stream is None else (stream.fileno(), stream.fileno())
     try:
-        process = subprocess.Popen(command, stdin=given, stdout=printed, start_new_session=True)
+        process = Popen(command, stdin=given, stdout=printed, start_new_session=True)
     except (OSError, ValueError) as error:
         raise InputError(f"the agent {command[0]!r} cannot be started: {getattr(error, 'strerror', error)}") from None
     try:
@@ -407,21 +401,15 @@ def _started(command: Sequence[str], stream: socket.socket | None = None) -> Ite
         _stop(process)
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for its end, then send SIGTERM, then SIGKILL, which also ends the processes that it started."""
+def _stop(process: Popen[bytes]) -> None:
+    """Wait for its end, then send SIGTERM, wait again, then send SIGKILL, also to the processes that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
+        with suppress(TimeoutExpired):
             process.wait(GRACE)
-            break
-        except subprocess.TimeoutExpired:
-            _signal(process, number)
-    _signal(process, signal.SIGKILL)
+            number = signal.SIGKILL  # it has ended; what it started is not asked
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
     process.wait()
-
-
-def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 # ---- A session with an agent that is another program.

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,13 +98,13 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
     memory = nullcontext()
     if out is not None and config.memory:
         memory = MemoryWriter(out / FOLDER, [task.name for task in curriculum.tasks], keep=0)
-    with Progress(knower) as progress, memory as writer:
+    with _progress(knower) as show, memory as writer:
         result = Session(
             curriculum.tasks, player, success_threshold=curriculum.success_threshold, seed=config.seed,
-            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show, memory=writer,
+            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=show, memory=writer,
         ).run()  # fmt: skip
     console = Console()
-    console.print(progress.table(result.tasks))
+    console.print(_table(result.tasks, knower))
     passed = sum(one.passed for one in result.tasks)
     ended = f"{ENDS[result.ended]} after {result.steps:,} steps"
     console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
@@ -120,53 +120,38 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
         raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
 
 
-class Progress:
-    """The tasks so far, beside a perfect knower's steps: a table in place on a terminal, else a line now and then."""
-
-    def __init__(self, knower: dict[str, int]) -> None:
+@contextmanager
+def _progress(knower: dict[str, int]) -> Iterator[Callable[[int, Sequence[TaskRecord]], None]]:
+    """Shows the tasks so far: a table in place on a terminal, else a line now and then."""
+    if not sys.stderr.isatty():
         from gumption.data.progress import Bar
 
-        self._knower = knower
-        self._live: Any = None
-        self._bar: Bar | None = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
+        bar = Bar(len(knower), "tasks")
+        yield lambda steps, records: bar.show(
+            sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps"
+        )
+        return
+    from rich.console import Console
+    from rich.live import Live
 
-            self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=8)
-        else:
-            self._bar = Bar(len(knower), "tasks")
+    with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
+        yield lambda steps, records: live.update(_table(records[-_SHOWN:], knower))
 
-    def __enter__(self) -> Progress:
-        if self._live is not None:
-            self._live.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+def _table(records: Sequence[TaskRecord], knower: dict[str, int]) -> Table:
+    """A row for each task, with a bar of its steps divided by a perfect knower's."""
+    from rich.table import Table
 
-    def show(self, steps: int, records: Sequence[TaskRecord]) -> None:
-        if self._live is not None:
-            self._live.update(self.table(records[-_SHOWN:]))
-        elif self._bar is not None:
-            self._bar.show(sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps")
-
-    def table(self, records: Sequence[TaskRecord]) -> Table:
-        """A row for each task, with a bar of its steps divided by the knower's."""
-        from rich.table import Table
-
-        table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
-        for one in records:
-            knower = self._knower[one.task]
-            times = one.steps / knower
-            bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
-            right = f"{one.right / one.questions:.0%}" if one.questions else "-"
-            state = "" if one.passed else " (not passed)"
-            table.add_row(
-                one.task + state, f"{one.steps:,}", f"{knower:,}", f"{times:.1f}", str(one.instances), right, bar
-            )
-        return table
+    table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
+    for one in records:
+        times = one.steps / knower[one.task]
+        bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
+        right = f"{one.right / one.questions:.0%}" if one.questions else "-"
+        state = "" if one.passed else " (not passed)"
+        table.add_row(
+            one.task + state, f"{one.steps:,}", f"{knower[one.task]:,}", f"{times:.1f}", str(one.instances), right, bar
+        )
+    return table
 
 
 @app.command(epilog="Example: gumption gradual pretrain --tasks micro4 --steps 200000 --run runs/lstm")
