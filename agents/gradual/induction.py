@@ -1,17 +1,14 @@
-"""Makes skills from examples: groups examples that share words, and finds a program that fits a group."""
+"""Makes skills from examples: groups those that share words, and searches for a program that fits a group."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .frames import frame
-from .operations import Program
-from .search import Search, Setting, run
+from .programs import Program, Search, Setting, frame, run
 from .skills import RECALL, Skill, Skills
 from .texts import Tokens, is_word, shape, tokens
 
-# ---- Questions whose answers are known: right by reward, or shown by feedback.
-
+# ---- Questions with known answers: a reward has told that they are right, or feedback has shown them.
 
 _KEPT = 600
 _PART = 40  # of one shape
@@ -19,7 +16,7 @@ _PART = 40  # of one shape
 
 @dataclass
 class Example:
-    """A question with the answers that were right, that were shown and that were wrong."""
+    """A question, and the answers that were right, that feedback showed, and that were wrong."""
 
     question: str
     tokens: Tokens
@@ -41,7 +38,7 @@ class Example:
 
     @property
     def known(self) -> bool:
-        """Whether any answer is known to be good."""
+        """Whether an answer was right, or shown."""
         return bool(self.right or self.shown)
 
 
@@ -52,7 +49,7 @@ class Examples:
         self.all: dict[str, Example] = {}
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> Example:
-        """Take in a verdict."""
+        """Take in the reward of an answer, and the answer that feedback showed."""
         example = self.all.pop(question, None) or Example(question, tokens(question))
         self.all[question] = example
         if len(self.all) > _KEPT:
@@ -63,31 +60,29 @@ class Examples:
         return example
 
     def alike(self, question: str) -> list[Example]:
-        """Examples of the same shape, the latest last."""
+        """Examples with a question of the same shape, the latest last."""
         wanted = shape(question)
         alike = [example for example in self.all.values() if example.known and shape(example.question) == wanted]
         return alike[-_PART:]
 
     def drop(self, questions: Iterable[str]) -> None:
-        """Forget examples that no longer hold."""
         for question in questions:
             self.all.pop(question, None)
 
 
 # ---- Groups of examples, and the programs that fit them
 
-
-_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of groups, at which a program is searched for
-_SHOWN = 5  # examples that a search works on
-_BUDGET = 6_000  # programs for each example up to that number
-_LAST_BUDGET = 60_000  # the same in the last search of a group, because nothing is searched for after it
-_PARTLY = 5  # examples, from which on a program need not give what was shown
-_MISUNDERSTOOD = 0.1  # share of the examples at most
-_WORDLESS = 4  # examples at least, where the questions have no word in common
-_RARE = 0.5  # share of the examples, up to which a word is in few: one program should answer all of these
-_RELIABLE = 0.85  # rate of a skill whose examples no other skill has to explain
-_STANDS = 0.8  # trust in a word that stands for another, from which on that explains an answer
-_LOOKED_UP = 4  # examples, from which on a look-up is a skill
+_SIZES = (2, 3, 4, 6, 8, 11, 15, 20, 27, 40)  # of a group, at which the inducer searches for a program
+_SHOWN = 5  # examples of a search
+_BUDGET = 6_000  # programs for each of these
+_LAST_BUDGET = 60_000  # the same in the last search of a group
+_PARTLY = 5  # examples from which on a program need not give all answers that were shown
+_MISUNDERSTOOD = 0.1  # greatest share of the examples
+_WORDLESS = 4  # examples that a group without a common word needs
+_RARE = 0.5  # share of the examples up to which a word is rare: one program should answer all that have it
+_RELIABLE = 0.85  # rate of a skill whose examples need no other skill
+_STANDS = 0.8  # trust from which on a word that stands for another explains an answer
+_LOOKED_UP = 4  # examples from which on a look-up is a skill
 
 
 class Inducer:
@@ -99,7 +94,7 @@ class Inducer:
         self._searched: set[tuple[str, frozenset[str], int]] = set()
 
     def learn(self, question: str, said: str, reward: int, shown: str) -> None:
-        """Take in a verdict and the answer that was shown."""
+        """Take in the reward of an answer, and the answer that feedback showed."""
         self.skills.refresh()
         example = self.examples.learn(question, said, reward, shown)
         if not example.known:
@@ -127,25 +122,25 @@ class Inducer:
                 skill.note(question, example.verdict(answer))
 
     def _explained(self, example: Example, least: float = 0) -> bool:
-        """Whether a skill gives the answer, one that is right at this rate at least."""
-        rate, answer = self.skills.best(example.question, _computed)
+        """Whether a skill with this rate at least gives the answer; not by look-up, which explains nothing."""
+        rate, answer = self.skills.best(example.question, lambda skill: skill.program != RECALL)
         return rate >= least and example.verdict(answer) > 0
 
     def _renamed(self, example: Example) -> bool:
-        """Learn which words stand for others; whether that explains the answer."""
+        """Learn which words stand for others: whether that explains the answer."""
         skills, explained = self.skills, False
         for meaning in skills.aliases.meanings(example.question, skills.skills):
             verdict = example.verdict(skills.best(meaning.question)[1])
             if verdict:
                 skills.aliases.judge(meaning, verdict > 0)
             sure = all(skills.aliases.trust(pair) > _STANDS for pair in meaning.pairs)
-            explained |= verdict > 0 and sure  # else it may be chance
+            explained |= verdict > 0 and sure  # where it is not, the answer may be right by chance
         return explained
 
     # Programs.
 
     def _widened(self, example: Example) -> bool:
-        """Whether a skill explains the example, too, once its guard has nothing that the example lacks."""
+        """Whether a skill explains the example once its guard loses the tokens that the example lacks."""
         for skill in self.skills.skills:
             guard = skill.guard & frozenset(example.tokens)
             if not any(map(is_word, guard)) or guard == skill.guard or skill.program == RECALL:
@@ -158,7 +153,7 @@ class Inducer:
         return False
 
     def _fits(self, program: Program, guard: frozenset[str], domain: str, examples: list[Example]) -> bool:
-        """Whether a program gives all answers, but for a few that may have been misunderstood."""
+        """Whether a program gives all answers, except for a few that the learner may have misunderstood."""
         setting, misses = Setting(self.skills.solve, domain), 0
         for example in examples:
             value = run(program, frame(example.question, guard), setting)
@@ -169,7 +164,7 @@ class Inducer:
         return True
 
     def _groups(self, example: Example) -> list[tuple[frozenset[str], list[Example]]]:
-        """Groups of unexplained examples like this one, with what all questions of a group have in common."""
+        """Groups of unexplained examples like this one, each with the tokens that all its questions have."""
         every = self.examples.alike(example.question)
         alike = [other for other in every if not self._explained(other, _RELIABLE)]
         groups: dict[tuple[str, ...], tuple[frozenset[str], list[Example]]] = {}
@@ -179,7 +174,7 @@ class Inducer:
                 members = [other for other in alike if word is None or word in other.tokens]
             groups.setdefault(tuple(member.question for member in members), (_common(members), members))
         ordered = sorted(groups.values(), key=lambda group: -len(group[1]))
-        for skill in self.skills.skills:  # perhaps it is a special case of something that explains the example, too
+        for skill in self.skills.skills:  # perhaps one program answers this example and those of a skill
             if skill.program != RECALL and shape(example.question) in skill.record:
                 members = [other for other in every if other is not example and skill.matches(other.question)]
                 members = [*members[-_SHOWN + 1 :], example]
@@ -234,7 +229,7 @@ class Inducer:
         return best, False
 
     def _partly(self, program: Program, guard: frozenset[str], domain: str, members: list[Example]) -> float:
-        """How many examples a program agrees with; 0 where one refutes it."""
+        """The number of examples that a program answers; 0 where one refutes it."""
         setting, agreed = Setting(self.skills.solve, domain), 0
         for member in members:
             value = run(program, frame(member.question, guard), setting)
@@ -245,7 +240,7 @@ class Inducer:
         return agreed
 
     def _relates(self, guard: frozenset[str], members: list[Example]) -> bool:
-        """Whether a group's answers depend on a single token, so that they can be looked up by it."""
+        """Whether a group's answers can be looked up by the single token of their questions' content."""
         content = {frame(member.question, guard).content for member in members}
         return (
             len(content) == len(members) >= _LOOKED_UP
@@ -269,18 +264,12 @@ def _common(members: list[Example]) -> frozenset[str]:
 
 
 def _worthwhile(guard: frozenset[str], members: list[Example]) -> bool:
-    """Whether a program for a group would tell anything: there are different answers, and either a word in common or
-    many examples."""
+    """Whether a group has different answers, and either a common word or many examples."""
     answers = {min(member.right or member.shown) for member in members}
     return len(answers) > 1 and (len(members) >= _WORDLESS or any(map(is_word, guard)))
 
 
-def _computed(skill: Skill) -> bool:
-    """A look-up explains nothing: a program may still be found."""
-    return skill.program != RECALL
-
-
 def _domain(guard: frozenset[str], members: list[Example]) -> str:
-    """The single characters that questions have as content."""
+    """The single characters that are content of the questions."""
     content = [token for member in members for token in frame(member.question, guard).content]
     return "".join(sorted({token for token in content if len(token) == 1}))

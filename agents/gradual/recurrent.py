@@ -1,5 +1,5 @@
-"""A recurrent agent, trained by V-trace on many streams at once (Espeholt et al., 2018): a baseline without a memory
-of facts or skills. What it learns while it plays is in the state of its LSTM alone.
+"""A recurrent agent, trained by V-trace on many streams at once (Espeholt et al., 2018): a baseline without facts or
+skills. All that it learns while it plays is in the state of its LSTM.
 
 Metrics beside those of every run (see agents/run.py): since the last line reward, mean of a step, and right, right
 answers in a thousand steps; tasks, passed by a stream, mean; loss, value_loss and entropy (nats) of one recent update.
@@ -32,11 +32,11 @@ from .recurrent_config import RecurrentConfig
 BYTES = 256
 REMEMBERED = "hidden", "cell", "seen"  # in a checkpoint
 
-State = tuple[torch.Tensor, torch.Tensor]  # of the LSTM, (1, B, hidden) each
+LSTMState = tuple[torch.Tensor, torch.Tensor]  # (1, B, hidden) each
 
 
 class RecurrentNetwork(nn.Module):
-    """The byte that is heard, the reward for the last reply and that reply -> logits of the next, and a value."""
+    """The byte heard, the reward for the last reply, and that reply -> logits of the next reply, and a value."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class RecurrentNetwork(nn.Module):
         self.policy = nn.Linear(hidden_size, BYTES)
         self.value = nn.Linear(hidden_size, 1)
 
-    def forward(self, seen: torch.Tensor, state: State) -> tuple[torch.Tensor, torch.Tensor, State]:
+    def forward(self, seen: torch.Tensor, state: LSTMState) -> tuple[torch.Tensor, torch.Tensor, LSTMState]:
         """
         :param seen: (T, B, 3) int64: byte, reward + 1, the byte said last.
         :returns: logits (T, B, 256), values (T, B), and the state after the last step.
@@ -56,8 +56,8 @@ class RecurrentNetwork(nn.Module):
         hidden, state = self.lstm(torch.cat(parts, dim=-1), state)
         return self.policy(hidden), self.value(hidden)[..., 0], state
 
-    def first_state(self, batch: int) -> State:
-        """The state before anything was heard."""
+    def first_state(self, batch: int) -> LSTMState:
+        """The state before the first byte."""
         weight = self.value.weight
         return weight.new_zeros(1, batch, self.lstm.hidden_size), weight.new_zeros(1, batch, self.lstm.hidden_size)
 
@@ -66,10 +66,10 @@ class RecurrentNetwork(nn.Module):
 def train_recurrent(
     config: RecurrentConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> dict[str, Any]:
-    """Train, and keep metrics and checkpoints in a folder; the figures of the last line.
+    """Train, and keep metrics and checkpoints in a folder: the figures of the last line.
 
-    :param resume: go on from the folder's checkpoint, to the result of an uninterrupted run.
-    :raises InputError: bad settings, a folder that is in use or has another config.
+    :param resume: go on from the folder's checkpoint, with the result of an uninterrupted run.
+    :raises InputError: bad settings, or a folder that is in use or has another config.
     """
     folder = opened(run_dir, config, resume)
     if folder is not None and folder.complete:
@@ -79,7 +79,7 @@ def train_recurrent(
 
 @dataclass
 class _Done:
-    """What the learner counts; `steps` to `right` are since the last line of metrics."""
+    """The learner's counts; `steps` to `right` are those since the last line of metrics."""
 
     step: int = 0
     steps: int = 0
@@ -144,7 +144,7 @@ class RecurrentLearner:
 
     @torch.no_grad()
     def _act(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Play `unroll_length` bytes: what was seen (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
+        """Play `unroll_length` bytes: inputs (T, B, 3); bytes said, log mu(a|x), rewards and ends (T, B)."""
         seen, actions, behaviour, rewards, ended = [], [], [], [], []
         for _ in range(self.config.unroll_length):
             logits, _, self.memory = self.network(self.seen[None], self.memory)
@@ -157,7 +157,7 @@ class RecurrentLearner:
             behaviour.append(log_policy.gather(-1, action[:, None])[:, 0])
             rewards.append(torch.from_numpy(reward).to(self.torch_device))
             ended.append(torch.from_numpy(over).to(self.torch_device))
-            if over.any():  # another stream begins: nothing of the last one is remembered
+            if over.any():  # another stream begins, with an empty state
                 kept = (~ended[-1]).to(self.memory[0].dtype)[None, :, None]
                 self.memory = self.memory[0] * kept, self.memory[1] * kept
             self.seen = self._seen(np.where(over, 0, reward), said)
@@ -203,18 +203,18 @@ class RecurrentLearner:
         return {"seed": self.config.seed, "curriculum": self.curriculum.name}
 
     def keep(self, path: Path) -> None:
-        """The curriculum ships; there is nothing else."""
+        """Nothing: the curriculum ships."""
 
 
 class RecurrentAgent:
-    """A trained network in one stream, its weights fixed: what it learns there is in the state of its LSTM.
+    """A trained network in one stream, with fixed weights.
 
     It computes in NumPy, because one step of so small a network is mostly overhead in torch.
     """
 
     @checked
     def __init__(self, network: RecurrentNetwork, seed: Seed = 0) -> None:
-        """:param seed: of the bytes that are drawn by the network's probabilities."""
+        """:param seed: of the draws by the network's probabilities."""
         weights = {name: part.detach().cpu().numpy() for name, part in network.state_dict().items()}
         self._heard, self._said, self._reward = (weights[f"{name}.weight"] for name in ("heard", "said", "reward"))
         self._from_input, self._from_state = weights["lstm.weight_ih_l0"], weights["lstm.weight_hh_l0"]
@@ -226,17 +226,14 @@ class RecurrentAgent:
 
     @classmethod
     def load(cls, run_dir: str | Path) -> Callable[[int], "RecurrentAgent"]:
-        """What makes agents of a run, each with a seed.
-
-        :raises InputError: no such run.
-        """
+        """A function that makes an agent of a run from a seed; InputError where there is no such run."""
         config = read_config(Path(run_dir), RecurrentConfig)
         network = RecurrentNetwork(config.hidden_size)
         put_network(network, saved_network(RunFolder.of(run_dir, config)), Path(run_dir))
         return lambda seed: cls(network, seed)
 
     def logits(self, reward: int, byte: int) -> np.ndarray:
-        """(256,) float32 for the next byte, after one step of the LSTM."""
+        """(256,) float32, after one step of the LSTM."""
         seen = np.concatenate([self._heard[byte], self._reward[reward + 1], self._said[self._last]])
         gates = self._from_input @ seen + self._from_state @ self._hidden + self._bias
         enter, forget, new, out = np.split(gates, 4)
@@ -250,7 +247,7 @@ class RecurrentAgent:
 
 
 def load_policy(run_dir: str | Path, **places: Any) -> tuple[Any, Any]:
-    """The config of a run in Gradual, and what acts: a `RecurrentAgent` by its seed, or the general learner's policy.
+    """The config of a run in Gradual, and a function that makes its `RecurrentAgent` from a seed, or its policy.
 
     :raises InputError: no run there, or a damaged one.
     """

@@ -1,17 +1,15 @@
-"""Skills: a guard that says which questions a program answers, the program, and the evidence for it."""
+"""Skills: programs, with a guard that selects the questions that they answer, and the evidence for them."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from math import prod
+from typing import TypeAlias
 
-from .frames import frame
-from .operations import Program, parts
-from .search import Setting, run
+from .programs import Program, Setting, frame, parts, run
 from .texts import SILENCE, Tokens, is_word, shape, tokens
 
-# ---- Words that stand for others: a question like a known one but for some words may mean that one.
-
+# ---- Words that stand for others: a question that differs from a known one in some words may mean that one.
 
 #: A question whose content is None.
 Skeleton: TypeAlias = tuple[str | None, ...]
@@ -19,15 +17,9 @@ Skeleton: TypeAlias = tuple[str | None, ...]
 _MOST = 2  # words replaced in a question
 
 
-class HasSkeletons(Protocol):
-    """A skill, as far as it matters here."""
-
-    skeletons: dict[Skeleton, None]
-
-
 @dataclass(frozen=True)
 class Meaning:
-    """A question that another one may mean, and the words replaced for that."""
+    """A question that another one may mean, and the pairs of words that differ."""
 
     question: str
     pairs: tuple[tuple[str, str], ...]
@@ -35,24 +27,18 @@ class Meaning:
 
 
 class Aliases:
-    """What stands for what.
-
-    :ivar evidence: (word, meaning) -> [how often it was right, how often wrong].
-    """
+    """Which words stand for others. `evidence`: (word, meaning) -> [how often right, how often wrong]."""
 
     def __init__(self) -> None:
         self.evidence: dict[tuple[str, str], list[int]] = {}
 
     def trust(self, pair: tuple[str, str]) -> float:
-        """How likely a word stands for another."""
+        """The probability that a word stands for another."""
         right, wrong = self.evidence.get(pair, (0, 0))
         return (right + 0.5) / (right + wrong + 1)
 
-    def meanings(self, question: str, skills: Sequence[HasSkeletons], least: float = 0.0) -> list[Meaning]:
-        """What a question may mean, the likeliest first.
-
-        :param least: the least trust in each replaced word.
-        """
+    def meanings(self, question: str, skills: "Sequence[Skill]", least: float = 0.0) -> list[Meaning]:
+        """What a question may mean, the likeliest first, with at least so much trust in each replaced word."""
         asked = tokens(question)
         found: dict[str, Meaning] = {}
         for skill in skills:
@@ -65,9 +51,7 @@ class Aliases:
                 trusts = [self.trust(pair) for pair in pairs.items()]
                 if min(trusts) < least:
                     continue
-                trust = 1.0
-                for each in trusts:
-                    trust *= each
+                trust = prod(trusts)
                 meaning = "".join(
                     pairs.get(token, token) if literal is not None else token
                     for token, literal in zip(asked, skeleton, strict=True)
@@ -77,17 +61,13 @@ class Aliases:
         return sorted(found.values(), key=lambda meaning: -meaning.trust)
 
     def judge(self, meaning: Meaning, right: bool) -> None:
-        """A meaning gave a right or a wrong answer; a wrong one speaks against the least trusted word."""
-        if right:
-            for pair in meaning.pairs:
-                self.evidence.setdefault(pair, [0, 0])[0] += 1
-        else:
-            pair = min(meaning.pairs, key=self.trust)
-            self.evidence.setdefault(pair, [0, 0])[1] += 1
+        """Take in whether a meaning gave a right answer; a wrong one counts against the least trusted word."""
+        for pair in meaning.pairs if right else [min(meaning.pairs, key=self.trust)]:
+            self.evidence.setdefault(pair, [0, 0])[not right] += 1
 
 
 def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
-    """The words that have to be replaced, None where that is not enough."""
+    """The words to replace, None where that is not enough."""
     pairs: dict[str, str] = {}
     for token, literal in zip(asked, skeleton, strict=True):
         if literal is None:
@@ -102,12 +82,11 @@ def _replaced(asked: Tokens, skeleton: Skeleton) -> dict[str, str] | None:
 
 # ---- Skills
 
-
 _SKELETONS = 8
 _DEEPEST = 2  # questions within questions
 _TRUSTED, _SURE = 0.5, 0.9
 _PROVED, _REFUTED = 5, 3  # right or wrong answers
-_ODDS = 20  # right answers for each wrong one, that prove a skill: one that is right by chance shows no way
+_ODDS = 20  # right answers for each wrong one that prove a skill
 RECALL: Program = ("recalled",)
 
 
@@ -115,9 +94,9 @@ RECALL: Program = ("recalled",)
 class Skill:
     """A learned program.
 
-    :ivar guard: literal tokens; its words have to be in a question. :ivar record: shape -> [right, wrong].
-    :ivar domain: characters that the content has had. :ivar relation: content -> answer, for a look-up.
-    :ivar skeletons: questions that it answered, without their content. :ivar name: "skill 7".
+    :ivar guard: literal tokens; a question needs the words among them. :ivar record: shape -> [right, wrong].
+    :ivar domain: characters that were content. :ivar relation: content -> answer, for a look-up.
+    :ivar skeletons: answered questions without their content. :ivar name: "skill 7".
     """
 
     guard: frozenset[str]
@@ -130,32 +109,31 @@ class Skill:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words that have to be in a question."""
+        """The words that a question needs."""
         return frozenset(filter(is_word, self.guard))
 
     def matches(self, question: str) -> bool:
-        """Whether a question is for this skill."""
         words = self.words
         return words.issubset(tokens(question)) if words else shape(question) in self.record
 
     def rate(self, question: str) -> float:
-        """How often it is right on questions of this shape, as far as is known."""
+        """The estimated share of right answers to questions of this shape."""
         right, wrong = self.record.get(shape(question), (0, 0))
         every = self.total()
         prior = 0.3 + 0.5 * (every[0] + 1) / (sum(every) + 2)
         return (right + prior) / (right + wrong + 1)
 
     def total(self) -> tuple[float, float]:
-        """How often it was right and wrong."""
+        """How many answers were right, and wrong."""
         counts = self.record.values()
         return sum(right for right, _ in counts), sum(wrong for _, wrong in counts)
 
     def key(self, question: str) -> str:
-        """The content of a question, by which a look-up finds the answer."""
+        """The content of a question, the key of a look-up."""
         return " ".join(frame(question, self.guard).content)
 
     def note(self, question: str, verdict: float) -> None:
-        """Count how an answer agreed with what was learned afterwards."""
+        """Count an answer: right where the verdict is positive, else wrong by so much."""
         counts = self.record.setdefault(shape(question), [0, 0])
         if verdict > 0:
             counts[0] += 1
@@ -168,25 +146,22 @@ class Skill:
 
 
 class Skills:
-    """All skills, and how questions find theirs.
-
-    :ivar stop: the sign that ends answers.
-    """
+    """All skills. `stop` is the sign that ends answers."""
 
     def __init__(self, recall: Callable[[str], str | None]) -> None:
-        """:param recall: the answer to a question that memory holds for good."""
+        """:param recall: gives the known answer to a question that holds for good."""
         self.skills: list[Skill] = []
         self.aliases = Aliases()
         self.stop = ""
         self._recall = recall
-        self._around: tuple[str, ...] = ()  # the questions that the running one is within
+        self._around: tuple[str, ...] = ()  # the questions around the running one
         self._solved: dict[tuple[str, ...], str | None] = {}
 
     def output(self, skill: Skill, question: str) -> str | None:
-        """What a skill answers."""
+        """The answer of a skill."""
         if skill.program == RECALL:
             key = skill.key(question)
-            # The answer to a question around this one may be stored here, and would make any program seem right.
+            # The answer to a question around this one may be stored here. It would make any program seem right.
             if any(skill.matches(other) and skill.key(other) == key for other in self._around):
                 return None
             return skill.relation.get(key)
@@ -198,7 +173,7 @@ class Skills:
         return answer if answer.endswith(self.stop) else answer + self.stop
 
     def ranked(self, question: str, which: Callable[[Skill], bool] = bool) -> list[tuple[float, Skill, str]]:
-        """The answers of all skills for a question, or of some, the most trusted first."""
+        """The answers of skills to a question, the most trusted first."""
         found = []
         for skill in self.skills:
             if which(skill) and skill.matches(question) and (answer := self.output(skill, question)) is not None:
@@ -207,12 +182,12 @@ class Skills:
         return found
 
     def best(self, question: str, which: Callable[[Skill], bool] = bool) -> tuple[float, str | None]:
-        """The answer of the most trusted skill, and how often that is right."""
+        """The rate of the most trusted skill, and its answer."""
         ranked = self.ranked(question, which)
         return (ranked[0][0], ranked[0][2]) if ranked and ranked[0][0] >= _TRUSTED else (0, None)
 
     def renamed(self, question: str, least: float) -> tuple[float, str | None]:
-        """The answer to the question that it is under other words, and how far that is to be trusted."""
+        """The best answer to the questions that this one may mean, after the trust in it."""
         best: tuple[float, str | None] = 0, None
         for meaning in self.aliases.meanings(question, self.skills, least):
             if meaning.trust > best[0]:
@@ -221,20 +196,14 @@ class Skills:
         return best
 
     def answer(self, question: str, least: float) -> str | None:
-        """The most trusted answer.
-
-        :param least: the least trust in a word that stands for another.
-        """
+        """The most trusted answer, with at least so much trust in each word that stands for another."""
         rate, answer = self.best(question)
         if rate > _SURE:
             return answer
         return max((rate, answer), self.renamed(question, least), key=lambda entry: entry[0])[1]
 
     def solve(self, question: str, around: str) -> str | None:
-        """The answer to a question that a program has made of another one.
-
-        :param around: the other one.
-        """
+        """The answer to a question that a program has made of another one, `around`."""
         if len(self._around) >= _DEEPEST:
             return None
         before = self._around
@@ -248,20 +217,19 @@ class Skills:
         return self._solved[key]
 
     def refresh(self) -> None:
-        """Something was learned: questions within questions have to be answered anew."""
+        """Forget the answers to questions within questions, because something was learned."""
         self._solved.clear()
 
     def used(self) -> Counter[str]:
-        """How often operations and leaves are in skills that have proved themselves."""
+        """How often operations and leaves occur in proved skills."""
         proved = (skill for skill in self.skills if skill.total()[0] >= max(_PROVED, _ODDS * skill.total()[1]))
         return Counter(part for skill in proved for part in parts(skill.program))
 
     def drop_refuted(self) -> None:
-        """Forget skills that are more often wrong than right."""
         self.skills = [skill for skill in self.skills if skill.total()[1] < max(_REFUTED, skill.total()[0])]
 
     def add(self, skill: Skill) -> None:
-        """Keep a new skill; one that it covers goes."""
+        """Add a skill, in place of those that it covers."""
         numbers = [int(other.name.split()[1]) for other in self.skills]
         skill.name = f"skill {max(numbers, default=0) + 1}"
         self.skills = [

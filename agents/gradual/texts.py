@@ -1,4 +1,4 @@
-"""Texts as tokens: what questions look like, whatever their words are."""
+"""Texts as tokens, and the shape of a text."""
 
 import re
 from functools import lru_cache
@@ -40,7 +40,7 @@ def shape(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def context(text: str) -> str:
-    """What makes questions alike: the shape, and the first word."""
+    """The first word and the shape of a question, which make questions alike."""
     return next((token for token in tokens(text) if is_word(token) and len(token) > 1), "") + "|" + shape(text)
 
 

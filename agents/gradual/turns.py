@@ -1,7 +1,7 @@
-"""Whose turn it is: the stream cut into questions, answers and feedback, with nothing but bytes and rewards to go by.
+"""Whose turn it is: cuts the stream into questions, answers and feedback by nothing but bytes and rewards.
 
-Silence is the probe: a reward that comes while the learner is silent always judges an answer, so that the text before
-it was a whole one. From such texts a rule is made (ends.py) that tells when the environment has finished.
+The learner probes by silence: a reward for silence always judges an answer, so that the text before it was a whole one.
+Such texts give a rule that tells when the environment has finished.
 """
 
 from collections import Counter
@@ -9,25 +9,69 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from .ends import ENOUGH, EndRule, fitting
 from .texts import SILENCE, is_sign, kind, shape, tokens
 
-PATIENCE = 16  # bytes of silence after which the environment is taken to wait for a sign
-_MISFITS = 2  # texts that a rule may get wrong before another one is looked for
-_PARDON = 0.5  # of such a text, by each that the rule gets right
-_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the sign alone is tried
-_MISREAD = (
-    2  # times in a row that an answer was wrong which feedback shows again, after which it is read in another way
-)
-_FIRST_PROBE = 6  # failures in a row, after which the ends of texts are probed
+# ---- Where a text of the environment ends: rules, and how texts whose end is known give one.
+
+ENOUGH = 3  # texts that a rule has to fit
+
+
+@dataclass(frozen=True)
+class EndRule:
+    """A text ends with its `length`-th byte; or, where that is 0, with the first `end` behind the first `after`. That
+    is "" where nothing has to come before.
+    """
+
+    length: int = 0
+    end: str = ""
+    after: str = ""
+
+    def reached(self, text: str) -> bool:
+        """Whether a text ends with its last byte, and not before."""
+        if self.length:
+            return len(text) == self.length
+        if not text or text[-1] != self.end:
+            return False
+        start = text.find(self.after) + 1 if self.after else 0
+        if self.after and not start:
+            return False
+        return text.find(self.end, start) == len(text) - 1
+
+
+def fitting(texts: Sequence[str], known: Sequence[EndRule]) -> EndRule | None:
+    """A rule that fits all of these texts: a known one, else one by signs, else one by length."""
+    if len(texts) < ENOUGH:
+        return None
+    for rule in known:
+        if all(rule.reached(text) for text in texts):
+            return rule
+    end = texts[0][-1]
+    if len(texts[0]) > 1 and is_sign(end) and all(text[-1] == end for text in texts):
+        common = [char for char in dict.fromkeys(texts[0][:-1]) if is_sign(char)]
+        for after in [*sorted(common, key=lambda char: char == end), ""]:
+            rule = EndRule(end=end, after=after)
+            if all(rule.reached(text) for text in texts):
+                return rule
+    if len({len(text) for text in texts}) == 1:
+        return EndRule(length=len(texts[0]))
+    return None
+
+
+# ---- The conversation
+
+PATIENCE = 16  # bytes of silence after which the environment seems to wait for a sign
+_MISFITS = 2  # texts that a rule may get wrong before the learner looks for another one
+_PARDON = 0.5  # of such a text, for each that the rule gets right
+_DOUBTS = 2  # wrong answers in a row, judged at the sign, after which the learner says the sign alone
+_MISREAD = 2  # wrong answers in a row that feedback shows again, after which the learner reads it in another way
+_FIRST_PROBE = 6  # failures in a row after which the learner probes the ends of texts
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A question and what became of the answer.
+    """A question, the answer, its reward, 1 or -1, and the feedback, "" for none.
 
-    :ivar reward: 1 or -1. :ivar feedback: "" where nothing is said.
-    :ivar length: bytes after which the answer was judged in silence, 0 where a sign of the learner ended it.
+    :ivar length: bytes after which the environment judged the answer, 0 where a sign of the learner ended it.
     :ivar late: whether the reward came after the feedback.
     """
 
@@ -43,11 +87,11 @@ class Turns:
     """The learner's model of the conversation.
 
     :ivar open: whether it is the learner's turn. :ivar question: the running one, None where it cannot be told.
-    :ivar said: what the learner has said to it. :ivar stop: the sign that ends an answer, "" while unknown.
+    :ivar said: the answer so far. :ivar stop: the sign that ends an answer, "" while unknown.
     :ivar stopped: whether answers end with that sign, and not with a length.
-    :ivar missed: whether the turn was noticed late, so that an answer can only fetch feedback.
-    :ivar parted: whether answers have parts, so that silence ends one and the environment may reply to it.
-    :ivar replies: known replies. :ivar reply: the running one, "" where none is: the answer goes on after it.
+    :ivar missed: whether the learner noticed its turn late, so that an answer can only bring feedback.
+    :ivar parted: whether answers have parts: silence ends a part, and the environment may reply to it.
+    :ivar replies: known replies. :ivar reply: the running one, "" for none; the answer goes on after it.
     """
 
     def __init__(self) -> None:
@@ -75,7 +119,7 @@ class Turns:
         self._verdicts = self._doubts = 0
 
     def hear(self, reward: int, char: str) -> list[Episode]:
-        """Take in a step; the episodes that are complete now."""
+        """Take in a step: the episodes that it completes."""
         if self.open:
             if not self._in_turn(reward, char):
                 return []
@@ -95,7 +139,7 @@ class Turns:
         return done
 
     def follow(self, rule: EndRule) -> None:
-        """Go by a rule that is known from the beginning."""
+        """Use a rule that is known from the beginning."""
         self.rule, self._probing = rule, False
 
     @property
@@ -105,17 +149,17 @@ class Turns:
 
     @property
     def waiting(self) -> bool:
-        """Whether the environment has kept silent for so long that it waits for a sign."""
+        """Whether the environment has been silent for so long that it seems to wait for a sign."""
         return (self.open and self.said.endswith(SILENCE * PATIENCE)) or (self.missed and not self.said)
 
     @property
     def doubtful(self) -> bool:
-        """Whether it is in doubt that answers have a length: wrong ones in a row were judged just behind the sign."""
+        """Whether answers may have no length after all: wrong ones in a row were judged just behind the sign."""
         return self._doubts >= _DOUBTS
 
     def misread(self, said: str, shown: str) -> bool:
-        """Whether feedback was misread so far: it shows an answer, whose end no sign told, that was wrong. Then answers
-        have parts, and feedback shows all of them, or it does not after all."""
+        """Whether the learner misread feedback, which shows a wrong answer as the right one. Then answers have parts,
+        all of which feedback shows, or they have none after all."""
         self._misread = self._misread + 1 if said == shown else 0
         if self._misread < _MISREAD:
             return False
@@ -123,7 +167,7 @@ class Turns:
         return True
 
     def sign(self) -> str:
-        """A sign that may end an answer: the likeliest that has not been tried on this question."""
+        """A sign that may end an answer: the likeliest one that the learner has not tried on this question."""
         likely = [sign for sign, _ in self.enders.most_common()]
         text = (self.question or self._text).strip()
         everything = [*likely, self.stop, *reversed(text), *map(chr, range(33, 127))]
@@ -148,7 +192,7 @@ class Turns:
         return self.missed
 
     def _in_turn(self, reward: int, char: str) -> bool:
-        """A step of the open turn; whether it brought a verdict."""
+        """Take in a step of the learner's turn: whether it brought a verdict."""
         last = self.said[-1]
         if self._replied(reward, char):
             return False
@@ -193,7 +237,7 @@ class Turns:
         self.open, self.said, self._blocked = False, "", True
 
     def _end(self) -> list[Episode]:
-        """The text has ended: the feedback in it completes an episode, the rest is the new question."""
+        """End the text: the feedback in it completes an episode, the rest is the new question."""
         text = self._text.rstrip(SILENCE) or self._text[:1]
         self._length = len(self._text) - len(text) + 1
         if self._verdicts:  # the first text has no feedback in it, unlike all others
@@ -216,11 +260,11 @@ class Turns:
         return done
 
     def _keep(self, text: str) -> None:
-        """Learn from a text whose end is certain."""
+        """Learn from a text whose end is known."""
         self._texts = [*self._texts, text][-ENOUGH:]
         if self.rule is not None and not self._probing:
             self._misfits_before = self._misfits
-            fits = self.rule.fits(text)
+            fits = self.rule.reached(text)
             self._misfits = max(0, self._misfits - _PARDON) if fits else self._misfits + 1
             if fits:
                 self.rules[self.rule] += 1
@@ -238,7 +282,7 @@ class Turns:
         self._failures, self._probe_at = 0, _FIRST_PROBE
 
     def _only_stop(self, said: str) -> bool:
-        """Whether nothing but the sign was said, and a verdict on that tells that it ends answers."""
+        """Whether the learner said nothing but the sign, so that a verdict shows that the sign ends answers."""
         return said == self.stop and not self.silent
 
     def _verdict(self, said: str, reward: int, length: int) -> None:
@@ -268,19 +312,18 @@ class Turns:
             self._probing, self._texts = True, []
 
 
-# ---- Where feedback ends and the next question begins, within what the environment says between two turns.
+# ---- Where feedback ends and the next question begins, in a text of the environment.
 
-
-_FADING = 0.9  # a step of forgetting, so that about ten texts count
+_FADING = 0.9  # so that about ten texts count
 _FORGOTTEN = 1e-3
-_KNOWN = 3.0  # times that feedback has ended with a character, from which on it counts
+_KNOWN = 3.0  # texts, from which on a character is known to end feedback
 
 
 class Splitter:
-    """Cuts a text into feedback and question by how questions began and feedback ended before.
+    """Cuts a text into feedback and question by how earlier questions began and earlier feedback ended.
 
-    :ivar starts, shapes: how often a question began with a token, and had a shape; recent ones count more.
-    :ivar ends: how often feedback ended with a character, apart for rewards that come late.
+    :ivar starts, shapes: first token, and shape, of a question -> how often it came; recent ones count more.
+    :ivar ends: whether rewards come late -> last character of feedback -> how often it came.
     """
 
     def __init__(self) -> None:
@@ -290,10 +333,8 @@ class Splitter:
         self.offsets: dict[int, int] = {}
 
     def learn(self, texts: Sequence[str], rule: EndRule, length: int) -> None:
-        """A rule was found for these texts, which silence of so many bytes followed.
-
-        Texts of one length are cut behind a sign that all of them have, else the feedback is as long as the answer.
-        """
+        """Learn where to cut the texts of a rule by length, which `length` bytes of silence followed: behind the last
+        sign that all of them have in one place, else the feedback is as long as the answer."""
         if not rule.length:
             return
         signs = [place for place, char in enumerate(texts[0][:-1]) if is_sign(char)]
@@ -303,8 +344,7 @@ class Splitter:
     def place(self, text: str, rule: EndRule | None, boundary: int, first: bool, late: bool) -> int:
         """Where the question begins.
 
-        :param boundary: where a late reward came, 0 where none did. :param first: nothing was judged before.
-        :param late: rewards come late.
+        :param boundary: where a late reward came, 0 for none. :param first: there was no answer before.
         """
         if first or rule is None:
             place = 0
@@ -322,7 +362,7 @@ class Splitter:
         return place
 
     def body(self, feedback: str, stop: str) -> str:
-        """Feedback without silence around it and the sign that ends it."""
+        """Feedback without the silence around it and the sign that ends it."""
         text = feedback.strip(SILENCE)
         if text and is_sign(text[-1]) and text[-1] != stop and text[-1] in self.ends[False]:
             return text[:-1]

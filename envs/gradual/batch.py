@@ -1,9 +1,9 @@
-"""Many streams at once, in arrays, which do what `Stream` does for one.
+"""Many streams at once, in arrays.
 
-Between two verdicts a stream only sends the bytes of its text, or waits and gathers what is said. A compiled loop does
-that in arrays, which hold where each stream is. Where an instance deals its questions from a deck and answers have a
+Between two verdicts a stream only sends the bytes of its text, or gathers what the agent says. A compiled loop does
+that in arrays, with a column for each stream. Where an instance deals its questions from a deck and answers have a
 fixed length, the arrays hold all its rounds, and the loop judges the answers, too. At all other events, such as the end
-of an instance, a stream hears what its column has played, makes its step, and gives the column back.
+of an instance, the `Stream` takes over the state of its column, makes its step, and sets the column again.
 """
 
 import json
@@ -21,30 +21,28 @@ from .task import FACTOR, INCREMENT, Deal, OptionsLeft, Task
 
 # ---- The bytes between events, and the answers to dealt questions, compiled by numba.
 #
-# `_judge` does what `Life.verdict` does, `_below` what `Draws.below` does. test_batch.py holds them to it.
+# `_judge` does what `Life.verdict` does, `_below` what `Draws.below` does; test_batch.py compares them.
 
 _FACTOR, _INCREMENT = np.uint64(FACTOR), np.uint64(INCREMENT)
 _ZERO = ord("0")
 
-# Numba compiles anew when this file changes, so what loops and rounds agree on is here.
+# Numba compiles again when this file changes, so all constants of the loops are here.
 ROUNDS = 16  # of an instance, at most; one with more is judged by its `Life`
 CARDS = 256  # of a deck, at most
 WIDTH = 16  # bytes of a text, at most
 NOISES = 4  # numbers of random digits, at most
 MOST_OPTIONS = 2**31 - 1  # of an `OptionsLeft`
 
-# What is in a round: four texts, each with its length behind it; how many numbers of random digits there are, then
-# these numbers; the key of `OptionsLeft` that it counts for, by its place from 1 on, 0 for none; and whether a right
-# answer makes that one known.
+# A round holds four texts, each with its length behind it; how many numbers of random digits there are, then these
+# numbers; the place of its key in `OptionsLeft`, from 1 on, 0 for none; and whether a right answer settles that key.
 QUESTION, ANSWER, RIGHT, WRONG, NOISE = range(0, 5 * (WIDTH + 1), WIDTH + 1)
 KEY = NOISE + 1 + NOISES
 SETTLES = KEY + 1
 SIZE = SETTLES + 1
 
-#: Where a stream is, and how its task is judged: the fields of `Stream`, `Life` and `Deal` under their names.
-#: `needed` is 0 where a full stop ends the answer, `number` counts the bytes heard, `told` the answers that the `Life`
-#: knows of, `right` the right ones since then, and `penalties` bytes said out of turn. `rounds` is 0 where the `Life`
-#: judges; `presumed` says whether it has an `OptionsLeft`.
+#: The state of a stream and of its task: the fields of `Stream`, `Life` and `Deal` under their names. `number` counts
+#: the bytes heard, `told` the answers that the `Life` knows of, `right` and `penalties` the right answers and the bytes
+#: said out of turn that it does not know of. `rounds` is 0 where the `Life` judges; `presumed`: has an `OptionsLeft`.
 COLUMN = np.dtype([
     *((name, np.int32) for name in (
         "position", "length", "talk_end", "turn", "age", "limit", "needed", "number", "mini", "early_stop", "each_byte",
@@ -60,18 +58,17 @@ def play(
     columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
     byte: np.ndarray, reward: np.ndarray, events: np.ndarray, said: np.ndarray, idle: np.ndarray,
 ) -> int:  # fmt: skip
-    """Make a step of each stream that is not idle: the number of events, at which streams have to make it themselves.
+    """Make a step of each stream that is not idle: the number of events, at which a `Stream` has to make the step.
 
     Arrays are neither sliced nor handed on within the loops: each new reference to one costs as much time as a step.
 
-    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8, see batch.py.
+    :param columns: (B,) `COLUMN`. :param rounds: (B, ROUNDS, SIZE) uint8.
     :param left: (B, ROUNDS) int32, of `OptionsLeft`. :param deck: (B, CARDS) uint8, of the `Deal`.
-    :param heard, text: (B, any) uint8, the answer so far, and what is said. :param byte: (B,) uint8, sent last.
-    :param reward: (B,) int8, 0 and set here. :param events: (B,) int64, its beginning is set to the
-        columns of events.
+    :param heard, text: (B, any) uint8, the answer so far, and the text. :param byte: (B,) uint8, is set.
+    :param reward: (B,) int8, all 0, is set. :param events: (B,) int64; its first entries become the events' columns.
     :param said: (B,) uint8. :param idle: (B,) bool.
     """
-    count, last = 0, len(columns)  # answers to be judged are noted from the end of `events` on
+    count, last = 0, len(columns)  # answers to judge fill `events` from its end
     for i in range(len(columns)):
         if idle[i]:
             continue
@@ -123,7 +120,6 @@ def play(
 
 @njit(cache=True)
 def send(columns: np.ndarray, text: np.ndarray, byte: np.ndarray, rows: np.ndarray) -> None:
-    """Send a byte of some streams."""
     for i in rows:
         _send(columns, text, byte, i)
 
@@ -144,7 +140,7 @@ def _judge(
     columns: np.ndarray, rounds: np.ndarray, left: np.ndarray, deck: np.ndarray, heard: np.ndarray, text: np.ndarray,
     reward: np.ndarray, rows: np.ndarray, first: int,
 ) -> None:  # fmt: skip
-    """Judge the answers of the streams `rows[first:]`, and put feedback and the next question into their texts."""
+    """Judge the answers of the streams `rows[first:]`; feedback and the next question become their texts."""
     for row in range(first, len(rows)):
         i = rows[row]
         column: Any = columns[i]
@@ -205,7 +201,6 @@ def _below(column: Any, number: int) -> Any:
     return np.int64(((column.state >> np.uint64(32)) * np.uint64(number)) >> np.uint64(32))
 
 
-_FIRST_WIDTH = 128  # bytes of a text or an answer, before a longer one widens the arrays
 _Column = namedtuple("_Column", COLUMN.names or ())
 _PACKED = Struct(f"={len(_Column._fields) - 1}iQ")
 
@@ -215,11 +210,10 @@ class Batch:
 
     :ivar byte: (B,) uint8, the byte sent last. :ivar reward: (B,) int8, of the latest step.
     :ivar over: (B,) bool: the last task has been passed.
-    :ivar streams: the B streams; their own positions are those of their latest events.
+    :ivar streams: B; their states are those of their latest events. `begin` makes them.
     """
 
     def __init__(self, size: int) -> None:
-        """B empty columns; `begin` fills them."""
         self.streams: list[Stream | None] = [None] * size
         self.byte = np.full(size, SPACE, dtype=np.uint8)
         self.reward = np.zeros(size, dtype=np.int8)
@@ -230,11 +224,11 @@ class Batch:
         self._deck = np.zeros((size, CARDS), dtype=np.uint8)
         arrays = (self._columns, self._rounds, self._left, self._deck)
         self._memory = [array.view(np.uint8).reshape(-1).data for array in arrays]
-        self._text, self._heard = np.zeros((2, size, _FIRST_WIDTH), dtype=np.uint8)
+        self._text, self._heard = np.zeros((2, size, 128), dtype=np.uint8)  # longer texts widen them
         self._events = np.zeros(size, dtype=np.int64)
 
     def begin(self, columns: Sequence[int], lives: Sequence[Life]) -> None:
-        """Put new streams into some columns, and send their first bytes."""
+        """Begin new streams in some columns, and send their first bytes."""
         for i, life in zip(columns, lives, strict=True):
             stream = self.streams[i] = Stream(life)
             self.byte[i] = stream.first()
@@ -243,7 +237,7 @@ class Batch:
         self._read(np.asarray(columns))
 
     def life(self, i: int) -> Life:
-        """The life of a stream, which knows all that its column has played."""
+        """The life of a stream, brought up to date."""
         self._write(np.array([i]))
         stream = self.streams[i]
         assert stream is not None
@@ -259,19 +253,16 @@ class Batch:
         return (self._columns["position"] >= self._columns["turn"]) & (self._columns["ended"] == 0)
 
     def answers(self) -> list[str]:
-        """What each stream has heard of an answer."""
+        """The answer that each stream has heard so far."""
         return [
             row[:number].tobytes().decode("latin-1")
             for row, number in zip(self._heard, self._columns["number"].tolist(), strict=True)
         ]
 
     def step(self, said: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """One byte for each stream but the idle ones.
-
-        :param said: (B,) uint8. :param idle: (B,) bool.
-        """
+        """Say a byte, (B,) uint8, to each stream that is not idle, (B,) bool."""
         self.reward.fill(0)
-        self.byte = self.byte.copy()  # who has the one sent before keeps it
+        self.byte = self.byte.copy()  # a caller may keep the array of the step before
         idle = self.over if idle is None else self.over | idle
         number = play(
             self._columns, self._rounds, self._left, self._deck, self._heard, self._text, self.byte, self.reward,
@@ -294,7 +285,7 @@ class Batch:
         send(self._columns, self._text, self.byte, rows[going])
 
     def _write(self, rows: np.ndarray) -> None:
-        """Tell streams where their columns are."""
+        """Bring streams to the state of their columns."""
         columns, _, _, decks = self._memory
         for i in rows.tolist():
             stream = self.streams[i]
@@ -318,7 +309,7 @@ class Batch:
         self._columns["told"][rows] = self._columns["asked"][rows]
 
     def _read(self, rows: np.ndarray) -> None:
-        """Put the state of streams into their columns."""
+        """Bring columns to the state of their streams."""
         columns, all_rounds, left, decks = self._memory
         texts, heard = [], []
         for i in rows.tolist():
@@ -350,7 +341,7 @@ class Batch:
         self._heard = _placed(self._heard, rows, heard)
 
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs: arrays and JSON."""
+        """Arrays and JSON for `restore`."""
         self.settle()
         streams = json.dumps([None if stream is None else stream.state() for stream in self.streams])
         return {"streams": streams, "byte": self.byte.copy(), "reward": self.reward.copy(), "over": self.over.copy()}
@@ -367,7 +358,7 @@ class Batch:
         return np.array([i for i, stream in enumerate(self.streams) if stream is not None], dtype=int)
 
     def settle(self) -> None:
-        """Bring the streams, and the records of their lives, up to date."""
+        """Bring the streams and their records up to date."""
         rows = self._filled()
         if len(rows):
             self._write(rows)
@@ -376,27 +367,23 @@ class Batch:
 
 
 def _placed(array: np.ndarray, rows: np.ndarray, texts: Sequence[bytes | bytearray]) -> np.ndarray:
-    """The array, widened where it has to be, with texts at the beginning of some rows."""
+    """The array with texts at the beginning of some rows; it is widened for longer ones."""
     width = max(map(len, texts))
     if width:
         if width > array.shape[1]:
-            array = _wider(array, width)
+            wide = np.zeros((len(array), max(width + -width % 8, 2 * array.shape[1])), dtype=array.dtype)  # whole words
+            wide[:, : array.shape[1]] = array
+            array = wide
         block = b"".join(text.ljust(width, b"\0") for text in texts)
         array[rows, :width] = np.frombuffer(block, dtype=np.uint8).reshape(len(rows), width)
     return array
 
 
-def _wider(array: np.ndarray, width: int) -> np.ndarray:
-    wide = np.zeros((len(array), max(width + -width % 8, 2 * array.shape[1])), dtype=array.dtype)  # whole words
-    wide[:, : array.shape[1]] = array
-    return wide
-
-
-# ---- Rounds of question, answer and feedback as the compiled loop reads them.
+# ---- Rounds of question, answer and feedback for the compiled loop.
 
 
 def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> bytes:
-    """The rounds of an instance one behind the other; b"" where they do not fit, or take more than a comparison."""
+    """The rounds of an instance; b"" where they do not fit, or a verdict takes more than a comparison."""
     if len(deal.questions) > ROUNDS or len(deal.deck) > CARDS:
         return b""
     slots = {} if presumption is None else {key: place for place, key in enumerate(presumption.left, 1)}
@@ -421,7 +408,7 @@ def packed_rounds(life: Life, deal: Deal, presumption: OptionsLeft | None) -> by
 
 @lru_cache(maxsize=1 << 14)  # instances have many solutions in common
 def _packed(answer: str, right: Sequence[str], wrong: Sequence[str], noise: Sequence[int]) -> bytes:
-    """A round from the answer to the random digits; b"" where it does not fit, or more than digits is to be drawn."""
+    """A round from the answer to the random digits; b"" where it does not fit, or feedback is to be drawn."""
     texts = [answer, "".join(right), "".join(wrong)]
     noises = () if noise == (0,) else noise
     if (

@@ -1,10 +1,10 @@
-"""The tasks by name, curricula, and curricula as files, in TOML or JSON: the tasks in order, and tasks that the file
+"""The tasks by name, curricula, and files of curricula, in TOML or JSON: the tasks in order, and tasks that the file
 itself defines.
 
     success_threshold = 3
     tasks = ["micro7.*", "capital"]          # without it, the tasks of the file
 
-    [[task]]                                 # what a task can be stands below
+    [[task]]                                 # the kinds of tasks stand below
     name = "capital"
     requires = ["micro7.2"]
     pairs = {"capital of France." = "Paris."}
@@ -35,13 +35,12 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count, check, checked, checked_methods, unknown
 from gumption.data.wording import shown
 
-from .logic_tasks import hexadecimal_tasks, logic_tasks
-from .mapping_tasks import LETTERS, each_key_once, filtered, load_words, mapping_tasks, text_tasks
+from .micro_tasks import LETTERS, each_key_once, filtered, load_words, logic_tasks, mapping_tasks, text_tasks
 from .mini_tasks import mini_tasks, production_tasks
-from .suggested_tasks import small_world_tasks, suggested_tasks
-from .task import DIGITS, STOP, Hidden, Rules, Solution, Task, stateless, told
+from .other_tasks import hexadecimal_tasks, small_world_tasks, suggested_tasks
+from .task import DIGITS, STOP, Hidden, Rules, Solution, Task, about_keys, drawn, repeated, stateless, told
 
-# ---- The tasks by name, and curricula: an order of tasks and how many successes in a row end one.
+# ---- The tasks by name, and curricula.
 
 SUCCESS_THRESHOLD = 5  # in the challenge
 
@@ -49,7 +48,7 @@ SUCCESS_THRESHOLD = 5  # in the challenge
 @checked_methods
 @dataclass(frozen=True)
 class Curriculum:
-    """Tasks in the order in which they are learned.
+    """Tasks in the order in which an agent learns them.
 
     :ivar success_threshold: successes in a row that end a task.
     """
@@ -64,12 +63,8 @@ class Curriculum:
 def all_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008  (frozen)
     """The tasks of the challenge by name, in the order of its curriculum: micro1 to micro20, mini0 to mini5."""
     words = load_words()
-    tasks = [
-        *mapping_tasks(words, rules),
-        *text_tasks(words),
-        *logic_tasks(words, filtered(words), rules),
-        *mini_tasks(rules),
-    ]
+    logic = logic_tasks(words, filtered(words), rules)
+    tasks = [*mapping_tasks(words, rules), *text_tasks(words), *logic, *mini_tasks(rules)]
     return {task.name: task for task in tasks}
 
 
@@ -82,32 +77,10 @@ def known_tasks(rules: Rules = Rules()) -> Mapping[str, Task]:  # noqa: B008
 
 
 def find_task(name: str, tasks: Mapping[str, Task]) -> Task:
-    """The task of a name.
-
-    :raises InputError: there is none; with the nearest name.
-    """
+    """The task of a name; InputError with the nearest name where there is none."""
     if name not in tasks:
         raise InputError(unknown("the curriculum", name, tasks))
     return tasks[name]
-
-
-def check_circles(tasks: Iterable[Task]) -> None:
-    """:raises InputError: tasks require each other in a circle."""
-    try:
-        TopologicalSorter({task.name: task.requires for task in tasks}).prepare()
-    except CycleError as error:
-        raise InputError(f"tasks require each other in a circle: {' -> '.join(reversed(error.args[1]))}") from None
-
-
-def check_order(tasks: Sequence[Task]) -> None:
-    """Nothing is learned before what it requires, as far as that is in the curriculum, too.
-
-    :raises InputError: a task comes before one that it requires.
-    """
-    names = [task.name for task in tasks]
-    for place, task in enumerate(tasks):
-        if late := [name for name in task.requires if name in names[place:]]:
-            raise InputError(f"the curriculum has {task.name} before {late[0]}, which it requires")
 
 
 @checked
@@ -128,8 +101,7 @@ def of_names(names: Iterable[str], rules: Rules = Rules()) -> Curriculum:  # noq
     return Curriculum("-".join(task.name for task in tasks), tasks)
 
 
-# ---- Texts with names in braces, such as "twice: {a}.", and what is drawn for a name. Nothing in them is executed.
-
+# ---- Templates: texts with names in braces, such as "twice: {a}."; and sources, from which values are drawn for names.
 
 Length: TypeAlias = Annotated[int, Ge(1), Le(1_000)]
 
@@ -137,61 +109,50 @@ _NAME = re.compile("[a-z][a-z0-9_]*")
 _ALPHABETS = {"letters": LETTERS, "digits": DIGITS}
 
 
-@dataclass(frozen=True)
-class Template:
-    """A text in pieces: each has a literal text and the name behind it, None behind the last."""
+def check_template(text: str) -> str:
+    """The text, if it is a template. "{{" and "}}" are braces.
 
-    pieces: tuple[tuple[str, str | None], ...]
+    :raises InputError: something else than a name is in braces, or the text is not in Latin-1.
+    """
+    check_latin(text)
+    try:
+        pieces = list(Formatter().parse(text))
+    except ValueError as error:
+        raise InputError(f"{text!r} has braces that do not fit: {error}; write {{{{ for a brace") from None
+    for _, name, form, conversion in pieces:
+        if name is not None and (form or conversion or not _NAME.fullmatch(name)):
+            raise InputError(f"{text!r} has more than a name in braces: a name is of small letters, digits and _")
+    return text
 
-    @classmethod
-    def read(cls, text: str) -> "Template":
-        """A template from a text; "{{" and "}}" are braces.
 
-        :raises InputError: something else than a name is in braces, or the text is not in Latin-1.
-        """
-        check_latin(text)
-        try:
-            pieces = list(Formatter().parse(text))
-        except ValueError as error:
-            raise InputError(f"{text!r} has braces that do not fit: {error}; write {{{{ for a brace") from None
-        for _, name, form, conversion in pieces:
-            if name is not None and (form or conversion or not _NAME.fullmatch(name)):
-                raise InputError(f"{text!r} has more than a name in braces: a name is of small letters, digits and _")
-        return cls(tuple((literal, name) for literal, name, _, _ in pieces))
+def pieces_of(template: str) -> list[tuple[str, str | None]]:
+    """The literal texts of a template, each with the name behind it, None behind the last."""
+    return [(literal, name) for literal, name, _, _ in Formatter().parse(template)]
 
-    @property
-    def names(self) -> list[str]:
-        """The names, each once, in order."""
-        return list(dict.fromkeys(name for _, name in self.pieces if name is not None))
 
-    @property
-    def literal(self) -> str:
-        """All that stands outside of braces."""
-        return "".join(literal for literal, _ in self.pieces)
+def names_of(template: str) -> list[str]:
+    """The names in a template, each once, in order."""
+    return list(dict.fromkeys(name for _, name in pieces_of(template) if name is not None))
 
-    def fill(self, values: Mapping[str, str]) -> str:
-        """The text with values for its names."""
-        return "".join(literal + ("" if name is None else values[name]) for literal, name in self.pieces)
 
-    def pattern(self, patterns: Mapping[str, str]) -> re.Pattern[str]:
-        """Finds the values in a filled text, by a regular expression for each name."""
-        parts: list[str] = []
-        met: set[str] = set()
-        for literal, name in self.pieces:
-            parts.append(re.escape(literal))
-            if name is not None:
-                parts.append(f"(?P={name})" if name in met else f"(?P<{name}>{patterns[name]})")
-                met.add(name)
-        return re.compile("".join(parts), re.DOTALL)
+def pattern_of(template: str, patterns: Mapping[str, str]) -> re.Pattern[str]:
+    """Finds the values in a filled template, by a regular expression for each name."""
+    parts: list[str] = []
+    met: set[str] = set()
+    for literal, name in pieces_of(template):
+        parts.append(re.escape(literal))
+        if name is not None:
+            parts.append(f"(?P={name})" if name in met else f"(?P<{name}>{patterns[name]})")
+            met.add(name)
+    return re.compile("".join(parts), re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a value is drawn from.
+    """What values are drawn from.
 
-    :ivar draw: one value. :ivar pattern: a regular expression for any value.
-    :ivar texts: all that a value consists of: texts of a list, or the characters of an alphabet.
-    :ivar number: how many values there are.
+    :ivar draw: draws one value. :ivar pattern: a regular expression for all values.
+    :ivar texts: the values of a list, or the characters of an alphabet. :ivar number: of different values.
     """
 
     draw: Callable[[Random], str]
@@ -199,17 +160,10 @@ class Source:
     texts: Sequence[str]
     number: int
 
-    def several(self, number: int, draw: Random) -> list[str]:
-        """So many values that differ."""
-        found: dict[str, None] = {}
-        while len(found) < number:
-            found[self.draw(draw)] = None
-        return list(found)
-
 
 def read_source(value: Any, words: Sequence[str]) -> Source:
-    """A source as a file has it: a list of texts, "words", "letters", "digits", or a table with `from` one of these and
-    `length` a number of characters, or the least and the most.
+    """A source of a file: a list of texts, "words", "letters", "digits", or a table with `from` one of these and
+    `length` a number of characters, or the least and the greatest.
 
     :raises InputError: it is something else, or no word has the length.
     """
@@ -218,13 +172,19 @@ def read_source(value: Any, words: Sequence[str]) -> Source:
         if key not in ("from", "length"):
             raise InputError(unknown("a source", key, ("from", "length")))
     kind: Any = table.get("from")
+    least, most = _lengths(table.get("length", 1))
     if isinstance(kind, str) and kind in _ALPHABETS:
-        return _of_alphabet(_ALPHABETS[kind], *_lengths(table.get("length", 1)))
+        alphabet = _ALPHABETS[kind]
+        return Source(
+            lambda draw: "".join(draw.choice(alphabet) for _ in range(draw.randint(least, most))),
+            f"[{alphabet}]{{{least},{most}}}",
+            alphabet,
+            sum(len(alphabet) ** length for length in range(least, most + 1)),
+        )
     if isinstance(kind, str) and kind != "words":
         raise InputError(unknown("a source", kind, (*_ALPHABETS, "words")) + ", or a list of texts")
     options = words if kind == "words" else _options(kind)
     if "length" in table:
-        least, most = _lengths(table["length"])
         options = [text for text in options if least <= len(text) <= most]
         if not options:
             raise InputError(f"nothing in the source has a length from {least} to {most}")
@@ -233,7 +193,7 @@ def read_source(value: Any, words: Sequence[str]) -> Source:
 
 
 def check_latin(text: str) -> None:
-    """:raises InputError: a character is none of Latin-1, so that it is no byte."""
+    """:raises InputError: a character is not in Latin-1, so that it is no byte."""
     if strange := [character for character in text if ord(character) > 255]:
         raise InputError(f"{shown(text)} has {strange[0]!r}, which is not in Latin-1: each character has to be a byte")
 
@@ -256,24 +216,14 @@ def _lengths(value: Any) -> tuple[int, int]:
     return least, most
 
 
-def _of_alphabet(alphabet: str, least: int, most: int) -> Source:
-    return Source(
-        lambda draw: "".join(draw.choice(alphabet) for _ in range(draw.randint(least, most))),
-        f"[{alphabet}]{{{least},{most}}}",
-        alphabet,
-        sum(len(alphabet) ** length for length in range(least, most + 1)),
-    )
-
-
 # ---- A task from a table of a curriculum file: fixed pairs, a template, or a hidden mapping.
 #
 #     {name = "capital", pairs = {"capital of France." = "Paris."}}
 #     {name = "twice", question = "twice: {a}.", answer = "{a}{a}.", draw = {a = {from = "letters", length = [1, 3]}}}
 #     {name = "code", question = "code: {key}.", answer = "{value}.", keys = "words", values = "digits", number = 4}
 #
-# Of all of them: about, requires, fixed_length, tolerance as in `Task`, and right and wrong, what is said of an answer:
-# one text or several, of which one is drawn, with {answer} and the names of the question in braces.
-
+# All of them may have about, requires, fixed_length and tolerance as in `Task`, and right and wrong, the feedback on an
+# answer: one text, or several of which one is drawn, with {answer} and the names of the question in braces.
 
 _COMMON = ("name", "about", "requires", "fixed_length", "tolerance", "right", "wrong")
 _OF_KIND = {
@@ -281,33 +231,33 @@ _OF_KIND = {
     "draw": ("question", "answer", "draw"),
     "keys": ("question", "answer", "keys", "values", "number"),
 }
-_TRIES = 100  # questions that are drawn and read again, to see whether they can be read in one way only
 
 Number = Annotated[int, Ge(2), Le(1_000)]
 Text = Annotated[str, Len(1)]
 Texts = Text | Annotated[list[Text], Len(1)]
 
 
-class Table:
-    """A table of a file, which says where a wrong value stands."""
+#: Makes a solution of an answer, the values of the names in the feedback, and the key.
+Solved: TypeAlias = Callable[[str, Mapping[str, str], str | None], Solution]
 
-    def __init__(self, place: str, content: Mapping[str, Any]) -> None:
-        """:param place: "lesson.toml: task 'twice'"."""
-        self.place, self.content = place, content
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a file. Its errors begin with its place, such as "lesson.toml: task 'twice'"."""
+
+    place: str
+    content: Mapping[str, Any]
 
     @contextmanager
     def at(self, key: str) -> Iterator[None]:
-        """Errors within name the key."""
+        """Puts place and key before the errors within."""
         try:
             yield
         except InputError as error:
             raise InputError(f"{self.place}, key {key!r}: {error}") from None
 
     def get(self, key: str, hint: Any, default: Any = ...) -> Any:
-        """A value, checked by an annotation.
-
-        :raises InputError: it is something else, or missing where there is no default.
-        """
+        """A value, checked by an annotation; InputError where it is something else, or missing without a default."""
         if key not in self.content:
             if default is ...:
                 raise InputError(f"{self.place} lacks the key {key!r}")
@@ -315,11 +265,11 @@ class Table:
         with self.at(key):
             return check(key, self.content[key], hint)
 
-    def template(self, key: str) -> Template:
+    def template(self, key: str) -> str:
         """A template."""
         text: str = self.get(key, Text)
         with self.at(key):
-            return Template.read(text)
+            return check_template(text)
 
     def known(self, keys: Sequence[str]) -> None:
         """:raises InputError: a key that is none of these."""
@@ -328,38 +278,26 @@ class Table:
                 raise InputError(f"{self.place}: {unknown('it', key, keys)}")
 
 
-class _Feedback:
-    """What is said of answers, by templates."""
-
-    def __init__(self, table: Table, names: Sequence[str]) -> None:
-        self._right, self._wrong = (
-            self._read(table, key, default, names)
-            for key, default in (("right", "good job! ;"), ("wrong", "wrong! {answer};"))
-        )
-
-    @staticmethod
-    def _read(table: Table, key: str, default: str, names: Sequence[str]) -> list[Template]:
+def _feedback(table: Table, names: Sequence[str]) -> Solved:
+    """What makes solutions, with the table's feedback."""
+    forms: list[list[str]] = []
+    for key, default in (("right", "good job! ;"), ("wrong", "wrong! {answer};")):
         texts: Any = table.get(key, Texts, default)
-        templates: list[Template] = []
+        forms.append([texts] if isinstance(texts, str) else texts)
         with table.at(key):
-            for text in [texts] if isinstance(texts, str) else texts:
-                templates.append(Template.read(text))
-                _check_names(templates[-1], ("answer", *names))
-        return templates
+            for text in forms[-1]:
+                _check_names(check_template(text), ("answer", *names))
 
-    def solution(self, answer: str, values: Mapping[str, str], key: str | None = None) -> Solution:
-        """The solution with this answer."""
+    def solution(answer: str, values: Mapping[str, str], key: str | None) -> Solution:
         values = {**values, "answer": answer}
-        right, wrong = (tuple(one.fill(values) for one in texts) for texts in (self._right, self._wrong))
+        right, wrong = (tuple(text.format_map(values) for text in texts) for texts in forms)
         return Solution(answer, right, wrong, key=key)
+
+    return solution
 
 
 def task_of_table(place: str, content: Mapping[str, Any], words: Sequence[str]) -> Task:
-    """The task that a table tells of.
-
-    :param place: the file and the task, for messages. :param words: what "words" stands for.
-    :raises InputError: anything that is wrong with it, with the place and the key.
-    """
+    """The task of a table at a place; InputError with the place and the key where something is wrong with it."""
     table = Table(place, content)
     kinds = [kind for kind in _OF_KIND if kind in content]
     if len(kinds) != 1:
@@ -383,19 +321,15 @@ def _of_pairs(table: Table, fixed: bool) -> dict[str, Any]:
             check_latin(question)
             check_latin(answer)
             _check_end(answer, answer, fixed)
-    feedback = _Feedback(table, ())
-
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield draw.choice(list(pairs))
+    solution = _feedback(table, ())
 
     def solve(question: str, hidden: Hidden) -> Solution:
         if question not in pairs:
             raise InputError(f"{shown(question)} is no question of this task")
-        return feedback.solution(pairs[question], {}, question)
+        return solution(pairs[question], {}, question)
 
     return {
-        "instances": stateless, "questions": questions, "solve": solve,
+        "instances": stateless, "questions": repeated(lambda draw: draw.choice(list(pairs))), "solve": solve,
         "presumption": lambda hidden: each_key_once({"mapping": pairs}),
     }  # fmt: skip
 
@@ -405,7 +339,7 @@ def _of_template(table: Table, fixed: bool, words: Sequence[str]) -> dict[str, A
     sources: dict[str, Source] = {}
     with table.at("draw"):
         for name, value in table.get("draw", Annotated[Mapping[str, Any], Len(1)]).items():
-            if name not in question.names:
+            if name not in names_of(question):
                 raise InputError(f"the variable {name!r} is not in the question")
             sources[name] = read_source(value, words)
     for key, template in (("question", question), ("answer", answer)):
@@ -413,22 +347,28 @@ def _of_template(table: Table, fixed: bool, words: Sequence[str]) -> dict[str, A
             _check_names(template, list(sources))
     with table.at("answer"):
         _check_template_end(answer, sources, fixed)
-    feedback = _Feedback(table, list(sources))
-    pattern = question.pattern({name: source.pattern for name, source in sources.items()})
+    solution = _feedback(table, list(sources))
+    pattern = pattern_of(question, {name: source.pattern for name, source in sources.items()})
 
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield question.fill({name: source.draw(draw) for name, source in sources.items()})
+    def values_drawn(draw: Random) -> dict[str, str]:
+        return {name: source.draw(draw) for name, source in sources.items()}
 
     def solve(asked: str, hidden: Hidden) -> Solution:
         found = pattern.fullmatch(asked)
         if found is None:
             raise InputError(f"{shown(asked)} is no question of this task")
         values = found.groupdict()
-        return feedback.solution(answer.fill(values), values)
+        return solution(answer.format_map(values), values, None)
 
-    with table.at("question"):
-        _check_reading(question, sources, pattern)
+    draw = Random(0)
+    for _ in range(100):
+        values = values_drawn(draw)
+        text = question.format_map(values)
+        found = pattern.fullmatch(text)
+        if found is None or found.groupdict() != values:
+            with table.at("question"):
+                raise InputError(f"{text!r} can be read in two ways: put between the variables what none of them has")
+    questions = repeated(lambda draw: question.format_map(values_drawn(draw)))
     return {"instances": stateless, "questions": questions, "solve": solve}
 
 
@@ -441,22 +381,20 @@ def _of_mapping(table: Table, fixed: bool, words: Sequence[str]) -> dict[str, An
         with table.at(key):
             sources[name] = read_source(value, words)
         with table.at("question" if name == "key" else "answer"):
-            if template.names != [name]:
+            if names_of(template) != [name]:
                 raise InputError(f"of a hidden mapping it has {{{name}}} in braces, and nothing else")
     with table.at("answer"):
         _check_template_end(answer, sources, fixed)
     if (most := sources["key"].number) < number:
         raise InputError(f"{table.place}, key 'keys': a mapping of {number} keys cannot be drawn from {most} texts")
-    feedback = _Feedback(table, ("key", "value"))
-    pattern = question.pattern({"key": ".+"})
+    solution = _feedback(table, ("key", "value"))
+    pattern = pattern_of(question, {"key": ".+"})
 
-    def instances(draw: Random) -> Iterator[Hidden]:
-        while True:
-            yield {"mapping": {key: sources["value"].draw(draw) for key in sources["key"].several(number, draw)}}
-
-    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
-        while True:
-            yield question.fill({"key": draw.choice(list(hidden["mapping"]))})
+    def mapping(draw: Random) -> Hidden:
+        keys: dict[str, None] = {}
+        while len(keys) < number:
+            keys[sources["key"].draw(draw)] = None
+        return {"mapping": {key: sources["value"].draw(draw) for key in keys}}
 
     def solve(asked: str, hidden: Hidden) -> Solution:
         found, mapping = pattern.fullmatch(asked), told(hidden, "mapping")
@@ -464,43 +402,34 @@ def _of_mapping(table: Table, fixed: bool, words: Sequence[str]) -> dict[str, An
         if key is None or key not in mapping:
             raise InputError(f"{shown(asked)} is no question about a key of the mapping: it has {', '.join(mapping)}")
         value = mapping[key] if fixed else mapping[key].removesuffix(STOP)
-        return feedback.solution(answer.fill({"value": value}), {"key": key, "value": value}, key)
+        return solution(answer.format(value=value), {"key": key, "value": value}, key)
 
-    return {"instances": instances, "questions": questions, "solve": solve, "presumption": each_key_once}
+    return {
+        "instances": drawn(mapping), "questions": about_keys(lambda key, draw: question.format(key=key)),
+        "solve": solve, "presumption": each_key_once,
+    }  # fmt: skip
 
 
-def _check_names(template: Template, names: Sequence[str]) -> None:
-    """:raises InputError: a name of a template is none of these."""
-    for name in template.names:
+def _check_names(template: str, names: Sequence[str]) -> None:
+    for name in names_of(template):
         if name not in names:
             raise InputError(f"the variable {{{name}}} is not defined; there are {', '.join(names)}")
 
 
-def _check_template_end(answer: Template, sources: Mapping[str, Source], fixed: bool) -> None:
-    """:raises InputError: an answer could do without a full stop at its end, or have a second one."""
-    in_values = "".join(text for name in answer.names for text in sources[name].texts)
-    literal, name = answer.pieces[-1]
-    _check_end(answer.literal + in_values, literal if name is None else "", fixed)
+def _check_template_end(answer: str, sources: Mapping[str, Source], fixed: bool) -> None:
+    pieces = pieces_of(answer)
+    texts = [literal for literal, _ in pieces] + [text for name in names_of(answer) for text in sources[name].texts]
+    literal, name = pieces[-1]
+    _check_end("".join(texts), literal if name is None else "", fixed)
 
 
 def _check_end(text: str, end: str, fixed: bool) -> None:
+    """:raises InputError: an answer might end without a full stop, or have one before its end."""
     if not fixed and (not end.endswith(STOP) or text.count(STOP) > 1):
         raise InputError("an answer ends with its only full stop; write it, or set fixed_length = true")
 
 
-def _check_reading(question: Template, sources: Mapping[str, Source], pattern: re.Pattern[str]) -> None:
-    """:raises InputError: a question can be read with other values than those it was made of."""
-    draw = Random(0)
-    for _ in range(_TRIES):
-        values = {name: source.draw(draw) for name, source in sources.items()}
-        text = question.fill(values)
-        found = pattern.fullmatch(text)
-        if found is None or found.groupdict() != values:
-            raise InputError(f"{text!r} can be read in two ways: put between the variables what none of them has")
-
-
 # ---- The file
-
 
 _FOLDER = Path(__file__).parent / "curricula"
 
@@ -512,9 +441,9 @@ def shipped_curricula() -> list[str]:
 
 @checked
 def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculum:  # noqa: B008  (frozen)
-    """A curriculum that ships with gumption, by its name, or one from a file.
+    """A curriculum that ships with gumption, or one from a file.
 
-    :param source: "challenge", or a path that ends in .toml or .json.
+    :param source: its name, such as "challenge", or a path that ends in .toml or .json.
     :raises InputError: there is none, or something in the file is wrong; with the file, the task and the key.
     """
     path = _FOLDER / f"{source}.toml" if source in shipped_curricula() else Path(source)
@@ -528,9 +457,21 @@ def load_curriculum(source: str | PathLike, rules: Rules = Rules()) -> Curriculu
         raise InputError(f"{path} has to be a table with the keys tasks, task, success_threshold")
     table = Table(str(path), content)
     table.known(("tasks", "task", "success_threshold"))
-    own = _own_tasks(table, path, load_words())
-    tasks = _chosen(table, own, {**known_tasks(rules), **own})
-    return Curriculum(path.stem, tasks, table.get("success_threshold", Count, SUCCESS_THRESHOLD))
+    own = _own_tasks(table, load_words())
+    known = {**known_tasks(rules), **own}
+    names: list[str] = table.get("tasks", Annotated[list[str], Len(1)], list(own))
+    with table.at("tasks"):
+        tasks = [task for name in names for task in _matching(name, known)]
+        chosen = [task.name for task in tasks]
+        if not chosen:
+            raise InputError("a curriculum has at least one task")
+        for place, task in enumerate(tasks):
+            if task.name in chosen[:place]:
+                raise InputError(f"{task.name} is in the curriculum twice")
+        for place, task in enumerate(tasks):
+            if late := [name for name in task.requires if name in chosen[place:]]:
+                raise InputError(f"the curriculum has {task.name} before {late[0]}, which it requires")
+    return Curriculum(path.stem, tuple(tasks), table.get("success_threshold", Count, SUCCESS_THRESHOLD))
 
 
 def _read(path: Path) -> Any:
@@ -544,8 +485,9 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path}: not valid TOML ({error}); mend it") from None
 
 
-def _own_tasks(table: Table, path: Path, words: Sequence[str]) -> dict[str, Task]:
+def _own_tasks(table: Table, words: Sequence[str]) -> dict[str, Task]:
     """The tasks that the file defines."""
+    path = table.place
     own: dict[str, Task] = {}
     for number, content in enumerate(table.get("task", list[Mapping[str, Any]], []), 1):
         name = content.get("name")
@@ -560,26 +502,11 @@ def _own_tasks(table: Table, path: Path, words: Sequence[str]) -> dict[str, Task
                 problem = unknown("the curriculum", name, (*own, *known_tasks()))
                 raise InputError(f"{path}: task {task.name!r}, key 'requires': {problem}")
     try:
-        check_circles(own.values())
-    except InputError as error:
-        raise InputError(f"{path}, key 'requires': {error}") from None
+        TopologicalSorter({task.name: task.requires for task in own.values()}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise InputError(f"{path}, key 'requires': tasks require each other in a circle: {circle}") from None
     return own
-
-
-def _chosen(table: Table, own: Mapping[str, Task], known: Mapping[str, Task]) -> tuple[Task, ...]:
-    """The tasks of the curriculum in order."""
-    names: list[str] = table.get("tasks", Annotated[list[str], Len(1)], list(own))
-    with table.at("tasks"):
-        if not names:
-            raise InputError("a curriculum has at least one task")
-        found: list[Task] = []
-        for name in names:
-            found += _matching(name, known)
-        every = [task.name for task in found]
-        if twice := [name for name in every if every.count(name) > 1]:
-            raise InputError(f"{twice[0]} is in the curriculum twice")
-        check_order(found)
-    return tuple(found)
 
 
 def _matching(name: str, known: Mapping[str, Task]) -> list[Task]:
@@ -592,17 +519,13 @@ def _matching(name: str, known: Mapping[str, Task]) -> list[Task]:
     return found
 
 
-# ---- Whether an answer is right, and what may be said about it, outside of any stream.
+# ---- Whether an answer is right, and which feedback it may get, outside of any stream.
 
 
 @checked_methods
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of an answer.
-
-    :ivar correct: whether it is right.
-    :ivar feedbacks: each text that the task may send about it; {""} where it sends none.
-    """
+    """Whether an answer is right, and all feedbacks that it may get; {""} for none."""
 
     correct: bool
     feedbacks: frozenset[str]
@@ -615,11 +538,11 @@ def judge(
 ) -> Verdict:  # fmt: skip
     """The verdict on an answer to a question of a task, as `gumption/Gradual-v0` would give it.
 
-    :param task: "micro5.7". :param question: as it is sent. :param answer: all that was said in answer to it.
-    :param mapping: the instance's key -> answer, for tasks that hide one (micro2 to 6 and 15). A full stop at the end
+    :param task: its name. :param answer: all that was said in answer to the question.
+    :param mapping: the instance's key -> answer, for tasks that hide one (micro2 to 6 and 15). The full stop at the end
         of an answer may be left out.
-    :param context: what else an instance hides, by name: {"alphabet": "abc...", "answer": "a"} in micro1.
-    :param rules: the default where it is None.
+    :param context: what else the instance hides, by name: {"alphabet": "abc...", "answer": "a"} in micro1.
+    :param rules: None for the default.
     :raises InputError: an unknown task, a question that it does not ask, or one that needs a mapping or a context.
     """
     rules = Rules() if rules is None else rules

@@ -1,31 +1,30 @@
-"""One stream's life: its schedule of tasks, and of the running instance the questions, verdicts and limits.
+"""One stream: its schedule of tasks, the questions, verdicts and limits of the running instance, and its bytes.
 
-A `Life` knows nothing of single bytes: `Stream` and batch.py send the texts and gather the answers, one for a single
-stream and one for many in arrays, and both ask a `Life` what comes next. Where an instance deals its questions from a
-deck, batch.py plays it without its `Life`, which hears of it when the instance has ended.
+A `Life` holds the schedule and the instance, and knows nothing of single bytes. `Stream` sends the texts of one life
+and gathers the answers; batch.py does so for many lives in arrays. Where an instance deals its questions from a deck,
+batch.py plays it alone, and brings its `Life` up to date at the end.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from random import Random
 from typing import Any
 
 from .task import STOP, Deal, Draws, Hidden, OptionsLeft, Presumption, Solution, Task
 
 IN_A_ROW = 10  # right answers by which an instance is solved
-SUCCESS_TOLERANCE = 4
-GRACE = IN_A_ROW * (1 + SUCCESS_TOLERANCE)  # from the question at which answers should be known to the soft limit
+GRACE = IN_A_ROW * (1 + 4)  # questions to the soft limit, from when on an agent should know the answers
 
-_REMEMBERED = 1_000  # solutions, so that a question that comes again is not read again
+_REMEMBERED = 1_000  # solutions of questions, which may come again
 
 
 @dataclass
 class TaskRecord:
-    """What became of one task.
+    """The figures of one task.
 
-    :ivar steps: bytes that it sent. :ivar reward: their sum.
-    :ivar instances, solved: how many began, and were a success. :ivar questions, right: how many answers, and right.
-    :ivar passed: whether the schedule went on to the next task.
+    :ivar steps: bytes that it sent. :ivar reward: their sum. :ivar instances: that began. :ivar solved: of these.
+    :ivar questions: answers so far. :ivar right: of these. :ivar passed: whether the schedule went on to the next task.
     """
 
     task: str
@@ -41,13 +40,12 @@ class TaskRecord:
 class Life:
     """The schedule of one stream and its running instance.
 
-    :ivar record: of the running task. :ivar records: of all tasks so far, in order.
-    :ivar task: the running one. :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
-    :ivar ended: whether the instance has ended. :ivar over: whether the schedule has.
-    :ivar success: how it has ended.
-    :ivar asked: answers of the instance so far. :ivar row: right ones in a row. :ivar soft: its soft limit, 0: not set.
-    :ivar hidden: what the instance keeps to itself. :ivar question, solution: the running ones.
-    :ivar tail: how many of the last bytes that it said are sent while the agent may answer.
+    :ivar task: the running one. :ivar record: its figures. :ivar records: those of all tasks so far, in order.
+    :ivar over: whether the schedule has ended. :ivar ended, success: whether the instance has, and as a success.
+    :ivar hidden: what the instance hides. :ivar question, solution: the running ones.
+    :ivar needed: bytes of a fixed-length answer, 0 for one that ends with a full stop.
+    :ivar asked: answers of the instance so far. :ivar row: right ones in a row. :ivar soft: the soft limit, 0: not set.
+    :ivar tail: while so many of the last bytes of its text are sent, the agent may answer.
     """
 
     __slots__ = (
@@ -66,10 +64,9 @@ class Life:
     ) -> None:
         """
         :param tasks: in the order of the curriculum. :param threshold: successes in a row that end a task.
-        :param seed: fixes all that is drawn. Each task and each instance has its own source of draws, so that what an
-            instance asks does not depend on what came before it.
-        :param hidden: of the first instance, by name, in place of what would be drawn.
-        :param questions: the first ones of the first instance.
+        :param seed: fixes all that is drawn. Each task and each instance has its own generator, so that an instance
+            does not depend on what came before it.
+        :param hidden: of the first instance, in place of what is drawn. :param questions: its first ones.
         """  # fmt: skip
         self._tasks, self._threshold, self._seed = list(tasks), threshold, seed
         self._given: tuple[Hidden, Sequence[str]] = dict(hidden or {}), list(questions)
@@ -89,7 +86,7 @@ class Life:
         self._draw.state = self._seeds.getrandbits(64)
         self._questions: Iterator[str] = self.task.questions(self.hidden, self._draw)
         if given:
-            self._questions = _chain(given, self._questions)
+            self._questions = chain(given, self._questions)
         self.row = self.asked = self._stops = 0
         presumption = self.task.presumption
         self._presumption: Presumption | None = None if presumption is None else presumption(self.hidden)
@@ -100,7 +97,7 @@ class Life:
         return self._show(next(self._questions))
 
     def switch(self) -> str | None:
-        """After the end of an instance: the first text of the next one, or None when the schedule is over."""
+        """End the instance: the first text of the next one, or None when the schedule is over."""
         self._successes = self._successes + 1 if self.success else 0
         self.record.solved += self.success
         if self._successes >= self._threshold:
@@ -135,7 +132,7 @@ class Life:
         return question
 
     def spoke(self, times: int = 1) -> None:
-        """The agent spoke out of turn, which costs a reward of 1 each time and ends its run of right answers."""
+        """The agent spoke out of turn: each time costs a reward of 1, and its row of right answers ends."""
         journal = self._journal
         before = journal.pop()[1] if journal and journal[-1][0] == "spoke" else 0
         journal.append(("spoke", before + times))
@@ -143,7 +140,7 @@ class Life:
         self.record.reward -= times
 
     def verdict(self, answer: str) -> tuple[bool, str]:
-        """What comes of an answer in a micro-task: whether it is right, and what the agent hears next."""
+        """Judge an answer in a micro-task: whether it is right, and the text that follows."""
         self._journal.append(("verdict", answer))
         solution, record = self.solution, self.record
         right = answer == solution.answer if solution.accepts is None else solution.accepts(answer)
@@ -172,10 +169,7 @@ class Life:
 
     @property
     def deal(self) -> tuple[Deal, OptionsLeft | None] | None:
-        """Where the questions of a running instance come from, and when their answers should be known.
-
-        None where answers are not just compared with the expected one.
-        """
+        """The deck of the running instance and its presumption; None where `Batch` cannot judge its answers."""
         task, deal, known = self.task, self._questions, self._presumption
         plain = task.cycle == "micro" and task.letters == "end" and not task.reply and not task.adaptive
         if not (plain and task.fixed_length and isinstance(deal, Deal) and deal.draws is self._draw) or self.ended:
@@ -188,10 +182,9 @@ class Life:
     ) -> None:  # fmt: skip
         """Go on where a batch has played the questions of `deal`.
 
-        :param asked: answers of the instance so far. :param right: how many of the new ones were right.
-        :param penalties: bytes newly said out of turn. :param row, soft, ended, success: as they are now.
-        :param card: the running question. :param rest: of an instance that has not ended the state of its draws, the
-            place and the deck of its `Deal`, and the options of its `OptionsLeft`.
+        :param right: right answers since the last call. :param penalties: bytes said out of turn since then.
+        :param card: the number of the running question. :param rest: of an instance that goes on: the state of its
+            draws, the place and the deck of its `Deal`, and the numbers of its `OptionsLeft`.
         """
         self._journal = [("resume", asked, right, penalties, row, soft, ended, success, card, rest)]
         record, new = self.record, asked - self.asked
@@ -209,7 +202,7 @@ class Life:
         self._show(deal.questions[card])
 
     def declare(self, right: bool) -> str:
-        """What comes of a verdict in a mini-task: the text to be said, "" where the verdict is not new."""
+        """Take in a verdict in a mini-task: the feedback, "" where the verdict is not new."""
         self._journal.append(("declare", right))
         if self.ended and self.success == right:
             return ""
@@ -220,7 +213,7 @@ class Life:
         return self.solution.feedback(right, self._draw)
 
     def fail(self) -> str:
-        """The instance times out; what is said about that."""
+        """The instance times out: the feedback."""
         if self.task.cycle == "mini":
             return self.declare(False)
         self._journal.append(("fail",))
@@ -230,7 +223,7 @@ class Life:
     # Keeping and going on.
 
     def state(self) -> dict[str, Any]:
-        """All that `restored` needs, as JSON takes it: what happened in the running instance, and the records."""
+        """JSON for `restored`: what happened in the running instance, and the records."""
         hidden, questions = self._given
         return {
             "tasks": [task.name for task in self._tasks], "seed": self._seed, "hidden": dict(hidden),
@@ -240,17 +233,14 @@ class Life:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], tasks: Mapping[str, Task], threshold: int) -> "Life":
-        """The life of a state. It draws its running instance again, and hears what that has heard.
-
-        :param tasks: by name.
-        """
+        """The life of a state; `tasks` by name. It draws its running instance again, and repeats what happened."""
         life = cls(
             [tasks[name] for name in state["tasks"]], threshold, state["seed"], state["hidden"], state["questions"]
         )
         records = [TaskRecord(**record) for record in state["records"]]
         for _ in records[1:]:
             life._next_task()
-        for _ in range(records[-1].instances - 1):  # earlier ones are drawn, and asked nothing
+        for _ in range(records[-1].instances - 1):  # earlier ones are drawn and not played
             next(life._instances)
             life._seeds.getrandbits(64)
             life.record.instances += 1
@@ -261,15 +251,9 @@ class Life:
         return life
 
 
-def _chain(first: Sequence[str], rest: Iterator[str]) -> Iterator[str]:
-    yield from first
-    yield from rest
-
-
 # ---- A single stream, byte by byte.
 #
-# Texts are Latin-1: one character a byte. The environment speaks first; each reply is judged before the next byte
-# leaves.
+# Texts are in Latin-1: a character is a byte. The environment speaks first; it judges each reply, then sends a byte.
 
 SPACE, FULL_STOP = ord(" "), ord(".")
 
@@ -277,10 +261,9 @@ SPACE, FULL_STOP = ord(" "), ord(".")
 class Stream:
     """One stream of bytes and rewards.
 
-    :ivar life: its schedule and the running instance.
     :ivar over: whether the last task has been passed.
-    :ivar text: what the stream says; :ivar position: bytes of it that have been sent; :ivar turn: so many bytes of it
-        have been sent when the agent may answer.
+    :ivar text: of the environment. :ivar position: bytes of it that have been sent. :ivar turn: bytes of it after which
+        the agent may answer.
     :ivar age: bytes that the instance has sent. :ivar heard: the answer so far.
     """
 
@@ -294,7 +277,7 @@ class Stream:
         self._start(life.begin())
 
     def state(self) -> dict[str, Any]:
-        """All that `restored` needs, as JSON takes it."""
+        """JSON for `restored`."""
         self.settle()
         return {
             "life": self.life.state(), "over": self.over, "text": self.text.decode("latin-1"), "age": self.age,
@@ -314,13 +297,8 @@ class Stream:
 
     @property
     def talk_end(self) -> int:
-        """Behind the last byte of the text that is no space, but for those at which the agent may answer."""
+        """The end of the text at which the agent must be silent, without the spaces at its end."""
         return len(self.text[: self.turn].rstrip(b" "))
-
-    @property
-    def talking(self) -> bool:
-        """Whether more than spaces is still to be sent, so that speaking is out of turn."""
-        return self.position < self.talk_end
 
     @property
     def listening(self) -> bool:
@@ -328,19 +306,16 @@ class Stream:
         return self.position >= self.turn and not self.life.ended
 
     def first(self) -> int:
-        """The first byte; its reward is 0."""
+        """The first byte, whose reward is 0."""
         return self._send()
 
     def step(self, said: int) -> tuple[int, int]:
-        """Judge the byte that the agent said: the next byte, and the reward.
-
-        When the last task has been passed, `over` is true, and the byte is a space that belongs to no task.
-        """
+        """Judge the byte that the agent said: the next byte, and the reward. Once it is over, the byte is a space."""
         if self._mini:
             reward = self._mini_step(said)
         elif self.position >= self.turn:
             reward = self._micro_step(said)
-        elif said == SPACE or not self.talking:  # while only spaces are left, it is nobody's turn
+        elif said == SPACE or self.position >= self.talk_end:  # while only spaces are left, it is nobody's turn
             reward = 0
         else:
             reward = -1
@@ -348,11 +323,11 @@ class Stream:
         return (SPACE if self.over else self._send()), reward
 
     def hear(self, said: int) -> int:
-        """Judge a byte that may be part of an answer: its reward."""
+        """Judge a byte that may be part of an answer: the reward."""
         return self._mini_step(said) if self._mini else self._micro_step(said)
 
     def settle(self) -> None:
-        """Count the steps of the running instance, which else is done at its end."""
+        """Bring the steps of the record up to date, which is else done at the end of an instance."""
         self.life.record.steps += self.age - self._counted
         self._counted = self.age
 
@@ -365,7 +340,7 @@ class Stream:
         return SPACE
 
     def _start(self, text: str) -> None:
-        """A new instance begins with this text."""
+        """Begin an instance with this text."""
         task = self.life.task
         self._mini, self._limit = task.cycle == "mini", task.step_limit
         self._plain = task.letters == "end" and not task.reply
@@ -376,7 +351,7 @@ class Stream:
         self._say(text)
 
     def _say(self, text: str) -> None:
-        """Put a text behind what is still to be sent."""
+        """Append a text to what is still to be sent."""
         coming = text.encode("latin-1")
         if self.position < len(self.text):
             coming = self.text[self.position :] + coming
@@ -395,7 +370,7 @@ class Stream:
     def _micro_step(self, said: int) -> int:
         """Judge a byte that comes when the agent may answer."""
         life, heard = self.life, self.heard
-        if life.ended:  # the byte is not even looked at
+        if life.ended:  # the byte is dropped
             self._switch()
             return 0
         if self.age >= self._limit and self.position >= len(self.text):
@@ -421,16 +396,14 @@ class Stream:
         return reward
 
     def _is_complete(self, said: int) -> bool:
-        """Whether an answer that has parts, or whose bytes are judged one by one, ends with this byte."""
-        life, number = self.life, len(self.heard)
-        if life.task.reply:
-            expected = life.solution.answer.encode("latin-1")
+        """Whether this byte ends an answer that has parts, or whose bytes are judged one by one."""
+        expected, number = self.life.solution.answer.encode("latin-1"), len(self.heard)
+        if self.life.task.reply:
             return said == expected[-1] or (said == SPACE and not expected.startswith(self.heard))
-        expected = life.solution.answer
-        return number == len(expected) or said != ord(expected[number - 1])
+        return number == len(expected) or said != expected[number - 1]
 
     def _mini_step(self, said: int) -> int:
-        """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop is always a verdict."""
+        """Judge a byte of a mini-task: letters said out of turn become spaces, a full stop always ends the answer."""
         life, heard = self.life, self.heard
         if self.position >= len(self.text):
             if life.ended and not self._waited:

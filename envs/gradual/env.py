@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,11 @@ BYTES = 256
 
 
 class GradualVectorEnv(NativeVectorEnv):
-    """Many streams at once. The game and its keyword arguments are those of `GradualEnv`, with a leading batch axis:
-    observations and actions are (B,) bytes.
+    """Many streams at once: `GradualEnv` with a leading batch axis. Observations and actions are (B,) bytes.
 
-    :ivar curriculum: what is learned.
-    :ivar batch: the streams; `records(i)` tells of one.
+    Infos hold `success` and `listening`, (B,) bool, and `action_mask`, (B, 256) int8; `describe(i)` gives the rest.
 
-    Infos hold arrays: `success`, `listening` (B,) bool and `action_mask` (B, 256) int8. Names are in `describe(i)`.
+    :ivar batch: the streams; `records(i)` are the figures of one.
     """
 
     def __init__(
@@ -52,24 +50,23 @@ class GradualVectorEnv(NativeVectorEnv):
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros((2, num_envs), dtype=bool)
         self._history = None if render_mode is None else History(num_envs)
-        self._facts = StreamFacts()
 
     @property
     def success(self) -> np.ndarray:
-        """(B,) bool: whose last task was passed by the latest step."""
+        """(B,) bool: whether the latest step passed the last task."""
         return self._terminated
 
     def records(self, i: int) -> list[TaskRecord]:
-        """What became of the tasks of stream i, in order."""
+        """The figures of the tasks of stream i so far, in order."""
         self.batch.settle()
         stream = self.batch.streams[i]
         return [] if stream is None else stream.life.records
 
     def random_actions(self) -> np.ndarray:
-        """(B,) int64: bytes drawn uniformly."""
+        """(B,) int64 bytes, drawn uniformly."""
         return self.np_random.integers(BYTES, size=self.num_envs)
 
-    # ---- what NativeVectorEnv asks for
+    # The methods of NativeVectorEnv.
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         if actions.min() < 0 or actions.max() >= BYTES:
@@ -81,7 +78,7 @@ class GradualVectorEnv(NativeVectorEnv):
         self._terminated = self.batch.over & active
         self._reward = self.batch.reward.astype(np.float32)
         if self.settings.upstream_quirks:
-            self._reward[self._terminated] = 0  # the program of 2017 ended before it was sent
+            self._reward[self._terminated] = 0  # the program of 2017 ended before it sent this one
         limit = self.settings.max_steps
         self._truncated = np.zeros_like(active) if limit is None else active & (self.steps >= limit) & ~self._terminated
         if self._history is not None:
@@ -120,26 +117,34 @@ class GradualVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        return self._facts.vocabulary
+        return _vocabulary()
 
     @property
     def relations(self) -> Sequence[str]:
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        return self._facts(self.batch.questions(), self.batch.answers(), self.batch.byte)
+        ids, questions = _ids(), self.batch.questions()
+        asked = np.array([ids.get(question, 0) for question in questions])[:, None]
+        answered = np.array([
+            _completed(answer) if question in ids else [0] * BYTES
+            for question, answer in zip(questions, self.batch.answers(), strict=True)
+        ])  # fmt: skip
+        stated = (np.where(answered > 0, asked, 0), answered, 0)
+        follows = (1 + self.batch.byte[:, None].astype(int), 1 + np.arange(BYTES), 0)
+        return action_facts(RELATIONS, (self.num_envs, BYTES), [stated, follows])
 
     def draw_frame(self, i: int, mode: str) -> Any:
         assert self._history is not None
         return self._history.draw(i, mode)
 
     def state_dict(self) -> dict[str, Any]:
-        """The streams and the generator, so that `load_state_dict` goes on with the same bytes."""
+        """The streams and the generator, for `load_state_dict`."""
         rng = json.dumps(self.np_random.bit_generator.state)
         return {**self.batch.state(), "steps": self.steps.copy(), "waiting": self._over.copy(), "rng": rng}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was called."""
+        """Go on with the bytes that followed `state_dict`."""
         tasks = {task.name: task for task in self.curriculum.tasks}
         self.batch.restore(state, tasks, self.curriculum.success_threshold)
         self.steps[:] = state["steps"]
@@ -148,10 +153,10 @@ class GradualVectorEnv(NativeVectorEnv):
         self._started = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, and what is pickled, are made anew and go on from the state: streams hold running generators. With a
-        render mode the drawn history begins anew.
+        """A copy is made anew and goes on from the state, because streams hold running generators; what it renders
+        begins anew.
 
-        :raises InputError: the environment is being recorded.
+        :raises InputError: RecordMemory records the environment.
         """
         if self.recorder is not None:
             raise InputError("an environment that RecordMemory keeps cannot be copied: copy the one within it")
@@ -184,24 +189,22 @@ def _copied(
 class GradualEnv(NativeEnv):
     """Learn one task after the other in one stream of bytes (GoodAI, 2017: General AI Challenge, Gradual Learning).
 
-    Description: an episode is a curriculum in one stream. The environment sends a byte with each step, the agent says
+    Description: an episode is a curriculum in one stream. At each step the environment sends a byte, and the agent says
     one; silence is the space. Nothing marks where a task, an instance or a question begins. An instance of a micro-task
-    hides a rule and asks until ten answers in a row are right; so many solved instances in a row end the task.
+    hides a rule and asks until ten answers in a row are right; some solved instances in a row end the task.
 
-    Observation: the byte, Discrete(256). Actions: the byte that is said, Discrete(256).
+    Observation: the byte sent, Discrete(256). Actions: the byte said, Discrete(256).
 
-    Reward: 1 for a right answer and -1 for a wrong one, when it ends; -1 for each byte said out of turn, which also
-    begins the row of ten anew; in the mini-tasks 1 for a right answer, when its feedback has been sent. The reward of a
-    step is that of the byte just said.
+    Reward: of the byte just said: 1 for a right answer and -1 for a wrong one, when it ends; -1 for each byte said out
+    of turn, which also begins the row of ten anew; in the mini-tasks 1 for a right answer, when its feedback has ended.
 
-    Termination: the last task has been passed. The observation is then a space of no task. Truncation: after
-    `max_steps`.
+    Termination: the last task has been passed; the observation is then a space. Truncation: after `max_steps`.
 
-    Info: `task`, `instance` (how many of the task began), `question`, `listening` (what is said now is part of an
+    Info: `task`, `instance` (how many of the task began), `question`, `listening` (a byte said now is part of an
     answer), `success`, `action_mask` (all bytes). They are for people: no agent should learn from them.
 
-    Reset options: `task` (its name: it and what follows it is played), and of its first instance `mapping` (key ->
-    answer), `context` (what else it hides, by name) and `questions` (texts, asked first).
+    Reset options: `task` (the name of the first task), and of its first instance `mapping` (key -> answer), `context`
+    (what else it hides, by name) and `questions` (texts, asked first).
     """
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
@@ -211,7 +214,7 @@ class GradualEnv(NativeEnv):
         )
 
     def records(self) -> list[TaskRecord]:
-        """What became of the tasks so far, in order."""
+        """The figures of the tasks so far, in order."""
         return self.batch.records(0)  # pyright: ignore[reportAttributeAccessIssue]
 
     def action_masks(self) -> np.ndarray:
@@ -219,51 +222,26 @@ class GradualEnv(NativeEnv):
         return np.ones(BYTES, dtype=bool)
 
 
-# ---- Which facts would speak for the next byte: (question hasAnswer answer) and (symbol followedBy symbol).
-
+# ---- The facts that would speak for the next byte: the question has the answer that the byte completes, except perhaps
+# the full stop; and the byte follows the one sent last.
 
 RELATIONS = (HAS_ANSWER, FOLLOWED_BY)
-_BYTES = 256
 
 
-class StreamFacts:
-    """The facts of B streams. For a byte that would go on with an answer speaks that the question has the answer which
-    is then complete, or is but for its full stop; and that the byte follows the one that was sent last.
-    """
-
-    @cached_property
-    def vocabulary(self) -> tuple[str, ...]:
-        """ "" for nothing, the 256 symbols, and the questions and answers of the tasks that hide nothing."""
-        told = {label for question, _, answer in answered_facts() for label in (question, answer)}
-        symbols = [symbol(byte) for byte in range(_BYTES)]
-        return ("", *symbols, *sorted(told.difference(symbols)))
-
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {label: place for place, label in enumerate(self.vocabulary)}
-
-    def __call__(self, questions: Sequence[str], answers: Sequence[str], sent: np.ndarray) -> ActionFacts:
-        """
-        :param questions, answers: of each stream the running question, and what has been said in answer to it.
-        :param sent: (B,) uint8.
-        """
-        ids = self._ids
-        asked = np.array([ids.get(question, 0) for question in questions])[:, None]
-        answered = np.array([self._completed(answer) if question in ids else _NONE
-                             for question, answer in zip(questions, answers, strict=True)])  # fmt: skip
-        symbols = 1 + np.arange(_BYTES)
-        shape = (len(questions), _BYTES)
-        return action_facts(
-            RELATIONS,
-            shape,
-            [(np.where(answered > 0, asked, 0), answered, 0), (1 + sent[:, None].astype(int), symbols, 0)],
-        )
-
-    def _completed(self, said: str) -> list[int]:
-        """Per byte the id of the answer that it completes, 0 for none."""
-        ids = self._ids
-        texts = [said + chr(byte) for byte in range(_BYTES)]
-        return [ids.get(text, 0) if text.endswith(STOP) else ids.get(text + STOP, 0) for text in texts]
+@cache
+def _vocabulary() -> tuple[str, ...]:
+    """ "" for nothing, the 256 symbols, and the questions and answers of the tasks that hide nothing."""
+    labels = {label for question, _, answer in answered_facts() for label in (question, answer)}
+    symbols = [symbol(byte) for byte in range(BYTES)]
+    return ("", *symbols, *sorted(labels.difference(symbols)))
 
 
-_NONE = [0] * _BYTES
+@cache
+def _ids() -> dict[str, int]:
+    return {label: place for place, label in enumerate(_vocabulary())}
+
+
+def _completed(said: str) -> list[int]:
+    """Per byte the id of the answer that it completes, 0 for none."""
+    ids, texts = _ids(), [said + chr(byte) for byte in range(BYTES)]
+    return [ids.get(text, 0) if text.endswith(STOP) else ids.get(text + STOP, 0) for text in texts]

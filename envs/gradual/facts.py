@@ -1,20 +1,15 @@
-"""What the world states as triples: its curriculum, and what its tasks without a hidden state ask and expect.
-
-Whose answers an agent should find out by itself can be kept from it: the part is named, and "train" has none of "test".
-"""
+"""The world's facts: its curriculum, and the questions and answers of tasks that hide nothing."""
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from random import Random
 from typing import Literal
 
 from gumption.data.settings import InnerShare, Seed, checked
 
 from .curriculum import all_tasks
-from .logic_tasks import SEQUENCES
-from .mapping_tasks import LETTERS, SYNONYMS
-from .task import Task
+from .micro_tasks import LETTERS, SEQUENCES, SYNONYMS
 
 HAS_ANSWER, FOLLOWED_BY = "hasAnswer", "followedBy"
 PREREQUISITE_OF, TEACHES, SYNONYM_OF, COMMAND_OF = "prerequisiteOf", "teaches", "synonymOf", "commandOf"
@@ -33,13 +28,11 @@ _COMMANDS = {
 def facts(
     *, partition: Literal["train", "test", "all"], train_ratio: InnerShare = 0.8, split_seed: Seed = 0
 ) -> Iterator[Triple]:
-    """The facts of the world, distinct and sorted.
+    """The facts of the world, distinct and sorted: (task prerequisiteOf task), (task teaches what), (word commandOf
+    task), (word synonymOf command), (symbol followedBy symbol) of letters and number words, and (question hasAnswer
+    answer).
 
-    (task prerequisiteOf task), (task teaches what), (word commandOf task), (word synonymOf command), (symbol followedBy
-    symbol) of letters and number words, and (question hasAnswer answer). The curriculum is in every part; of what
-    follows what and of the answers "train" has a share drawn by the seed, and "test" the rest.
-
-    :param partition: "train", "test" or "all".
+    "train" has a share, drawn by the seed, of the last two relations, and all of the others; "test" has the rest.
     """
     known, asked = sorted(_curriculum()), sorted({*_sequences(), *answered_facts()})
     chosen = set(Random(split_seed).sample(asked, round(train_ratio * len(asked))))
@@ -51,17 +44,12 @@ def facts(
 @cache
 def answered_facts() -> tuple[Triple, ...]:
     """(question hasAnswer answer) of the tasks that hide nothing and ask finitely many questions."""
-    return tuple(
-        (question, HAS_ANSWER, task.solve(question, {}).answer)
-        for task in (all_tasks()[name] for name in _ANSWERED)
-        for question in _all_questions(task)
-    )
-
-
-def _all_questions(task: Task) -> list[str]:
-    """Those that so many draws find; each of at most 108 is missed once in 10^13 times."""
-    asked = task.questions({}, Random(0))
-    return sorted({next(asked) for _ in range(4_000)})
+    answered: list[Triple] = []
+    for task in (all_tasks()[name] for name in _ANSWERED):
+        # 4,000 draws find all of at most 108 questions: they miss one once in 10^13 times.
+        questions = {*islice(task.questions({}, Random(0)), 4_000)}
+        answered += [(question, HAS_ANSWER, task.solve(question, {}).answer) for question in sorted(questions)]
+    return tuple(answered)
 
 
 def _curriculum() -> Iterator[Triple]:

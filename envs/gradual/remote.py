@@ -1,10 +1,9 @@
-"""Agents that are programs of their own: where they connect, how one is started, and a session with one."""
+"""Agents that are other programs: they connect or are started, and play a session; and the agent's side of that."""
 
 import os
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +11,9 @@ from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from math import inf
-from subprocess import Popen, TimeoutExpired
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from time import monotonic
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
@@ -28,22 +27,22 @@ from .engine import Stream
 from .session import Agent, Result, Session
 from .settings import SessionSettings
 
-# ---- An agent at the other end of a socket: two bytes to it, one byte back, and what goes wrong there.
+# ---- An agent at the other end of a socket.
 #
-# The environment sends the reward as a signed byte, -1, 0 or 1, and then its own byte; the agent sends its byte. This
-# framing serves plain TCP and the standard input and output of a child process; the challenge's own stands below.
+# The environment sends the reward as a signed byte, -1, 0 or 1, and then its own byte; the agent sends its byte. Plain
+# TCP and the standard input and output of a child process use this framing; that of the challenge follows below.
 
 _MOST = 64  # bytes that are read at once; a reply is shorter
 _LOOKS = 60  # at the socket before this process sleeps: on an idle machine waking up takes longer than the agent does
 _LONGEST_WAIT = 2_000_000.0  # seconds, 23 days, that a socket can wait
-_DYING = 1.0  # seconds between the end of a child's output and its own
+_DYING = 1.0  # seconds that a child may take to exit after it has closed its output
 
 
 class Wire:
-    """The environment's end.
+    """The environment's end of a connection.
 
-    :ivar messages: reward -> byte -> what travels; a reward that is a bool stands for a word, see `words`.
-    :ivar replies: what comes back -> the agent's byte.
+    :ivar messages: reward -> byte -> message. :ivar words: the same for rewards that are bools, which travel as words.
+    :ivar replies: message -> the agent's byte.
     """
 
     messages: tuple[tuple[bytes, ...], ...] = tuple(
@@ -52,15 +51,13 @@ class Wire:
     words = messages
     replies: dict[bytes, int] = {bytes([byte]): byte for byte in range(256)}  # noqa: RUF012
 
-    def __init__(self, connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> None:
-        """
-        :param timeout: seconds that a reply may take. :param process: the agent's, where we started it.
-        """  # fmt: skip
+    def __init__(self, connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> None:
+        """:param timeout: seconds that a reply may take. :param process: the agent's, where we started it."""
         connection.settimeout(0)
         self.connection, self.timeout, self.process = connection, min(timeout, _LONGEST_WAIT), process
 
     def ask(self, reward: int, byte: int) -> int:
-        """Send the reward and the byte; the agent's byte.
+        """Send the reward and the byte, and read the agent's byte.
 
         :raises InputError: the agent has gone, takes too long, or sends something else.
         """
@@ -78,7 +75,7 @@ class Wire:
         return self.unusual(received) if said is None else said
 
     def _received(self) -> bytes:
-        """What comes, b"" at the end of the connection; TimeoutError where nothing does."""
+        """Bytes, b"" at the end of the connection; TimeoutError where none come."""
         receive = self.connection.recv
         for _ in range(_LOOKS):
             try:
@@ -92,30 +89,21 @@ class Wire:
             self.connection.settimeout(0)
 
     def unusual(self, received: bytes) -> int:
-        """The agent's byte, where the bytes that have come are no whole reply, or not only a reply.
-
-        :raises InputError: as `ask`.
-        """
+        """The agent's byte where the received bytes are not exactly one reply; InputError where they have none."""
         raise InputError(f"the agent answered a byte with {len(received)} bytes, {shown(received)}; it has to be one")
 
     def end(self, reward: int) -> None:
-        """Tell the agent that the run is over: the last reward, and no byte."""
+        """Tell the agent the last reward, and that the run is over."""
         self.notify(bytes([reward & 255]))
 
     def notify(self, message: bytes) -> None:
-        """Send what needs no answer; an agent that has gone does not get it."""
+        """Send a message that needs no answer; an agent that has gone does not get it."""
         with suppress(OSError):
             self.connection.sendall(message)
 
-    def __enter__(self) -> "Wire":
-        return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.connection.close()
-
-
-def gone(process: "Popen[bytes] | None") -> str:
-    """What is said of an agent whose end of the connection is closed."""
+def gone(process: Popen[bytes] | None) -> str:
+    """The error of an agent whose end of the connection is closed."""
     with suppress(TimeoutExpired):
         if process is not None and (code := process.wait(_DYING)) is not None:
             return f"the agent ended {f'by signal {-code}' if code < 0 else f'with exit code {code}'}"
@@ -127,12 +115,11 @@ def gone(process: "Popen[bytes] | None") -> str:
 # Two messages go to the agent, the reward as decimal text and the byte as a character in UTF-8, and one comes back, a
 # character. This end speaks ZeroMQ's transport itself (ZMTP 3.0 and 2.0, https://rfc.zeromq.org/spec/23), and not
 # through libzmq, for two reasons. Both messages leave in one packet, which makes a step about 1.7 times as fast. And
-# libzmq's PAIR swallows the hello of a second agent, which then waits forever; here nobody else is answered while an
-# agent plays.
+# libzmq's PAIR swallows the hello of a second agent, which then waits forever.
 
 HELLO = b"hello"
-HELLO_SECONDS = 5.0  # that an agent has to say so once it is connected
-_LONGEST_MESSAGE = 65_536  # bytes of a message that are read at all
+HELLO_SECONDS = 5.0  # that a connected agent may take to say so
+_LONGEST_MESSAGE = 65_536  # bytes
 _MORE, _LONG, _COMMAND = 1, 2, 4  # flags of a frame
 
 _SIGNATURE = b"\xff" + bytes(7) + b"\x01\x7f"
@@ -146,7 +133,7 @@ class Silent(InputError):
 
 
 def frame(content: bytes, flags: int = 0) -> bytes:
-    """A short message as it travels."""
+    """A frame of ZMTP with a short content."""
     return bytes([flags, len(content)]) + content
 
 
@@ -160,7 +147,7 @@ class ZeroMQWire(Wire):
     replies = {frame(chr(byte).encode()): byte for byte in range(256)}  # noqa: RUF012
 
     def unusual(self, received: bytes) -> int:
-        """As `Wire.unusual`: reads on where a message came in pieces."""
+        """As `Wire.unusual`; it reads on where a message came in pieces."""
         reader = FrameReader(self.connection, self.timeout, received)
         try:
             message = reader.only_message()
@@ -178,14 +165,13 @@ class ZeroMQWire(Wire):
         return ord(text)
 
     def end(self, reward: int) -> None:
-        """As `Wire.end`: the last reward, and an empty message."""
         self.notify(frame(str(reward).encode()) + frame(b""))
 
 
-def shake_hands(connection: socket.socket, timeout: float, process: "Popen[bytes] | None" = None) -> ZeroMQWire:
-    """The wire to an agent that has connected, once it has said hello.
+def shake_hands(connection: socket.socket, timeout: float, process: Popen[bytes] | None = None) -> ZeroMQWire:
+    """The wire to a connected agent, once it has said hello.
 
-    :raises Silent: it left, or said nothing. :raises InputError: it speaks something else, or says something else.
+    :raises Silent: it left, or said nothing. :raises InputError: it speaks another protocol, or said something else.
     """
     try:
         reader = FrameReader(connection, HELLO_SECONDS)
@@ -202,7 +188,7 @@ def shake_hands(connection: socket.socket, timeout: float, process: "Popen[bytes
 
 
 def _greet(reader: "FrameReader") -> None:
-    """Exchange greetings, up to the first message."""
+    """Exchange ZMTP's greetings."""
     reader.connection.sendall(_SIGNATURE)
     theirs = reader.exactly(10)
     if theirs[0] != 0xFF or not theirs[9] & 1:
@@ -217,32 +203,22 @@ def _greet(reader: "FrameReader") -> None:
         if mechanism != b"NULL":
             raise InputError(f"the agent asks for the security {shown(mechanism.decode('latin-1'))}; it has to be NULL")
         reader.connection.sendall(frame(_READY, _COMMAND))
-        pair = b"socket-type\0\0\0\x04pair" in reader.frame().content.lower()
+        pair = b"socket-type\0\0\0\x04pair" in reader.frame()[1].lower()
     if not pair:
         raise InputError("the agent's ZeroMQ socket is no PAIR: it has to be one")
 
 
-class Frame(NamedTuple):
-    """A frame of ZMTP."""
-
-    flags: int
-    content: bytes
-
-
 class FrameReader:
-    """Reads frames until a deadline, which frames that are no answer do not put off.
-
-    :ivar left: bytes that have come and are not read yet.
-    """
+    """Reads frames until a deadline. `left` are the bytes that came and are not read yet."""
 
     def __init__(self, connection: socket.socket, seconds: float, left: bytes = b"") -> None:
         self.connection, self.left = connection, left
         self._deadline = monotonic() + seconds
 
     def only_message(self) -> bytes:
-        """The next message, which has one part and nothing behind it.
+        """The next message.
 
-        :raises InputError: it has not. :raises EOFError: the connection ends.
+        :raises InputError: it has several parts, or another one follows. :raises EOFError: the connection ends.
         """
         message = None
         while message is None or self.left:
@@ -258,19 +234,15 @@ class FrameReader:
             message = content
         return message
 
-    def frame(self) -> Frame:
-        """The next frame.
-
-        :raises InputError: it is longer than any that an agent has reason to send.
-        """
+    def frame(self) -> tuple[int, bytes]:
+        """Flags and content of the next frame; InputError where it is too long for an agent's message."""
         flags = self.exactly(1)[0]
         length = int.from_bytes(self.exactly(8 if flags & _LONG else 1), "big")
         if length > _LONGEST_MESSAGE:
             raise InputError(f"the agent sent a message of {length:,} bytes; it has to be one character")
-        return Frame(flags, self.exactly(length))
+        return flags, self.exactly(length)
 
     def exactly(self, count: int) -> bytes:
-        """The next `count` bytes."""
         while len(self.left) < count:
             self.connection.settimeout(max(self._deadline - monotonic(), 1e-3))
             received = self.connection.recv(max(count - len(self.left), 64))
@@ -281,9 +253,10 @@ class FrameReader:
         return found
 
 
-ANY = "*"  # the address that stands for all of this machine's
-GRACE = 3.0  # seconds that a started agent has to end by itself after the run, and again after SIGTERM
-_TICK = 0.1  # seconds between looks at a child that is to connect
+# ---- Where agents connect, or are started.
+
+GRACE = 3.0  # seconds that a started agent may take to end after the run, and again after SIGTERM
+_TICK = 0.1  # seconds between looks whether a started agent that has not connected still runs
 
 
 @settings
@@ -291,14 +264,14 @@ class RemoteSettings(SessionSettings):
     """What is played, and where the agent is.
 
     :ivar max_steps, max_seconds: end the run; the challenge gave 24 hours.
-    :ivar transport: how the agent is reached: zeromq (a PAIR socket, as in the challenge), tcp (two bytes to the agent,
-        one back) or pipe (the same on standard input and output of --command).
+    :ivar transport: zeromq (a PAIR socket, as in the challenge), tcp (two bytes to the agent, one back) or pipe (the
+        same on standard input and output of --command).
     :ivar address: where agents connect; 127.0.0.1 is for those of this machine only, "*" for all.
     :ivar port: where agents connect; 0 for any that is free.
     :ivar command: starts the agent, without a shell; the number of the port is appended, except for pipe.
     :ivar timeout: seconds that a reply may take, and until a started agent has connected.
-    :ivar final_notice: tell the agent of the end: its last reward, and an empty message (tcp and pipe: nothing) in
-        place of a byte. Agents of the challenge expect none.
+    :ivar final_notice: at the end send the agent its last reward, and an empty message (tcp and pipe: nothing) in place
+        of a byte. Agents of the challenge expect none.
     """
 
     max_steps: Count | None = None
@@ -312,17 +285,13 @@ class RemoteSettings(SessionSettings):
 
 
 class Host:
-    """Waits for agents, or starts one; one plays at a time.
-
-    :ivar place: where it listens, HOST:PORT; None for a pipe.
-    """
+    """Waits for agents, or starts one; one plays at a time. It listens at `place`, HOST:PORT; None for a pipe."""
 
     def __init__(self, settings: RemoteSettings, *, keep: bool = False) -> None:
         """
-        :param keep: more agents come after the first one. They may connect already while it plays, and wait; else they
-            are refused.
-        :raises InputError: the port is in use, or there is no command where there has to be one, or it is a bad one.
-        """  # fmt: skip
+        :param keep: more agents may connect while one plays, and wait for their turn; else they are refused.
+        :raises InputError: the port is in use, or the command is bad, or missing where the transport needs one.
+        """
         self._settings, self._keep = settings, keep
         self._command = _words(settings)
         if keep and self._command:
@@ -330,9 +299,9 @@ class Host:
         self._listening: socket.socket | None = None
         self.place: str | None = None
         if settings.transport != "pipe":
-            host = "" if settings.address == ANY else settings.address
+            host = "" if settings.address == "*" else settings.address
             self._listening = listen(host, settings.port, "--address")
-            self.place = shown_address(self._listening)
+            self.place, self._port = shown_address(self._listening), self._listening.getsockname()[1]
             if not is_loopback(settings.address):
                 told = f"everybody who reaches {settings.address} can be the agent: there is no password"
                 warnings.warn(told, Note, stacklevel=2)
@@ -346,10 +315,10 @@ class Host:
 
     @contextmanager
     def agent(self, tell: Callable[[str], None]) -> Iterator[Wire]:
-        """The next agent that is ready to play. At the end its connection is closed, and a started one ends.
+        """The next agent that is ready to play. At the end its connection is closed, and a started agent ended.
 
-        :param tell: is told of those that connect and say nothing.
-        :raises InputError: it cannot be started, ends or is late before it plays, or speaks something else.
+        :param tell: is called with a message on those that connect and say nothing.
+        :raises InputError: it cannot be started, ends or is late before it plays, or speaks another protocol.
         """
         with ExitStack() as ending:
             if self._settings.transport == "pipe":
@@ -365,11 +334,11 @@ class Host:
                 wire = self._connected(process, tell)
                 if not self._keep:
                     self._listening.close()  # whoever connects now is refused
-            with wire:
-                yield wire
+            ending.callback(wire.connection.close)
+            yield wire
 
-    def _connected(self, process: "subprocess.Popen[bytes] | None", tell: Callable[[str], None]) -> Wire:
-        """The wire to the next agent that connects and is ready."""
+    def _connected(self, process: Popen[bytes] | None, tell: Callable[[str], None]) -> Wire:
+        """The wire to the next agent that connects and says hello."""
         seconds, deadline, told = self._settings.timeout, monotonic() + self._settings.timeout, ""
         while True:
             connection = self._accepted(process, deadline)
@@ -380,14 +349,14 @@ class Host:
                 return shake_hands(connection, seconds, process)
             except Silent as problem:
                 connection.close()
-                if str(problem) != told:  # one that comes again and again is told of once
+                if str(problem) != told:  # one that connects again and again is reported once
                     told = str(problem)
                     tell(told)
             except BaseException:
                 connection.close()
                 raise
 
-    def _accepted(self, process: "subprocess.Popen[bytes] | None", deadline: float) -> socket.socket:
+    def _accepted(self, process: Popen[bytes] | None, deadline: float) -> socket.socket:
         assert self._listening is not None
         self._listening.settimeout(None if process is None else _TICK)
         while True:
@@ -399,14 +368,9 @@ class Host:
             if process is not None and process.poll() is not None:
                 raise InputError(f"{gone(process)} before it connected to port {self._port}")
 
-    @property
-    def _port(self) -> int:
-        assert self._listening is not None
-        return self._listening.getsockname()[1]
-
 
 def _words(settings: RemoteSettings) -> list[str]:
-    """The words of the command; none where the agent is started by others."""
+    """The words of the command; none where others start the agent."""
     if settings.command is None:
         if settings.transport == "pipe":
             raise InputError("--transport pipe needs --command: the program whose input and output are the agent's")
@@ -421,14 +385,14 @@ def _words(settings: RemoteSettings) -> list[str]:
 
 
 @contextmanager
-def _started(command: Sequence[str], stream: socket.socket | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """The running program, in a group of processes of its own, which ends here.
+def _started(command: Sequence[str], stream: socket.socket | None = None) -> Iterator[Popen[bytes]]:
+    """Runs a program, in a group of processes of its own; at the end both are ended.
 
-    :param stream: is its standard input and output; without it, it has no input, and prints on our standard error.
+    :param stream: its standard input and output; without it, it has no input, and prints on our standard error.
     """
-    given, printed = (subprocess.DEVNULL, 2) if stream is None else (stream.fileno(), stream.fileno())
+    given, printed = (DEVNULL, 2) if stream is None else (stream.fileno(), stream.fileno())
     try:
-        process = subprocess.Popen(command, stdin=given, stdout=printed, start_new_session=True)
+        process = Popen(command, stdin=given, stdout=printed, start_new_session=True)
     except (OSError, ValueError) as error:
         raise InputError(f"the agent {command[0]!r} cannot be started: {getattr(error, 'strerror', error)}") from None
     try:
@@ -437,32 +401,26 @@ def _started(command: Sequence[str], stream: socket.socket | None = None) -> Ite
         _stop(process)
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for its end, then ask for it, then bring it about; what it started goes with it."""
+def _stop(process: Popen[bytes]) -> None:
+    """Wait for its end, then send SIGTERM, wait again, then send SIGKILL, also to the processes that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
+        with suppress(TimeoutExpired):
             process.wait(GRACE)
-            break
-        except subprocess.TimeoutExpired:
-            _signal(process, number)
-    _signal(process, signal.SIGKILL)
+            number = signal.SIGKILL  # it has ended; what it started is not asked
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
     process.wait()
 
 
-def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
-# ---- A session with an agent that is another program, from the first byte to the record.
+# ---- A session with an agent that is another program.
 
 EVERY = 0.5  # seconds between two reports
 
 
 def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None]) -> Result:
-    """Play with the agent at the other end of the wire; whatever it does ends the run, and nothing else.
+    """Play with the agent at the other end of the wire; its faults end the run, and raise nothing.
 
-    :param report: is given what the run has come to: at its begin, now and then, and at its end, however it ends.
+    :param report: is called with the result so far: at the beginning, now and then, and at the end.
     """
     curriculum = settings.curriculum()
     ends = inf if settings.max_seconds is None else monotonic() + settings.max_seconds
@@ -480,12 +438,9 @@ def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None])
         paid += reward
         return ask(reward, byte)
 
+    threshold = curriculum.success_threshold
     session = Session(
-        curriculum.tasks,
-        agent,
-        success_threshold=curriculum.success_threshold,
-        seed=settings.seed,
-        max_steps=settings.max_steps,
+        curriculum.tasks, agent, success_threshold=threshold, seed=settings.seed, max_steps=settings.max_steps
     )
     ask = _with_words(wire.ask, session.stream) if settings.upstream_quirks else wire.ask
     try:
@@ -502,7 +457,7 @@ def play(settings: RemoteSettings, wire: Wire, report: Callable[[Result], None])
 
 
 def _with_words(ask: Agent, stream: Stream) -> Agent:
-    """As the program of 2017: the reward of a mini-task, which comes with the next instance, is True or False."""
+    """As the program of 2017: the reward of a mini-task, which comes with the next instance, travels as a word."""
     mini = False
 
     def asked(reward: int, byte: int) -> int:
@@ -531,18 +486,15 @@ _CHARACTERS = {byte: chr(byte).encode() for byte in range(256)}
 
 @checked
 def connect(
-    agent: Agent,
-    port: int = 5556,
-    address: str = "127.0.0.1",
-    transport: Literal["zeromq", "tcp", "pipe"] = "zeromq",
+    agent: Agent, port: int = 5556, address: str = "127.0.0.1", transport: Literal["zeromq", "tcp", "pipe"] = "zeromq"
 ) -> int:
     """Play to the end of the run; the sum of the rewards.
 
     :param agent: gets the reward, then the byte; gives a byte.
-    :param port, address: of the environment. :param transport: as the environment's; "pipe" is for a program that
-        `gumption serve gradual --transport pipe --command ...` starts.
-    :raises InputError: nobody waits there, or the extra `remote` is not installed, which "zeromq" needs.
-    """  # fmt: skip
+    :param transport: the environment's; "pipe" is for a program that `gumption serve gradual --transport pipe
+        --command ...` starts.
+    :raises InputError: no environment waits there, or the extra `remote` is not installed, which "zeromq" needs.
+    """
     if transport == "zeromq":
         return _zeromq(agent, f"tcp://{address}:{port}")
     if transport == "pipe":
@@ -594,7 +546,7 @@ def _zeromq(agent: Agent, endpoint: str) -> int:
 
 
 def _messages(pair: Any, monitor: Any) -> Iterator[bytes]:
-    """What comes, until the environment has closed its end."""
+    """The messages, until the environment has closed its end."""
     import zmq
 
     gone = False
@@ -608,7 +560,7 @@ def _messages(pair: Any, monitor: Any) -> Iterator[bytes]:
 
 
 def _said(said: Any, messages: dict[int, bytes]) -> bytes:
-    """What travels for a byte that the agent said."""
+    """The message for a byte that the agent said."""
     if said not in messages:
         raise InputError(f"the agent said {shown(said)}: it has to be a byte, a whole number from 0 to 255")
     return messages[said]

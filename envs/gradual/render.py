@@ -5,28 +5,28 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-WIDTH = 64  # bytes that are shown
+WIDTH = 64  # bytes
 _LINE = 18  # pixels
 
 
 class History:
-    """The latest bytes of B streams. An output stands below the input that it answers, its reward below it."""
+    """The latest bytes of B streams: an output stands below the input that it answers, its reward below both."""
 
     def __init__(self, size: int) -> None:
         self._sent, self._said = np.full((2, size, WIDTH), ord(" "), dtype=np.uint8)
         self._reward = np.zeros((size, WIDTH), dtype=np.int8)
 
     def begin(self, columns: np.ndarray, sent: np.ndarray) -> None:
-        """New streams, whose first bytes have been sent."""
+        """Begin the rows of new streams with their first bytes."""
         self._sent[columns], self._said[columns], self._reward[columns] = ord(" "), ord(" "), 0
         self._sent[columns, -1] = sent[columns]
 
     def add(self, said: np.ndarray, sent: np.ndarray, reward: np.ndarray, active: np.ndarray) -> None:
-        """A step: what was said to the byte shown last, its reward, and the next byte; (B,) each."""
+        """Add a step, (B,) each: the reply to the last byte, its reward, and the next byte."""
         self._said[active, -1], self._reward[active, -1] = said[active], reward[active]
-        for rows, new in ((self._sent, sent), (self._said, ord(" ")), (self._reward, 0)):
+        for rows in (self._sent, self._said, self._reward):
             rows[active] = np.roll(rows[active], -1, axis=1)
-            rows[active, -1] = new[active] if isinstance(new, np.ndarray) else new
+        self._sent[active, -1], self._said[active, -1], self._reward[active, -1] = sent[active], ord(" "), 0
 
     def draw(self, i: int, mode: str) -> Any:
         """The rows of stream i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
@@ -35,7 +35,7 @@ class History:
 
 
 def rows_of_text(sent: bytes, said: bytes, rewards: list[int]) -> str:
-    """Three lines; control characters are shown as dots."""
+    """Three lines, with dots for control characters."""
     signs = "".join(" +-"[reward] for reward in rewards)
     return f"Input : {_shown(sent)}\nOutput: {_shown(said)}\nReward: {signs}"
 
@@ -52,10 +52,6 @@ def _picture(text: str) -> np.ndarray:
     canvas = ImageDraw.Draw(picture)
     for row, line in enumerate(lines):
         for place, character in enumerate(line):  # one column a byte, whatever the font
-            canvas.text(
-                (4 + place * width, 4 + row * _LINE), character, font=font, fill=_COLOURS.get(character, "black")
-            )
+            colour = "green" if character == "+" else "black"
+            canvas.text((4 + place * width, 4 + row * _LINE), character, font=font, fill=colour)
     return np.asarray(picture)
-
-
-_COLOURS = {"+": "green"}

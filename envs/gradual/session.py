@@ -1,4 +1,4 @@
-"""A session in this process: an agent and a curriculum, from the first byte to the end."""
+"""A session: an agent of this process plays tasks in one stream; and the memory of its steps."""
 
 import os
 from array import array
@@ -19,7 +19,7 @@ from gumption.envs.memory import Field, Layout, TransitionMemory, TransitionWrit
 from .engine import Life, Stream, TaskRecord
 from .task import Task
 
-# ---- What an agent lived through in the byte stream, in the files that `gumption.envs.memory` describes.
+# ---- The memory of a session, in the files that `gumption.envs.memory` describes.
 
 SCHEMA = "gumption/gradual-memory/1"
 Names = Annotated[Sequence[str], Len(1, 65_536)]
@@ -27,9 +27,8 @@ Names = Annotated[Sequence[str], Len(1, 65_536)]
 
 @checked
 def layout(tasks: Names) -> Layout:
-    """The record of a step: 13 bytes.
+    """The record of a step, 13 bytes; its `task` is an index of these names.
 
-    :param tasks: the names of the curriculum's tasks in order; `task` is an index of them.
     :raises InputError: no names, or more than `task` can count.
     """
     fields = [("sent", "u1"), ("said", "u1"), ("reward", "i1"), ("task", "<u2"), ("instance", "<u4")]
@@ -39,7 +38,7 @@ def layout(tasks: Names) -> Layout:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
-    """The steps of a session in order. A byte that was not answered, at the end of a session, has no record.
+    """The steps of a session in order; the last byte of a session, which nobody answered, has no record.
 
     :ivar records: (n,) of `layout(tasks).record_type`; each field is also a property.
     """
@@ -67,21 +66,14 @@ class Memory(TransitionMemory):
 
 @checked_methods
 class MemoryWriter(TransitionWriter):
-    """Appends steps to the memory of a session: `append(sent, said, reward, task, instance)`.
-
-    A `Session` that gets one writes its steps to it. Close it after the session.
-    """
+    """A `TransitionWriter` for a session of tasks with these names. Give it to the `Session`, and close it after it."""
 
     def __init__(self, folder: str | os.PathLike[str], tasks: Names, *, keep: Whole | None = None) -> None:
-        """As `TransitionWriter`, for the curriculum of the tasks with these names."""
         super().__init__(folder, layout(tasks), keep=keep)
 
 
 class Recorder:
-    """Gathers the steps of a session and appends them to its memory an instance at a time.
-
-    :ivar sent, said, reward: of the steps of the running instance that were not appended yet; one of each a step.
-    """
+    """Gathers the steps of an instance, one entry of `sent`, `said` and `reward` each, and appends them to a memory."""
 
     def __init__(self, writer: MemoryWriter, life: Life) -> None:
         self._writer, self._life = writer, life
@@ -89,7 +81,7 @@ class Recorder:
         self._look()
 
     def store(self) -> None:
-        """Append what was gathered. To be called when an instance has begun, and at the end."""
+        """Append the gathered steps. Call it when an instance has begun, and at the end."""
         count = len(self.reward)
         sent, said = (np.frombuffer(bytes(column[:count]), dtype=np.uint8) for column in (self.sent, self.said))
         reward = np.array(self.reward, dtype=np.int8)
@@ -100,7 +92,7 @@ class Recorder:
         self._look()
 
     def write(self) -> None:
-        """Hand all steps to the system, so that a crash of the program does not cost them."""
+        """Hand all steps to the system, so that they survive a crash of the program."""
         self.store()
         self._writer.write()
 
@@ -117,11 +109,11 @@ _BETWEEN = 4_096  # steps between looks at the clock
 @checked_methods
 @dataclass(frozen=True)
 class Result:
-    """What a session came to.
+    """The result of a session.
 
-    :ivar steps: bytes of the environment, by which entrants are ranked. :ivar reward: their sum.
-    :ivar tasks: what became of each task that began, in order.
-    :ivar ended: "solved", "steps", "seconds" or "agent": why it ended; or how far it is, see `Session.so_far`.
+    :ivar steps: bytes of the environment, by which entrants are ranked. :ivar reward: the sum.
+    :ivar tasks: the figures of each task that began, in order.
+    :ivar ended: why it ended: "solved", "steps", "seconds" or "agent"; or as `Session.so_far` was told.
     :ivar error: what the agent did wrong.
     """
 
@@ -133,11 +125,11 @@ class Result:
 
     @property
     def solved(self) -> bool:
-        """Whether all tasks were passed."""
+        """Whether the agent passed all tasks."""
         return self.ended == "solved"
 
     def figures(self) -> dict[str, Any]:
-        """The same as JSON takes it, with the average reward a step."""
+        """JSON, with the average reward of a step."""
         tasks = [{**asdict(task), "average_reward": task.reward / max(task.steps, 1)} for task in self.tasks]
         return {
             "steps": self.steps, "reward": self.reward, "average_reward": self.reward / max(self.steps, 1),
@@ -147,7 +139,7 @@ class Result:
 
 @checked_methods
 class Session:
-    """Tasks and the agent that is to learn them, one after the other, in one stream without marks."""
+    """An agent plays tasks one after the other, in one stream without marks."""
 
     def __init__(
         self,
@@ -162,10 +154,10 @@ class Session:
         memory: MemoryWriter | None = None,
     ) -> None:
         """
-        :param tasks: see gumption.envs.gradual.curriculum.
-        :param success_threshold: so many instances in a row end a task.
-        :param max_steps, max_seconds: end the session; the challenge gave 24 hours.
-        :param watch: is told the steps so far and the records of the tasks, every 4,096 steps and at the end.
+        :param agent: gets the reward, then the byte; gives a byte.
+        :param success_threshold: solved instances in a row that end a task.
+        :param max_steps, max_seconds: limits; the challenge gave 24 hours.
+        :param watch: is called with the steps and the figures of the tasks, every 4,096 steps and at the end.
         :param memory: gets a record of each step; a crash of the program costs the last 4,096 steps at most.
         :raises InputError: no task.
         """  # fmt: skip
@@ -176,7 +168,7 @@ class Session:
         self._recorder = None if memory is None else Recorder(memory, self.stream.life)
 
     def run(self) -> Result:
-        """Play to the end. An agent that says no byte ends it, and so does an InputError that it raises."""
+        """Play to the end. An agent that says no byte, or raises an InputError, ends it."""
         try:
             return self._play()
         finally:
@@ -222,7 +214,7 @@ class Session:
         return self._result(steps, ended, error)
 
     def so_far(self, ended: str = "running") -> Result:
-        """What the session has come to while it runs, or after an exception has broken it off."""
+        """The result while the session runs, or after an exception."""
         self.stream.settle()
         return self._result(sum(record.steps for record in self.stream.life.records), ended, None)
 

@@ -1,7 +1,8 @@
-"""The keyword arguments of the Gradual environments and their reset options, checked once."""
+"""The keyword arguments of the Gradual environments, their reset options, and what commands play; checked once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -12,17 +13,15 @@ from gumption.data.wording import shown
 from .curriculum import Curriculum, find_task, load_curriculum, of_names, shipped_curricula
 from .task import Hidden, Rules, Task
 
-_OPTIONS = ("task", "mapping", "context", "questions")
-
 
 @settings
 class GradualSettings(Rules):
-    """What is learned, and by which rules.
+    """Which tasks are played, and by which rules.
 
     :ivar tasks: "challenge" or another curriculum that ships, the path of a curriculum file, names of tasks, or a
         `Curriculum`.
-    :ivar success_threshold: successes in a row that end a task; None for what the curriculum says.
-    :ivar max_steps: an episode is cut off after so many bytes; None for never.
+    :ivar success_threshold: successes in a row that end a task; None for the curriculum's.
+    :ivar max_steps: bytes after which an episode is cut off.
     """
 
     tasks: str | tuple[str, ...] | Curriculum = "challenge"
@@ -38,46 +37,43 @@ class GradualSettings(Rules):
         if isinstance(chosen, str) and (chosen in shipped_curricula() or chosen.endswith((".toml", ".json"))):
             chosen = load_curriculum(chosen, self.rules)
         elif not isinstance(chosen, Curriculum):
-            chosen = of_names(_names(chosen), self.rules)
+            chosen = of_names([chosen] if isinstance(chosen, str) else chosen, self.rules)
         if self.success_threshold is not None:
             chosen = replace(chosen, success_threshold=self.success_threshold)
         return chosen
 
 
-def _names(tasks: str | Sequence[str]) -> list[str]:
-    return [tasks] if isinstance(tasks, str) else list(tasks)
-
-
 def read_options(options: Mapping[str, Any], tasks: Sequence[Task]) -> tuple[list[Task], Hidden, list[str]]:
-    """The tasks to be played, beginning with the chosen one, and of its first instance what is given of its hidden
-    state and its first questions.
+    """The tasks from the chosen one on; and of its first instance what is given of its hidden state, and its first
+    questions. See `GradualEnv`.
 
-    :param options: "task", a name; "mapping", key -> answer; "context", what else the instance hides, by name;
-        "questions", a list of texts.
     :raises InputError: an unknown option or task, a hidden state that the task does not have, or a question that it
         does not ask.
     """
+    known = ("task", "mapping", "context", "questions")
     for name in options:
-        if name not in _OPTIONS:
-            raise InputError(unknown("reset", name, _OPTIONS))
+        if name not in known:
+            raise InputError(unknown("reset", name, known))
     tasks = list(tasks)
     if "task" in options:
         task = find_task(options["task"], {task.name: task for task in tasks})
         tasks = tasks[tasks.index(task) :]
-    given = _hidden(options, tasks[0])
+    task = tasks[0]
+    drawn = next(task.instances(Random(0)))
+    given = _hidden(options, task, drawn)
     questions = options.get("questions", [])
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise InputError(f"questions is {shown(questions)}; it is a list of texts")
     for question in questions:
         if not isinstance(question, str):
             raise InputError(f"questions has {shown(question)}, which is no text")
-        if "mapping" in given or "context" in options or not _draws(tasks[0]):
-            tasks[0].solve(question, given)
+        if "mapping" in given or "context" in options or not drawn:
+            task.solve(question, given)
     return tasks, given, list(questions)
 
 
-def _hidden(options: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    drawn = next(task.instances(Random(0)))
+def _hidden(options: Mapping[str, Any], task: Task, drawn: Hidden) -> Hidden:
+    """What the options give in place of what was drawn."""
     context = options.get("context", {})
     if not isinstance(context, Mapping):
         raise InputError(f"context is {shown(context)}; it is a dict of what the instance hides")
@@ -90,32 +86,23 @@ def _hidden(options: Mapping[str, Any], task: Task) -> dict[str, Any]:
             raise InputError(f"an instance of {task.name} has no {name}: {hides}")
     if given:
         hidden = {**drawn, **given}
-        for _, question in zip(range(20), task.questions(hidden, Random(0)), strict=False):
+        for question in islice(task.questions(hidden, Random(0)), 20):
             task.solve(question, hidden)
     return given
-
-
-def _draws(task: Task) -> bool:
-    """Whether its instances hide something."""
-    return bool(next(task.instances(Random(0))))
 
 
 def _mapping(given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping) or not given:
         raise InputError(f"mapping is {shown(given)}; it is a dict, key -> answer")
-    for key, value in given.items():
-        for text in (key, value):
-            if not isinstance(text, str) or not text or any(ord(character) > 255 for character in text):
-                raise InputError(f"the mapping has {shown(text)}; keys and answers are texts of one-byte characters")
+    for text in (*given, *given.values()):
+        if not isinstance(text, str) or not text or any(ord(character) > 255 for character in text):
+            raise InputError(f"the mapping has {shown(text)}; keys and answers are texts of one-byte characters")
     return dict(given)
-
-
-# ---- What a command plays: the tasks by name, and the rules.
 
 
 @settings
 class SessionSettings(Rules):
-    """What is played.
+    """What a command plays.
 
     :ivar tasks: names of tasks with commas between them, or a curriculum: "challenge", "extended", "hexadecimal",
         "small_world", or the path of a .toml or .json file.

@@ -1,9 +1,10 @@
-"""What a task is: how its instances are drawn, what they ask, what is right, and what is said about an answer.
+"""What a task is: it draws instances, asks questions, knows the right answers, and gives feedback.
 
-A task is data and three functions, so that a person's own task goes the same way as those of the challenge. The engine
-(engine.py) does the rest: the cycle of question, answer and feedback, limits, rewards and the schedule.
+A task is data and three functions, so a task of your own is played as those of the challenge are. engine.py does the
+rest: the cycle of question, answer and feedback, limits, rewards and the schedule.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -12,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from gumption.data import InputError
 from gumption.data.settings import checked_methods, settings
 
-#: What an instance keeps to itself, by name: "mapping", "alphabet", "answer", "sequence", ...
+#: What an instance hides, by name: "mapping", "alphabet", "answer", "names", ...
 Hidden: TypeAlias = Mapping[str, Any]
 
 Instances: TypeAlias = Callable[[Random], Iterator[Hidden]]
@@ -27,15 +28,15 @@ STOP = "."
 @checked_methods
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What is right for a question, and the feedback.
+    """The right answer to a question, and the feedback.
 
-    :ivar answer: what is expected, with its full stop where it has one.
-    :ivar right, wrong: the texts of which one is drawn for a right or a wrong answer; () where nothing is said.
-    :ivar accepts: says of an answer whether it is right; None where only `answer` is.
-    :ivar noise: before the text come so many random digits; one of these numbers is drawn.
-    :ivar key: what the answer may have to be learned for, see `Presumption`.
-    :ivar opens: the answer may begin once so many bytes of the question are sent, so that the agent speaks while the
-        rest of it is sent; None for after the whole question.
+    :ivar answer: with its full stop where it has one.
+    :ivar right, wrong: texts, of which one is drawn as the feedback on a right or a wrong answer; () for no feedback.
+    :ivar accepts: whether an answer is right; None where only `answer` is.
+    :ivar noise: one of these numbers is drawn, and so many random digits precede the feedback.
+    :ivar key: what the agent learns by this question, see `Presumption`.
+    :ivar opens: the answer may begin after so many bytes of the question, while the rest of it is sent; None for after
+        the whole question.
     """
 
     answer: str
@@ -47,11 +48,10 @@ class Solution:
     opens: int | None = None
 
     def is_right(self, answer: str) -> bool:
-        """Whether an answer is right."""
         return answer == self.answer if self.accepts is None else self.accepts(answer)
 
     def feedback(self, right: bool, draw: Random) -> str:
-        """A text about a right or a wrong answer."""
+        """Draw the feedback on a right or a wrong answer."""
         texts = self.right if right else self.wrong
         if not texts:
             return ""
@@ -62,31 +62,30 @@ class Solution:
 
 
 class Presumption(Protocol):
-    """When an instance should know the answers. From then on the limits count."""
+    """Tells from when on an agent should know the answers of an instance: then its limits begin to count."""
 
     def after(self, key: Hashable, right: bool) -> bool:
-        """Whether the answers should be known after this one."""
+        """Whether an agent should know them, after another answer for this key."""
         ...
 
 
 class OptionsLeft:
-    """The answers should be known once each key has no more than one option left.
+    """An agent should know the answers once each key has at most one possible answer left.
 
-    A right answer leaves one option of its key, a wrong one takes one away.
+    A right answer leaves its key one, a wrong answer takes one of its key's away.
 
-    :ivar left: how many options each key has left, 0 where its answer should be known. :ivar unknown: keys with others.
-    :ivar counted: keys whose answers count for another: wrong ones take an option of that one away. Where it has two
-        left, right ones do so, too.
+    :ivar left: possible answers of each key, 0 where the agent should know the right one. :ivar unknown: other keys.
+    :ivar counted: key -> the key for which its answers count: wrong ones take a possible answer of that key away, and
+        right ones do so where it has two left.
     """
 
     def __init__(self, options: Mapping[Hashable, int], counted: Mapping[Hashable, Hashable] | None = None) -> None:
-        """:param options: per key, how many answers it may have; none at all, and it is so from the first question."""
+        """:param options: key -> number of possible answers."""
         self.counted = {} if counted is None else counted
         self.left = {key: number for key, number in options.items() if number > 1}
         self.unknown = len(self.left)
 
     def after(self, key: Hashable, right: bool) -> bool:
-        """As in `Presumption`."""
         name = self.counted.get(key, key)
         left = self.left.get(name, 0)
         if left:
@@ -98,7 +97,7 @@ class OptionsLeft:
         return not self.unknown
 
     def resume(self, left: Sequence[int]) -> None:
-        """Go on where so many options are left, in the order of `left`; what is beyond is no option."""
+        """Set the numbers of `left`, in its order; more numbers than keys are ignored."""
         self.left = dict(zip(self.left, left, strict=False))
         self.unknown = sum(number > 0 for number in self.left.values())
 
@@ -106,7 +105,7 @@ class OptionsLeft:
 @checked_methods
 @dataclass(frozen=True)
 class Task:
-    """A task of a curriculum. A person's own one is defined in the same way:
+    """A task of a curriculum. Define your own like this:
 
     >>> from gumption.envs.gradual import Curriculum, Session, Solution, Task, stateless
     >>> def questions(hidden, draw):
@@ -121,22 +120,22 @@ class Task:
 
     :ivar name: "micro5.7".
     :ivar about: what it teaches, in a few words.
-    :ivar instances: draws what each instance keeps to itself, one instance after the other.
+    :ivar instances: draws what the instances hide, one after the other, without end.
     :ivar questions: draws the questions of an instance, without end.
-    :ivar solve: what is right for a question of an instance. InputError where it is no question of the task.
-    :ivar presumption: when an instance should know the answers; None for from the first question on.
-    :ivar fixed_length: an answer ends when it is as long as the expected one, else with its first full stop.
-    :ivar tolerance: an instance ends after 1 + `tolerance` times as many questions as its soft limit allowed.
-    :ivar cycle: "micro" for many questions an instance, each with its reward, "mini" for one with a late reward.
+    :ivar solve: solves a question of an instance. InputError where the task asks no such question.
+    :ivar presumption: when an agent should know the answers of an instance; None for from the first question on.
+    :ivar fixed_length: an answer ends when it is as long as the expected one; else with its first full stop.
+    :ivar tolerance: an instance ends after 1 + `tolerance` times as many questions as its soft limit allows.
+    :ivar cycle: "micro": an instance asks many questions and rewards each at once; "mini": one, with a late reward.
     :ivar early_stop: with `fixed_length`, a full stop ends an answer, too.
     :ivar letters: "end" for a reward when the answer ends; "first wrong" also ends it at its first wrong byte; "each"
-        rewards every right byte, too (A.2.9.2, versions 1 and 2).
-    :ivar reply: what is said after each right word of an answer, which then goes on ("yes" in A.1.6.2). A word ends
-        with a space. A wrong word ends the answer, and so does the last byte of the expected one, wherever it is said.
-        "" where answers have one part.
-    :ivar adaptive: once ten answers in a row ended with a full stop, wrong ones, too, get the feedback of right ones
+        also rewards every right byte (A.2.9.2, versions 1 and 2).
+    :ivar reply: what the environment says after each right word of an answer, which then goes on ("yes" in A.1.6.2). A
+        space ends a word. A wrong word ends the answer, and so does the last byte of the expected answer. "" where
+        answers have one part.
+    :ivar adaptive: once ten answers in a row ended with a full stop, wrong ones get the feedback of right ones, too
         (A.2.5.6).
-    :ivar requires: names of the tasks that are to be learned before.
+    :ivar requires: names of the tasks to learn before.
     """
 
     name: str
@@ -160,37 +159,115 @@ class Task:
         return 10_000 if self.cycle == "micro" else 3_000
 
 
+# ---- Parts that many tasks are made of.
+
+
 def stateless(draw: Random) -> Iterator[Hidden]:
-    """Instances that keep nothing to themselves."""
+    """Instances that hide nothing."""
     while True:
         yield {}
 
 
-def told(hidden: Hidden, name: str) -> Any:
-    """What an instance keeps to itself under a name.
+def stateless_task(name: str, about: str, questions: Questions, solve: Solve, *requires: str) -> Task:
+    """A task whose instances hide nothing."""
+    return Task(name, about, stateless, questions, solve, requires=requires)
 
-    :raises InputError: it was put together by hand and lacks it.
-    """
+
+def drawn(hidden: Callable[[Random], Hidden]) -> Instances:
+    """Draws what each instance hides."""
+
+    def instances(draw: Random) -> Iterator[Hidden]:
+        while True:
+            yield hidden(draw)
+
+    return instances
+
+
+def repeated(question: Callable[[Random], str | None]) -> Questions:
+    """Draws one question after the other; None is no question, and another one is drawn."""
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        while True:
+            if asked := question(draw):
+                yield asked
+
+    return questions
+
+
+def about_keys(question: Callable[[str, Random], str]) -> Questions:
+    """Asks about keys of the hidden mapping; `question` makes the text."""
+
+    def questions(hidden: Hidden, draw: Random) -> Iterator[str]:
+        keys = list(hidden["mapping"])
+        while True:
+            yield question(draw.choice(keys), draw)
+
+    return questions
+
+
+def matched(pattern: str, question: str) -> re.Match[str]:
+    """The match of a whole question; InputError where it has another form."""
+    found = re.fullmatch(pattern, question)
+    if found is None:
+        raise InputError(f"{question!r} is no question of this task: it has the form {pattern}")
+    return found
+
+
+def solving(pattern: str, solution: Callable[..., Solution]) -> Solve:
+    """Solves questions of one form; `solution` takes the groups of the pattern."""
+    return lambda question, hidden: solution(*matched(pattern, question).groups())
+
+
+def told(hidden: Hidden, name: str) -> Any:
+    """What an instance hides under a name; InputError where a person has left it out."""
     if name not in hidden:
         raise InputError(f"this task needs the {name} of the instance")
     return hidden[name]
 
 
-# ---- Which reading of the challenge is played, where its document and its program of 2017 differ.
+def looked_up(hidden: Hidden, key: str, question: str) -> str:
+    """The answer for a key of the hidden mapping; InputError where there is no such key."""
+    mapping = told(hidden, "mapping")
+    if key not in mapping:
+        raise InputError(f"the question {question!r} asks for {key!r}; the mapping has {', '.join(map(repr, mapping))}")
+    return mapping[key]
+
+
+def stopped(answer: str, stop: str = STOP) -> str:
+    """The answer with its full stop, which a person's mapping may leave out."""
+    return answer if answer.endswith(stop) else answer + stop
+
+
+GOOD = ("good job! ;",)
+
+
+def short(
+    answer: str, *, accepts: Callable[[str], bool] | None = None, key: Hashable = None, opens: int | None = None
+) -> Solution:
+    """A solution whose feedback repeats the answer only where it was wrong."""
+    return Solution(answer, GOOD, (f"wrong! {answer};",), accepts, key=key, opens=opens)
+
+
+def long(answer: str, right: str, wrong: str = "wrong!") -> Solution:
+    """A solution whose feedback always repeats the answer."""
+    return Solution(answer, (f"{right} {answer};",), (f"{wrong} {answer};",))
+
+
+# ---- Where the document and the program of 2017 differ: which of the two a stream follows.
 
 
 @settings
 class Rules:
-    """The defaults follow the program, but for what contradicts a clear sentence of the document.
+    """The defaults follow the program, unless it contradicts a clear sentence of the document.
 
-    :ivar upstream_quirks: also then do as the program of 2017 did: micro13.1 takes any end of the right answer to
-        "and", an instance of micro16 has one kind of question, mini2 and mini5 ask about an empty string, which is
-        always false, the length of a string of the mini tasks tells something of its label, and the last reward of the
-        last task is never paid.
+    :ivar upstream_quirks: follow the program even where it contradicts the document: micro13.1 takes any end of the
+        right answer to "and", an instance of micro16 has one kind of question, mini2 and mini5 ask about an empty
+        string, which is always false, the length of a string of the mini tasks tells something of its label, and the
+        last reward of the last task is never paid.
     :ivar adaptive_stop: in micro5.6 the feedback on wrong answers has no full stop either, once ten answers in a row
         ended with one (A.2.5.6).
     :ivar early_stop: in micro5.5 to 5.18 a full stop ends an answer, even a short one (A.2.5.7).
-    :ivar joined_or: micro13.2 takes for "or" nothing but some of the words, one behind the other (A.2.13.2).
+    :ivar joined_or: in micro13.2 the answer to "or" is some of the words, one behind the other (A.2.13.2).
     :ivar and_or_synonyms: micro19 and micro20 also ask what micro13.1 asks, so that "and" and "or" have synonyms
         (A.2.19).
     :ivar strict_descriptions: strings of the mini tasks are whole n-grams one behind the other, as in CommAI-mini;
@@ -210,7 +287,7 @@ class Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.__dataclass_fields__})
 
 
-# ---- Draws that the compiled loop of batch.py can go on with: their source, and a deck to deal questions from.
+# ---- What the compiled loop of batch.py can go on with: a generator of random numbers, and a deck of questions.
 
 T = TypeVar("T")
 
@@ -220,19 +297,14 @@ _MASK = (1 << 64) - 1
 
 
 class Draws(Random):
-    """A generator whose whole state is one number.
-
-    :ivar state: 64 bits.
-    """
+    """A generator whose whole state is one number of 64 bits."""
 
     state: int
 
     def seed(self, a: Any = None, version: int = 2) -> None:
-        """:param a: the state."""
         self.state = (a or 0) & _MASK
 
     def getrandbits(self, k: int, /) -> int:
-        """As in `random.Random`."""
         number = 0
         for _ in range(0, k, 32):
             self.state = (self.state * FACTOR + INCREMENT) & _MASK
@@ -240,30 +312,26 @@ class Draws(Random):
         return number >> (-k % 32)
 
     def random(self) -> float:
-        """As in `random.Random`."""
         return self.getrandbits(53) * 2.0**-53
 
     def below(self, number: int) -> int:
-        """One of the numbers from 0 on, at most 2**32. All are as probable but for one part in 2**32."""
+        """One of the numbers 0 to `number` - 1, where `number` is at most 2**32; the bias is below one in 2**32."""
         self.state = state = (self.state * FACTOR + INCREMENT) & _MASK
         return (state >> 32) * number >> 32
 
     def choice(self, seq: Sequence[T]) -> T:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """As in `random.Random`."""
         return seq[self.below(len(seq))]
 
 
 class Deal(Iterator[str]):
     """Questions dealt from a shuffled deck, without end. A batch judges the answers to them in a compiled loop.
 
-    :ivar questions: all there are.
-    :ivar deck: the number of the question on each card; those before `place` have been dealt.
-    :ivar dealt: so many are dealt before all cards are shuffled again.
-    :ivar draws: the source.
+    :ivar deck: the number of the question on each card; the cards before `place` have been dealt.
+    :ivar dealt: after so many cards the whole deck is shuffled again.
     """
 
     def __init__(self, questions: Sequence[str], draw: Random, times: int, dealt: int | None = None) -> None:
-        """:param times: how often each question is in the deck. :param dealt: all of the deck where it is None."""
+        """:param times: how often each question is in the deck. :param dealt: None for the whole deck."""
         self.questions = questions
         self.deck = [*range(len(questions))] * times
         self.dealt = len(self.deck) if dealt is None else dealt
@@ -279,7 +347,7 @@ class Deal(Iterator[str]):
         deck, place, draws = self.deck, self.place, self.draws
         if place == self.dealt:
             place = 0
-        # As `Draws.below`, without a call: in some tasks each step deals a question.
+        # This is `Draws.below` written out: in some tasks each step deals a question, and a call takes time.
         draws.state = state = (draws.state * FACTOR + INCREMENT) & _MASK
         other = place + ((state >> 32) * (len(deck) - place) >> 32)
         card = deck[other]

@@ -24,13 +24,13 @@ POLE = "one CartPole-v1 on one core, random actions"
 ONE, MANY = 500_000, 10_000_000  # steps a second to reach
 SECONDS = 0.5
 CORES = 2
-#: Tasks that differ in how many bytes there are between two verdicts: from one at each byte to hardly any.
+#: From a verdict at each byte to hardly any.
 TASKS = ("micro1", "micro5.1", "micro5.18", "micro7.2", "micro20", "mini1")
 MIX = "all 46 tasks"
 STEPS = 20_000  # of each timing of agents in other programs
 REMOTE = 15_000  # steps/s to reach over ZeroMQ
 
-# The least that an agent has to do, and it says back what it hears.
+# The shortest agents; they say what they hear.
 _AGENTS = {
     "zeromq": """
 import sys, zmq
@@ -58,19 +58,13 @@ while pair := os.read(0, 2):
 
 @settings
 class Settings(BenchSettings):
-    """What the case runs on.
-
-    :ivar streams: of the batch.
-    """
+    """:ivar streams: of the batch."""
 
     streams: Count = 4096
 
 
 def gradual_case(settings: Settings) -> Iterator[Measurement]:
-    """A silent agent in one stream of several tasks, a table agent in many streams, and agents of their own processes.
-
-    :raises InputError: the extra `remote` is not installed.
-    """
+    """A silent agent in one stream, a table agent in many streams, and agents in processes of their own."""
     pole = cart_pole(process_time)
     for name in TASKS:
         settings.tell(f"one stream of {name}")
@@ -94,23 +88,22 @@ CASES = {"gradual": Case(gradual_case, Settings, "Gradual")}
 
 
 def one_stream(name: str) -> Callable[[float], float]:
-    """The `rate` in CPU time of a silent agent in a `Session` of a task."""
-    from gumption.agents.gradual.baselines import Silent
+    """Measures the `rate` in CPU time of a silent agent in a `Session` of a task."""
+    from gumption.agents.gradual.validation import silent
     from gumption.envs.gradual import Session, of_names
 
     tasks = of_names([name]).tasks
 
     def session() -> int:
-        return Session(tasks, Silent(), success_threshold=10**9, max_steps=50_000).run().steps
+        return Session(tasks, silent, success_threshold=10**9, max_steps=50_000).run().steps
 
     return rate(session, process_time)
 
 
 def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[float]]:
-    """Steps a second of CPU time of an agent in streams with these seeds, and the yardstick's. The agent has a table of
-    replies, one row a stream, and learns from each reward.
+    """Steps a second of CPU time of a table agent in streams with these seeds, and of the yardstick.
 
-    :param name: of a task, or `MIX`, where the streams are spread over all tasks.
+    :param name: of a task, or `MIX` for streams of all tasks.
     """
     from gumption.envs.gradual import all_tasks
     from gumption.envs.gradual.batch import Batch
@@ -136,11 +129,7 @@ def rates_of_many(name: str, seeds: Sequence[int], repeats: int) -> list[list[fl
 
 
 def remote_measurements(settings: BenchSettings, steps: int = STEPS) -> Iterator[Measurement]:
-    """The environment with an agent of a few lines in a process of its own, over loopback; the yardstick is the same
-    agent, and in the environment's place a loop that sends two messages and waits for one.
-
-    :raises InputError: the extra `remote` is not installed.
-    """
+    """The environment with an agent in a process of its own, beside a loop of the same messages without it."""
     for transport, yardstick, ping in (
         ("zeromq", "two messages there and one back, libzmq", _zeromq_ping),
         ("tcp", "two bytes there and one back, bare sockets", _tcp_ping),

@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from gumption.agents.gradual.recurrent_config import RecurrentConfig
 from gumption.data import InputError
@@ -18,8 +24,7 @@ from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config
 from gumption.scripts.worlds import Resume, Run
 
-from .agent_names import AgentName, find_agent
-from .play import watching
+from .play import ENDS, print_result, watching
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,12 +40,21 @@ app = App(
 app.add_typer(watching)
 
 RESULT, PLOT, KNOWLEDGE = "result.json", "steps", "knowledge.nq"
+_BETWEEN = 5.0  # seconds between two writings of a record
 _SHOWN = 24  # tasks that a terminal has room for
 _WIDEST = 30  # characters of a bar
 
 
-SCHEMA = "gumption/gradual-validation/1"
+RUN_SCHEMA, VALIDATION_SCHEMA = "gumption/gradual-run/1", "gumption/gradual-validation/1"
 FLAGS = {"success_threshold": "threshold"}
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        help="learner, silent, echo, random, table, knowledge.nq of an earlier run, the folder of a run of `pretrain`, "
+        "or MODULE:NAME of what makes an agent of a seed: (reward, byte) -> byte.",
+    ),
+]
 
 
 @settings
@@ -62,40 +76,35 @@ class RunSettings(SessionSettings):
 def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | None = None) -> None:
     """Run an agent through a curriculum: steps of each task, beside those of a perfect knower.
 
-    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). What the learner has
-    learned is kept as a graph, and a second run can begin with it: --agent knowledge.nq.
+    Steps are bytes that the environment sends; the fewer, the better (Evaluation criteria 1). The graph of a learner is
+    kept, and a second run can begin with it: --agent knowledge.nq.
 
     :param out: Folder for result.json, steps.png and steps.svg, and knowledge.nq.
     """
     from rich.console import Console
 
     from gumption.agents.gradual import GradualLearner
-    from gumption.agents.gradual.baselines import play_knower
+    from gumption.agents.gradual.validation import find_agent, play_knower
     from gumption.agents.plots import plot_steps
     from gumption.data.sealed import write_sealed
     from gumption.envs.gradual import MemoryWriter, Session
     from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
 
-    from .results import ENDS, described
-
     if out is None and config.memory:
         raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
-    curriculum, threshold = config.curriculum(), config.success_threshold
-    threshold = curriculum.success_threshold if threshold is None else threshold
-    make = find_agent(agent)
-    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed, threshold).tasks}
-    player = make(config.seed)
+    curriculum, player = config.curriculum(), find_agent(agent)(config.seed)
+    knower = {one.task: one.steps for one in play_knower(curriculum, config.seed).tasks}
     memory = nullcontext()
     if out is not None and config.memory:
         memory = MemoryWriter(out / FOLDER, [task.name for task in curriculum.tasks], keep=0)
-    with Progress(knower) as progress, memory as writer:
+    with _progress(knower) as show, memory as writer:
         result = Session(
-            curriculum.tasks, player, success_threshold=threshold, seed=config.seed,
-            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=progress.show, memory=writer,
+            curriculum.tasks, player, success_threshold=curriculum.success_threshold, seed=config.seed,
+            max_steps=config.max_steps, max_seconds=config.max_seconds, watch=show, memory=writer,
         ).run()  # fmt: skip
     console = Console()
-    console.print(progress.table(result.tasks))
+    console.print(_table(result.tasks, knower))
     passed = sum(one.passed for one in result.tasks)
     ended = f"{ENDS[result.ended]} after {result.steps:,} steps"
     console.print(f"{passed} of {len(knower)} tasks passed; {ended}; a perfect knower: {sum(knower.values()):,}")
@@ -111,55 +120,38 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
         raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
 
 
-class Progress:
-    """The tasks so far, drawn anew while an agent plays: in place on a terminal, else a line now and then."""
-
-    def __init__(self, knower: dict[str, int]) -> None:
-        """:param knower: task -> steps of a perfect knower."""
+@contextmanager
+def _progress(knower: dict[str, int]) -> Iterator[Callable[[int, Sequence[TaskRecord]], None]]:
+    """Shows the tasks so far: a table in place on a terminal, else a line now and then."""
+    if not sys.stderr.isatty():
         from gumption.data.progress import Bar
 
-        self._knower = knower
-        self._live: Any = None
-        self._bar: Bar | None = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
+        bar = Bar(len(knower), "tasks")
+        yield lambda steps, records: bar.show(
+            sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps"
+        )
+        return
+    from rich.console import Console
+    from rich.live import Live
 
-            self._live = Live(console=Console(stderr=True), transient=True, refresh_per_second=8)
-        else:
-            self._bar = Bar(len(knower), "tasks")
+    with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
+        yield lambda steps, records: live.update(_table(records[-_SHOWN:], knower))
 
-    def __enter__(self) -> Progress:
-        if self._live is not None:
-            self._live.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+def _table(records: Sequence[TaskRecord], knower: dict[str, int]) -> Table:
+    """A row for each task, with a bar of its steps divided by a perfect knower's."""
+    from rich.table import Table
 
-    def show(self, steps: int, records: Sequence[TaskRecord]) -> None:
-        """What has been reached after so many steps."""
-        if self._live is not None:
-            self._live.update(self.table(records[-_SHOWN:]))
-        elif self._bar is not None:
-            self._bar.show(sum(one.passed for one in records), f"{records[-1].task}, {steps:,} steps")
-
-    def table(self, records: Sequence[TaskRecord]) -> Table:
-        """A row for each task, with a bar of its steps in units of the knower's."""
-        from rich.table import Table
-
-        table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
-        for one in records:
-            knower = self._knower[one.task]
-            times = one.steps / knower
-            bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
-            right = f"{one.right / one.questions:.0%}" if one.questions else "-"
-            state = "" if one.passed else " (not passed)"
-            table.add_row(
-                one.task + state, f"{one.steps:,}", f"{knower:,}", f"{times:.1f}", str(one.instances), right, bar
-            )
-        return table
+    table = Table("task", "steps", "knower", "times", "instances", "right", "", title="Gradual")
+    for one in records:
+        times = one.steps / knower[one.task]
+        bar = "█" * min(_WIDEST, round(times)) + ("…" if times > _WIDEST else "")
+        right = f"{one.right / one.questions:.0%}" if one.questions else "-"
+        state = "" if one.passed else " (not passed)"
+        table.add_row(
+            one.task + state, f"{one.steps:,}", f"{knower[one.task]:,}", f"{times:.1f}", str(one.instances), right, bar
+        )
+    return table
 
 
 @app.command(epilog="Example: gumption gradual pretrain --tasks micro4 --steps 200000 --run runs/lstm")
@@ -201,7 +193,7 @@ def validate(
     from rich.console import Console
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting
+    from gumption.agents.gradual.validation import CHAINS, find_agent, gradual_learning, not_forgetting
     from gumption.data.provenance import command_line, hardware, versions
     from gumption.data.writing import write_json
 
@@ -228,17 +220,14 @@ def validate(
         console.print(table)
     if out is not None:
         write_json(out, {
-            "schema": SCHEMA, "agent": agent, **how,
+            "schema": VALIDATION_SCHEMA, "agent": agent, **how,
             "chains": [one.figures() for one in found], "again": [one.figures() for one in replayed],
             "command": command_line(sys.argv[1:]), "hardware": hardware(), "versions": versions(),
         })  # fmt: skip
 
 
 def read_chain(text: str) -> Chain:
-    """The chain in "micro1,micro2>micro3".
-
-    :raises InputError: another form.
-    """
+    """The chain in "micro1,micro2>micro3"; InputError where the text has another form."""
     from gumption.agents.gradual.validation import Chain
 
     first, arrow, target = text.partition(">")
@@ -286,15 +275,46 @@ def serve(*, config: RemoteSettings, out: NewFile = Path("gradual.json"), keep: 
                 break
 
 
-def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
-    """One run.
+def described(settings: SessionSettings) -> dict[str, Any]:
+    """The record of a run without its figures, and without paths of this machine."""
+    from gumption.data.provenance import command_line, hardware, versions, without_folders
 
-    :raises InputError: the agent failed.
-    """
+    used: dict[str, Any] = {**asdict(settings), "tasks": [Path(name).name for name in settings.tasks]}
+    if used.get("command") is not None:  # which starts the agent
+        used["command"] = without_folders(shlex.split(used["command"]))
+    return {
+        "schema": RUN_SCHEMA, "world": "gradual", "command": command_line(sys.argv[1:]), "settings": used,
+        "versions": versions(), "hardware": hardware(),
+    }  # fmt: skip
+
+
+class Record:
+    """The file of one run, kept up to date while it plays. It replaces none: a `path` that is taken gets a number."""
+
+    def __init__(self, path: Path, settings: SessionSettings) -> None:
+        self.path, number = path, 1
+        while self.path.exists():
+            number += 1
+            self.path = path.with_stem(f"{path.stem}-{number}")
+        self._began, self._written = monotonic(), 0.0
+        self._about = {**described(settings), "began": datetime.now(UTC).isoformat(timespec="seconds")}
+
+    def update(self, result: Result) -> None:
+        """Write the result so far, every few seconds while it plays."""
+        from gumption.data.sealed import write_sealed
+
+        now = monotonic()
+        if result.ended != "running" or now - self._written > _BETWEEN:
+            wall = now - self._began
+            speed = {"wall_s": round(wall, 3), "steps_per_s": round(result.steps / wall, 1) if wall else 0.0}
+            write_sealed(self.path, {**self._about, **speed, **result.figures()})
+            self._written = now
+
+
+def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
+    """One run; InputError where the agent fails."""
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
-
-    from .results import Record, print_result
 
     record, count = Record(out, config), len(config.curriculum().tasks)
     with Bar(count, "tasks") as bar:

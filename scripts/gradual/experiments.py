@@ -8,11 +8,18 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from gumption.agents.gradual.validation import CHAINS, Chain, Remembered, compare, gradual_learning, not_forgetting
+from gumption.agents.gradual.validation import (
+    CHAINS,
+    Chain,
+    Remembered,
+    compare,
+    find_agent,
+    gradual_learning,
+    not_forgetting,
+    play_knower,
+)
 from gumption.data import InputError
 from gumption.scripts.results import Condition, Experiment, Job, Kind, table
-
-from .agent_names import find_agent
 
 CURRICULUM, VALIDATION = "gradual-curriculum", "gradual-validation"
 RECURRENT = "recurrent"  # the method of an agent that is trained on other streams before it plays
@@ -25,14 +32,11 @@ class CurriculumRuns(Kind):
     title = "Gradual's curriculum"
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """The device, which is the CPU."""
         if device not in ("auto", "cpu"):
             raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
         return {"device": "cpu"}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """One session."""
-        from gumption.agents.gradual.baselines import play_knower
         from gumption.envs.gradual import Session, challenge
 
         curriculum, started = challenge(), process_time()
@@ -51,7 +55,6 @@ class CurriculumRuns(Kind):
         return {"runs": dict(found), "target": condition.target}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """The table of agents, and the steps of each task."""
         rows = _runs(results)
         shown = [name for name, runs in rows.items() if any(_passed(run) for run in runs)]
         names = [task["task"] for task in max((run["tasks"] for runs in rows.values() for run in runs), key=len)]
@@ -60,7 +63,6 @@ class CurriculumRuns(Kind):
         return [self.headline(results), told, "", *table(["task", *shown], steps), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Tasks passed and steps of each agent."""
         lines = []
         for agent, runs in _runs(results).items():
             passed = sorted({_passed(run) for run in runs})
@@ -73,7 +75,6 @@ class CurriculumRuns(Kind):
         return "\n".join(table(["agent", "seeds", "tasks passed", "steps", "CPU time"], lines)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Steps of each task beside the knower's."""
         from gumption.agents.plots import plot_steps
 
         rows = _runs(results)
@@ -99,7 +100,6 @@ class ValidationRuns(CurriculumRuns):
     title = "Gradual's validation"
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Both arms of the chain, or tasks that are played again."""
         made, settings = find_agent(job.settings["agent"]), job.settings
         limit = {"seeds": 1, "max_steps": settings["max_steps"]}
         if job.method == AGAIN:
@@ -113,7 +113,6 @@ class ValidationRuns(CurriculumRuns):
         return "" if "tasks" in found else f"{found['after']} steps after, {found['alone']} alone"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """What each run has written, and the comparison."""
         row, runs = super().figures(condition, found), found.values()
         if condition.method == AGAIN:
             names = next(iter(runs))["tasks"]
@@ -123,7 +122,6 @@ class ValidationRuns(CurriculumRuns):
         return {**row, "comparison": compare("", *arms, limit=condition.settings["max_steps"]).figures()}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """The chains, and the tasks that were played again."""
         lines = [self.headline(results)]
         for row in results["rows"]:
             if "again" in row:
@@ -131,22 +129,15 @@ class ValidationRuns(CurriculumRuns):
                     [one["task"], _middle(one["first"]), _middle(one["again"]), _yes(one["kept"])]
                     for one in row["again"]
                 )
-                lines += [
-                    "Played again after all, median steps:",
-                    "",
-                    *table(["task", "new", "again", "kept"], again),
-                    "",
-                ]
+                told = "Played again after all, median steps:"
+                lines += [told, "", *table(["task", "new", "again", "kept"], again), ""]
         return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Steps on the target of each chain, with and without what it builds on."""
         lines = []
         for row in results["rows"]:
-            cells = [
-                *"-----",
-                f"{sum(one['kept'] for one in row.get('again', ()))} of {len(row.get('again', ()))} kept",
-            ]
+            again = row.get("again", ())
+            cells = [*"-----", f"{sum(one['kept'] for one in again)} of {len(again)} kept"]
             if (found := row.get("comparison")) is not None:
                 figures = f"{found['ratio']:.2f}", f"{found['at_most']:.2f}", f"{found['p']:.2g}"
                 cells = [_middle(found["after"]), _middle(found["alone"]), *figures, _yes(found["passed"])]
@@ -155,7 +146,6 @@ class ValidationRuns(CurriculumRuns):
         return "\n".join(table(heads, lines)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """None."""
         return []
 
 

@@ -1,5 +1,5 @@
 """`gumption play gradual`: a person is the agent, and types whole answers; `gumption gradual watch RUN`: a recorded
-session as the rows of input, output and reward, task by task."""
+session as rows of input, output and reward. And the result of a session as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from gumption.data import InputError, Note
 from gumption.data.settings import unknown
 from gumption.envs.gradual.engine import SPACE
 from gumption.envs.gradual.render import WIDTH, rows_of_text
-from gumption.envs.gradual.session import Session
+from gumption.envs.gradual.session import Result, Session
 from gumption.envs.gradual.settings import SessionSettings
 from gumption.scripts.apps import App, from_config
+from gumption.scripts.kg.output import print_table
 from gumption.scripts.play import read_line
-
-from .results import print_result
 
 if TYPE_CHECKING:
     from gumption.envs.gradual import Memory
@@ -34,6 +33,16 @@ an answer; Enter alone says a space, which is silence. While the other side talk
 _STEPS = re.compile(r"([0-9]{1,15})-([0-9]{1,15})", re.ASCII)
 
 
+#: `Result.ended` in words.
+ENDS = {
+    "solved": "all tasks passed",
+    "steps": "no steps are left",
+    "seconds": "the time is up",
+    "agent": "the agent failed",
+    "stopped": "stopped",
+}
+
+
 class Stopped(Exception):
     """The player stops."""
 
@@ -41,9 +50,9 @@ class Stopped(Exception):
 @app.command("gradual", epilog="Example: gumption play gradual --tasks micro5.1,micro5.2 --threshold 1")
 @from_config(SessionSettings, flags={"success_threshold": "threshold"})
 def play(config: SessionSettings) -> None:
-    """Be the agent of Gradual: the tasks one after the other, by the rules and the schedule of programs.
+    """Be the agent of Gradual: play the tasks one after the other, by the rules and the schedule of programs.
 
-    A task is passed by so many successes in a row as --threshold says, a success is ten right answers in a row.
+    --threshold successes in a row pass a task; a success is ten right answers in a row.
     """
     curriculum = config.curriculum()
     player = Player(len(curriculum.tasks))
@@ -62,23 +71,19 @@ def play(config: SessionSettings) -> None:
 
 
 class Player:
-    """The agent that asks a person.
-
-    :ivar session: the one that it plays in.
-    """
+    """The agent that asks a person. It plays in `session`; there are so many `tasks`."""
 
     session: Session
 
     def __init__(self, tasks: int) -> None:
-        """:param tasks: how many there are."""
         self._tasks, self._passed = tasks, 0
-        # Of the last bytes; there is an answer and its reward for all of them but the last.
+        # The last bytes; all but the last one have an answer and its reward.
         self._sent = deque[int](maxlen=WIDTH)
         self._said, self._rewards = deque[int](maxlen=WIDTH - 1), deque[int](maxlen=WIDTH - 1)
-        self._left: list[int] = []  # of what was typed
+        self._left: list[int] = []  # typed and not said yet
 
     def __call__(self, reward: int, byte: int) -> int:
-        """What is said; the person is asked when all that was typed has been said, and it is their turn."""
+        """The next typed byte, or silence while the environment talks; the person types when none is left."""
         stream = self.session.stream
         if self._said:
             self._rewards.append(reward)
@@ -96,7 +101,6 @@ class Player:
         return said
 
     def _ask(self) -> bytes:
-        """What is typed, as bytes."""
         self._show()
         while (typed := read_line("> ")) != QUIT:
             try:
@@ -116,12 +120,23 @@ class Player:
         print(rows_of_text(bytes(self._sent), bytes(self._said), list(self._rewards)))
 
 
+def print_result(result: Result, more: str = "") -> None:
+    """A line for each task that began, and one for the end of the run, with more text behind it."""
+    rows = [
+        (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
+         f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
+        for one in result.tasks
+    ]  # fmt: skip
+    print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
+    print(f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
+
+
 # ---- A recorded session.
 
 
 @watching.command("watch", epilog="Example: gumption gradual watch run --task micro4 --steps 1-200")
 def watch(run: Path, *, task: str | None = None, steps: str | None = None) -> None:
-    """Show what the environment sent, what the agent said below it, and the reward of that, instance by instance.
+    """Show the bytes of the environment, the agent's below them, and the rewards, instance by instance.
 
     :param run: Folder that `gumption gradual run --memory --out RUN` has made.
     :param task: Show this task alone.
@@ -146,10 +161,7 @@ def watch(run: Path, *, task: str | None = None, steps: str | None = None) -> No
 
 
 def _chosen(memory: Memory, task: str | None, steps: str | None) -> list[range]:
-    """The records of each instance, as far as they belong to the task and are among the steps.
-
-    :raises InputError: an unknown task, no range of steps, or a choice without a record.
-    """
+    """The records of each instance that belong to the task and are among the steps; InputError for none."""
     if task is not None and task not in memory.tasks:
         raise InputError(unknown("the session", task, memory.tasks))
     first, last = (1, len(memory)) if steps is None else _range(steps)

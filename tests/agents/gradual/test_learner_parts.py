@@ -2,10 +2,9 @@
 
 from itertools import combinations
 
-from gumption.agents.gradual.ends import EndRule
 from gumption.agents.gradual.induction import Inducer
 from gumption.agents.gradual.skills import Skill, Skills
-from gumption.agents.gradual.turns import Splitter
+from gumption.agents.gradual.turns import EndRule, Splitter
 
 RULE = EndRule(end="!", after="|")
 

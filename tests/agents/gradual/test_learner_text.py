@@ -9,11 +9,11 @@ from pathlib import Path
 from random import Random
 
 from gumption.envs.gradual import all_tasks
-from gumption.envs.gradual.logic_tasks import SEQUENCES, SYNONYMS
+from gumption.envs.gradual.micro_tasks import SEQUENCES, SYNONYMS
 from gumption.envs.gradual.task import Task
 
 FOLDER = Path(__file__).parents[3] / "agents" / "gradual"
-NOT_THE_LEARNER = {"validation.py", "baselines.py", "plots.py", "recurrent.py", "recurrent_config.py"}
+NOT_THE_LEARNER = {"validation.py", "recurrent.py", "recurrent_config.py"}
 MANY = 0.2  # of a task's texts: commands and feedback are in so many, words to be said are not
 
 
@@ -54,7 +54,7 @@ def test_no_word_of_the_curriculum_stands_in_the_code() -> None:
     forbidden = curriculum_words()
     assert {"say", "spell", "random_map", "interleave", "wrong", "good", "description", "anything"} <= forbidden
     files = [path for path in sorted(FOLDER.glob("*.py")) if path.name not in NOT_THE_LEARNER]
-    assert len(files) > 10
+    assert len(files) > 6
     assert {path.name: told(path.read_text(encoding="utf-8"), forbidden) for path in files} == {
         path.name: set() for path in files
     }

@@ -1,12 +1,19 @@
 """Baselines, and what validation finds in agents that are made to learn gradually, or to forget."""
 
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 import pytest
 
-from gumption.agents.gradual.baselines import BASELINES, Silent, play_knower
-from gumption.agents.gradual.validation import Chain, gradual_learning, not_forgetting, ranking
+from gumption.agents.gradual.validation import (
+    BASELINES,
+    Chain,
+    gradual_learning,
+    not_forgetting,
+    play_knower,
+    silent,
+)
 from gumption.data import InputError
 from gumption.envs.gradual import Session, Solution, Task, challenge, of_names
 from gumption.envs.gradual.task import stateless
@@ -73,7 +80,7 @@ def test_an_agent_that_builds_on_what_it_knows_passes_a_chain() -> None:
 
 
 def test_a_run_that_does_not_pass_counts_as_one_at_its_limit() -> None:
-    [found] = gradual_learning(lambda seed: Silent(), [Chain(("a",), "b")], seeds=2, max_steps=300, tasks=TASKS)
+    [found] = gradual_learning(lambda seed: silent, [Chain(("a",), "b")], seeds=2, max_steps=300, tasks=TASKS)
     assert found.after == found.alone == (None, None)
     assert (found.ratio, found.passed) == (1.0, False)
 
@@ -86,17 +93,8 @@ def test_what_is_driven_out_is_found_out() -> None:
     assert not lost[0].kept
 
 
-def test_agents_are_ranked_by_tasks_and_then_by_steps() -> None:
-    tasks = list(TASKS.values())
-    results = {
-        name: Session(tasks, agent, max_steps=5_000, success_threshold=2).run()
-        for name, agent in (("slow", Waiting({})), ("quick", Waiting({}, slow=5)), ("silent", Silent()))
-    }
-    assert ranking(results) == ["quick", "slow", "silent"]
-
-
 def test_a_knower_passes_everything_and_no_baseline_does() -> None:
-    knower = play_knower(challenge(), success_threshold=1)
+    knower = play_knower(replace(challenge(), success_threshold=1))
     assert knower.solved
     assert 8_500 < knower.steps < 10_000  # the sum of the medians is 9,220
     for name, make in BASELINES.items():
@@ -111,6 +109,6 @@ def test_a_table_learns_to_copy_single_characters() -> None:
 
 def test_what_validation_cannot_begin_with_is_told() -> None:
     with pytest.raises(InputError, match="has no 'z'"):
-        list(gradual_learning(lambda seed: Silent(), [Chain(("a",), "z")], tasks=TASKS))
+        list(gradual_learning(lambda seed: silent, [Chain(("a",), "z")], tasks=TASKS))
     with pytest.raises(InputError, match="name the tasks"):
-        not_forgetting(lambda seed: Silent(), [], tasks=TASKS)
+        not_forgetting(lambda seed: silent, [], tasks=TASKS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gumption.agents.gradual.baselines import known_byte
+from gumption.agents.gradual.validation import known_byte
 from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.task import Task
 

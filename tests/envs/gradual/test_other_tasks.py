@@ -11,7 +11,7 @@ from gumption.data import InputError
 from gumption.envs.gradual import Rules, judge, known_tasks
 from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.env import GradualEnv
-from gumption.envs.gradual.logic_tasks import evaluate
+from gumption.envs.gradual.other_tasks import evaluate
 
 
 def drawn(name: str, number: int = 300) -> list[tuple[str, str]]:
@@ -123,7 +123,7 @@ def test_no_question_of_the_task(name: str, question: str, message: str) -> None
 def test_a_remembered_thing_has_to_be_one() -> None:
     with pytest.raises(InputError, match="'LARGE CUBE' is no thing with a kind, a size and a colour"):
         judge("world8", "see: table describe: object?", "CUBE !", mapping={"table": "LARGE CUBE"})
-    with pytest.raises(InputError, match="asks for 'shelf'; the mapping has table"):
+    with pytest.raises(InputError, match="asks for 'shelf'; the mapping has 'table'"):
         judge("world8", "see: shelf describe: object?", "CUBE !", mapping={"table": "CUBE LARGE GREEN"})
 
 

@@ -16,9 +16,9 @@ from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.envs.gradual.remote import RemoteSettings, connect
 from gumption.envs.gradual.session import Result
-from gumption.scripts.gradual import results
+from gumption.scripts.gradual import commands
 from gumption.scripts.gradual.bench import remote_measurements
-from gumption.scripts.gradual.results import Record
+from gumption.scripts.gradual.commands import Record
 from gumption.scripts.measurement import BenchSettings
 
 COMMAND = [sys.executable, "-m", "gumption", "serve", "gradual", "--out", "me.json"]
@@ -115,7 +115,7 @@ def test_a_record_is_kept_up_to_date_every_few_seconds(tmp_path: Path, monkeypat
     first = (tmp_path / "run.json").read_bytes()
     record.update(Result(2, 0, (), "running"))
     assert (tmp_path / "run.json").read_bytes() == first, "not at every report"
-    monkeypatch.setattr(results, "_BETWEEN", 0.0)
+    monkeypatch.setattr(commands, "_BETWEEN", 0.0)
     record.update(Result(3, 0, (), "running"))
     assert read_sealed(tmp_path / "run.json")["steps"] == 3
     assert read_sealed(tmp_path / "run.json")["settings"]["command"] == "python agent.py --model=large.bin"
