@@ -10,7 +10,7 @@ import numpy as np
 from gumption.data import InputError
 
 from .compat import COMPAT_RULES
-from .compiled_rules import CompiledRule, Contact, evaluated, quiet
+from .compiled_rules import CompiledRule, Contact, Resolution, evaluated, quiet
 from .conditions import Relation
 from .factors import (
     BOUNDED,
@@ -33,7 +33,6 @@ from .factors import (
     Velocity,
     WallDamping,
 )
-from .resolution import Resolution
 from .rules import FIXED_RULES, Rule
 from .state import State
 

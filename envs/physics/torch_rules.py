@@ -13,11 +13,10 @@ from torch import Tensor
 
 from gumption.data import InputError
 
-from .compiled_rules import CompiledRule, listed
+from .compiled_rules import CompiledRule, listed, unfit
 from .conditions import And, Contains, IsEqual, IsOn, Or, Overlaps, Relation
 from .factors import Factor, Floor, Framerate, Order, Position, Size
 from .geometry import EPS
-from .resolution import unfit
 from .rules import Aggregate, Differential, Output, Rule
 from .state import CIRCLE, POLYGON, State
 
