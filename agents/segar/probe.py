@@ -1,16 +1,15 @@
-"""How much an encoder's features tell of the factors behind an observation: a mutual-information probe.
+"""A probe of the mutual information between an encoder's features and the factors behind an observation.
 
-A critic learns to tell pairs (features, factors) of one observation from pairs of two. Its objective is the
+A critic learns to distinguish pairs (features, factors) of one observation from pairs of two. Its objective is the
 Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et al., 2019), in nats, at most 2 log 2:
 
     E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
 
-SEGAR reports the accuracy of the critic as a classifier: .5 where features tell nothing. A pair of the marginal is a
-whole row of features beside a whole row of factors of another observation. Bound and accuracy are those on pairs that
-were held out.
+SEGAR reports the accuracy of the critic as a classifier: .5 where features are independent of factors. A marginal pair
+is a whole row of features beside a whole row of factors of another observation. Bound and accuracy are of held-out
+pairs.
 """
 
-from collections.abc import Callable
 from math import log
 from typing import Any, NamedTuple
 
@@ -26,11 +25,11 @@ from gumption.kg.checkpoint import pick_device
 
 @settings
 class ProbeSettings:
-    """How the critic is trained.
+    """The training of the critic.
 
     :ivar hidden: units of its hidden layer.
-    :ivar learning_rate: of Adam. :ivar batch_size, epochs: of the training.
-    :ivar held_out: share of the observations that the critic is measured on and not trained on.
+    :ivar learning_rate: of Adam.
+    :ivar held_out: the share of observations that measure the critic and do not train it.
     :ivar seed: of its weights and of all shuffles.
     """
 
@@ -44,10 +43,10 @@ class ProbeSettings:
 
 
 class Information(NamedTuple):
-    """What a critic found on pairs that were held out.
+    """The figures of a critic on held-out pairs.
 
-    :ivar accuracy: share of pairs that it tells rightly, as many of the joint as of the marginal distribution.
-    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many of either kind it was measured on.
+    :ivar accuracy: the share of pairs that it classifies right, half of them joint, half marginal.
+    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many pairs of either kind.
     """
 
     accuracy: float
@@ -56,7 +55,7 @@ class Information(NamedTuple):
 
 
 class SimpleMLP(nn.Module):
-    """Features and factors, side by side, to a score."""
+    """Features beside factors -> a score."""
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -66,22 +65,14 @@ class SimpleMLP(nn.Module):
         return self.layers(torch.cat([features, factors], dim=1))[:, 0]
 
 
-def information(
-    features: np.ndarray | Callable[[Any], np.ndarray],
-    factors: np.ndarray,
-    *,
-    observations: Any = None,
-    settings: ProbeSettings | None = None,
-) -> Information:
+def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSettings | None = None) -> Information:
     """Train a critic and measure it.
 
-    :param features: (n, d), or what makes them of `observations`.
-    :param factors: (n, k), the row of each observation.
-    :raises InputError: other shapes, numbers that are not finite, or too few rows for a batch and a held-out part.
+    :param features: (n, d), the encoder's row of each observation. :param factors: (n, k).
+    :raises InputError: other shapes, numbers that are not finite, or too few rows.
     """
     chosen = settings or ProbeSettings()
-    made = features(observations) if callable(features) else features
-    x, z = _rows("features", made), _rows("factors", factors)
+    x, z = _rows("features", features), _rows("factors", factors)
     if len(x) != len(z):
         raise InputError(f"{len(x)} rows of features and {len(z)} of factors; each observation has one of either")
     rng = np.random.default_rng(chosen.seed)
@@ -117,13 +108,13 @@ def information(
 def _scores(
     critic: SimpleMLP, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, others: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(b,) the scores of pairs of one observation, and of two; one batch of both, for the batch norm."""
+    """(b,) the scores of joint pairs, and of marginal ones; both are one batch for the batch norm."""
     scores = critic(torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]]))
     return scores[: len(rows)], scores[len(rows) :]
 
 
 def _others(count: int, rng: np.random.Generator) -> np.ndarray:
-    """A permutation without a fixed point: each row has another one's factors."""
+    """A permutation without a fixed point, so that each row gets the factors of another."""
     order = rng.permutation(count)
     found = np.empty(count, dtype=np.int64)
     found[order] = np.roll(order, 1)

@@ -1,6 +1,6 @@
 """SEGAR's rules as its code of 2022 has them (preset "compat"), faults included."""
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Tuple  # noqa: UP035  (as the paper's hints)
 
 import numpy as np
@@ -8,16 +8,15 @@ import numpy as np
 from gumption.data import InputError
 
 from .factors import (
+    DISCS,
     Acceleration,
     Alive,
     Charge,
     Collides,
-    Done,
     Framerate,
     Friction,
     Gravity,
     Heat,
-    InfiniteEnergy,
     Magnetism,
     Mass,
     MaxVelocity,
@@ -26,8 +25,6 @@ from .factors import (
     Mobile,
     Position,
     Shape,
-    Size,
-    StoredEnergy,
     Velocity,
     Visible,
     WallDamping,
@@ -113,16 +110,11 @@ COMPAT_RULES: dict[str, Rule] = built_in(
 )
 
 
-# ---- The motion of a step as SEGAR's code of 2022 has it (preset "compat").
-
-
 class CompatMotion:
-    """Moves the discs of a state."""
+    """Moves the discs of a state as SEGAR's code of 2022 does."""
 
     def __init__(self, state: State, moves: bool) -> None:
-        """:param moves: velocities move things.
-        :raises InputError: an inner wall.
-        """
+        """:raises InputError: there is an inner wall."""
         self._state, self._moves = state, moves
         discs = state.layout.owners([Position, Velocity])
         blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
@@ -134,24 +126,11 @@ class CompatMotion:
         shape = state.present.shape
         self._is_disc = np.isin(np.arange(shape[0]), discs)
         self._failures = np.zeros(shape[1], dtype=np.int64)
-        self._defaults = {
-            factor: np.full(shape, default)
-            for factor, default in (
-                (Alive, True),
-                (Done, False),
-                (Size, 0.0),
-                (Mass, 1.0),
-                (Mobile, True),
-                (StoredEnergy, 0.0),
-                (InfiniteEnergy, False),
-            )
-        }
+        self._columns = [state.columns.get(each, np.full((1, *shape), value)) for each, value in DISCS.items()]
         self._inserted = np.zeros(shape, dtype=np.int64)
         self._version = -1
 
-    def holding(self) -> AbstractContextManager[None]:
-        """While velocities change: nothing holds anything."""
-        return nullcontext()
+    holding = nullcontext  # here discs never hold one another
 
     def step(self) -> None:
         """Move for a step.
@@ -164,10 +143,7 @@ class CompatMotion:
         if self._version != state.version:
             self._inserted = np.argsort(np.where(state.present, state.insertion, state.slots), axis=0, kind="stable")
             self._version = state.version
-        alive, done, size, mass, mobile, energy, infinite = (
-            state.columns[factor][0] if factor in state.columns else default
-            for factor, default in self._defaults.items()
-        )
+        alive, done, mobile, mass, size, energy, infinite = (column[0] for column in self._columns)
         scalars = np.stack(
             [
                 1.0 / state.parameters[Framerate],
