@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from gumption.agents.advice import Advice
+from gumption.agents.evaluation import Player
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size, checked
@@ -61,20 +62,21 @@ def advice_of(config: WorldConfig) -> Advice:
     return knowledge.advice(env.vocabulary, env.relations)
 
 
-class FollowsScores:
-    """Takes the push with the highest weighted sum of scores, one of the best at random; nothing is learned."""
+def follows_scores(advice: Advice, weights: Mapping[str, float] | None = None) -> Player:
+    """A player that takes the push with the highest weighted sum of scores, one of the best at random, and learns
+    nothing.
 
-    def __init__(self, advice: Advice, weights: Mapping[str, float] | None = None) -> None:
-        """:param weights: of the relations, 0 for the others; None adds up all scores as they are."""
-        self._advice = advice
-        given = weights if weights is not None else dict.fromkeys(advice.relations, 1.0)
-        self._weights = np.array([given.get(relation, 0.0) for relation in advice.relations])
+    :param weights: of the relations, 0 for the others; None adds up all scores as they are.
+    """
+    given = weights if weights is not None else dict.fromkeys(advice.relations, 1.0)
+    factors = np.array([given.get(relation, 0.0) for relation in advice.relations])
 
-    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        """See `gumption.agents.evaluation.Player`."""
-        sums = self._advice(env).numpy() @ self._weights
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        sums = advice(env).numpy() @ factors
         best = np.isclose(sums, sums.max(axis=1, keepdims=True))
         return np.where(best, env.np_random.random(sums.shape), -1.0).argmax(axis=1)
+
+    return player
 
 
 @checked
@@ -98,15 +100,13 @@ def train_ppo(
     return PPO("MultiInputPolicy", scaled, seed=seed, device="cpu", **parameters).learn(total_steps)
 
 
-class PPOPlayer:
-    """Takes the most probable push of a model of Stable-Baselines3; `advice` adds its scores to the observation."""
+def ppo_player(model: Any, advice: Advice | None) -> Player:
+    """A player that takes the most probable push of a model of `train_ppo`, trained with this advice."""
 
-    def __init__(self, model: Any, advice: Advice | None) -> None:
-        self._model, self._advice = model, advice
-
-    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        """See `gumption.agents.evaluation.Player`."""
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         seen: Any = env.observe()
-        if self._advice is not None:
-            seen[KG_SCORES] = self._advice(env).numpy().clip(-BOUND, BOUND)
-        return self._model.predict(seen, deterministic=True)[0]
+        if advice is not None:
+            seen[KG_SCORES] = advice(env).numpy().clip(-BOUND, BOUND)
+        return model.predict(seen, deterministic=True)[0]
+
+    return player

@@ -54,17 +54,6 @@ class Information(NamedTuple):
     pairs: int
 
 
-class SimpleMLP(nn.Module):
-    """Features beside factors -> a score."""
-
-    def __init__(self, inputs: int, hidden: int) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1))
-
-    def forward(self, features: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-        return self.layers(torch.cat([features, factors], dim=1))[:, 0]
-
-
 def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSettings | None = None) -> Information:
     """Train a critic and measure it.
 
@@ -83,7 +72,8 @@ def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSet
         raise InputError(f"{len(x)} rows are too few: at least 2 are held out, and at least 2 trained on")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(chosen.seed)
-        critic = SimpleMLP(x.shape[1] + z.shape[1], chosen.hidden)
+        first = nn.Linear(x.shape[1] + z.shape[1], chosen.hidden)
+        critic = nn.Sequential(first, nn.BatchNorm1d(chosen.hidden), nn.ReLU(), nn.Linear(chosen.hidden, 1))
     device = pick_device(chosen.device)
     critic.to(device)
     x, z = (_standard(each, train).to(device) for each in (x, z))
@@ -92,41 +82,32 @@ def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSet
         rows = rng.permutation(train)
         batches = max(1, len(rows) // chosen.batch_size)
         for batch in np.array_split(rows, batches):
-            joint, marginal = _scores(critic, x, z, batch, _others(len(batch), rng))
-            loss = -(_joint(joint).mean() - _marginal(marginal).mean())
+            loss = -_bound(*_scores(critic, x, z, batch, rng))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
     critic.eval()
     with torch.no_grad():
-        joint, marginal = _scores(critic, x, z, test, _others(len(test), rng))
-        bound = _joint(joint).mean() - _marginal(marginal).mean()
+        joint, marginal = _scores(critic, x, z, test, rng)
+        bound = _bound(joint, marginal)
         right = torch.cat([joint > 0, marginal <= 0]).float().mean()
     return Information(float(right), float(bound), len(test))
 
 
 def _scores(
-    critic: SimpleMLP, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, others: np.ndarray
+    critic: nn.Module, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(b,) the scores of joint pairs, and of marginal ones; both are one batch for the batch norm."""
-    scores = critic(torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]]))
+    order = rng.permutation(len(rows))
+    others = np.empty(len(rows), dtype=np.int64)
+    others[order] = np.roll(order, 1)  # a permutation without a fixed point
+    features, factors = torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]])
+    scores = critic(torch.cat([features, factors], dim=1))[:, 0]
     return scores[: len(rows)], scores[len(rows) :]
 
 
-def _others(count: int, rng: np.random.Generator) -> np.ndarray:
-    """A permutation without a fixed point, so that each row gets the factors of another."""
-    order = rng.permutation(count)
-    found = np.empty(count, dtype=np.int64)
-    found[order] = np.roll(order, 1)
-    return found
-
-
-def _joint(scores: torch.Tensor) -> torch.Tensor:
-    return log(2.0) - softplus(-scores)
-
-
-def _marginal(scores: torch.Tensor) -> torch.Tensor:
-    return softplus(scores) - log(2.0)
+def _bound(joint: torch.Tensor, marginal: torch.Tensor) -> torch.Tensor:
+    return (log(2.0) - softplus(-joint)).mean() - (softplus(marginal) - log(2.0)).mean()
 
 
 def _rows(name: str, given: Any) -> np.ndarray:

@@ -75,9 +75,9 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     config = run.config
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
-    told = levels or (config.levels if partition == "train" else config.test or config.levels)
+    name = levels or (config.levels if partition == "train" else config.test or config.levels)
     players = {"trained": run.player, "untrained": before_training(run), **BASELINES}
-    return told, count, played(run, drawn, players)
+    return name, count, played(run, drawn, players)
 
 
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:

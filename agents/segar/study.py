@@ -81,8 +81,8 @@ def seen_and_true(
         pictures.append(env.observe())
         factors.append(rows.reshape(env.num_envs, -1))
         env.step_arrays(run.player(env, env.episode_begins()))
-    told = np.concatenate(factors)[:observations]
-    return np.concatenate(pictures)[:observations], np.where(told == MISSING, 0.0, told)
+    numbers = np.concatenate(factors)[:observations]
+    return np.concatenate(pictures)[:observations], np.where(numbers == MISSING, 0.0, numbers)
 
 
 def informed(run: SegarRun, levels: Levels, settings: ProbeSettings, *, observations: int = 5_000) -> Information:

@@ -1,7 +1,9 @@
 """SEGAR's rules as its code of 2022 has them (preset "compat"), faults included."""
 
+# ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
+
 from contextlib import nullcontext
-from typing import Tuple  # noqa: UP035  (as the paper's hints)
+from typing import Tuple
 
 import numpy as np
 
@@ -39,8 +41,7 @@ STILL = 1e-6
 
 
 def lorentz_law(
-    source: Tuple[Position, Velocity, Charge, Magnetism],  # noqa: UP006
-    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],  # noqa: UP006
+    source: Tuple[Position, Velocity, Charge, Magnetism], target: Tuple[Position, Velocity, Charge, Mass, Acceleration]
 ) -> Aggregate[Acceleration]:
     """The paper's listing: the magnetic force falls with the relative speed, not with the distance."""
     x1, v1, q1, b1 = source
@@ -54,9 +55,7 @@ def lorentz_law(
 
 
 def apply_friction(
-    thing: Tuple[Mass, Velocity, Acceleration],  # noqa: UP006
-    surface: Tuple[Friction],  # noqa: UP006
-    g: Gravity,
+    thing: Tuple[Mass, Velocity, Acceleration], surface: Tuple[Friction], g: Gravity
 ) -> Aggregate[Acceleration]:
     """The paper's listing: the deceleration falls with the mass, and does not end where the velocity does."""
     m, v, a = thing
@@ -66,10 +65,7 @@ def apply_friction(
     return Aggregate(a, -np.sign(v) * (mu * g) * direction / m, where=speed >= STILL)
 
 
-def apply_burn(
-    thing: Tuple[Mass, Mobile],  # noqa: UP006
-    tile: Tuple[Heat],  # noqa: UP006
-) -> SetFactor[Mass]:
+def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat]) -> SetFactor[Mass]:
     """The mass falls by the share 0.1 heat in each step, however long it is."""
     m, mobile = thing
     (heat,) = tile
@@ -78,18 +74,16 @@ def apply_burn(
 
 def stop_condition(
     mobile: Mobile, alive: Alive, v: Velocity, a: Acceleration
-) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:  # noqa: UP006
-    """What cannot be moved or is dead rests."""
+) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
+    """Entities that are immobile or dead rest."""
     rests = ~(mobile & alive)
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
 
 
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
-) -> Tuple[  # noqa: UP006
-    SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
-]:
-    """What has less than MinMass is destroyed."""
+) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
+    """An entity with less than MinMass is destroyed."""
     dies = m < least
     return (
         SetFactor(m, 0.0, dies),

@@ -166,9 +166,10 @@ class CompiledRule:
             )
         kind = self._declared.get(found[1])
         if kind is None or not isinstance(output, kind):
-            said = ", ".join(f"{each.__name__}[{factor.__name__}]" for each, factor in self.rule.returns)
+            declared = ", ".join(f"{each.__name__}[{factor.__name__}]" for each, factor in self.rule.returns)
             raise InputError(
-                f"the rule {self.rule.name} returns {type(output).__name__}[{found[1].__name__}]; its hint says {said}"
+                f"the rule {self.rule.name} returns {type(output).__name__}[{found[1].__name__}]; its hint says "
+                f"{declared}"
             )
         return found
 
@@ -405,10 +406,10 @@ class Resolution:
 
         :raises InputError: rules that conflict, or that set a factor to what it cannot hold.
         """
-        for (factor, aggregate), (total, said) in self._sums.items():
+        for (factor, aggregate), (total, aggregated) in self._sums.items():
             column = self._state.columns[factor]
             if aggregate:
-                np.copyto(column, total, where=True if said is None else said)
+                np.copyto(column, total, where=True if aggregated is None else aggregated)
                 continue
             change = total / self._state.parameters[Framerate]
             both = self._sums.get((factor, True))
@@ -446,17 +447,17 @@ class Resolution:
         known = self._sums.get((factor, aggregate))
         if known is None:
             total = np.zeros(column.shape)
-            said = np.zeros(column.shape[1:], dtype=bool) if aggregate else None
-            self._sums[factor, aggregate] = total, said
+            aggregated = np.zeros(column.shape[1:], dtype=bool) if aggregate else None
+            self._sums[factor, aggregate] = total, aggregated
         else:
-            total, said = known
+            total, aggregated = known
         total[:, slots] += whole.transpose(2, 1, 0)
-        if said is not None:
+        if aggregated is not None:
             spoke = rule.speaks(place) if self._fixed else None if mask is None else rule.anywhere(mask, place)
             if spoke is None:
-                said[slots] = True
+                aggregated[slots] = True
             else:
-                said[slots] |= spoke
+                aggregated[slots] |= spoke
 
     def _settle(
         self, factor: type[Factor], rule: CompiledRule, place: int, value: Any, mask: np.ndarray | None

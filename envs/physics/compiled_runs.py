@@ -99,9 +99,9 @@ class Law:
         body = [line for rule in rules for line in self._rule(rule.rule)]
         head = [*_HEAD, f"    stride = {_LANES * self._targets}"]
         tail: list[str] = []
-        for factor, total, said, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
+        for factor, total, concerned, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
             if factor.root in self._rows:
-                tail += ["    for i in range(n):", f"        if room[{said}, i] != 0.0:"]
+                tail += ["    for i in range(n):", f"        if room[{concerned}, i] != 0.0:"]
                 tail += [f"            f[{self.row(factor) + k}, i] = room[{total + k}, i]" for k in range(width)]
         self.source = "\n".join([*head, *body, *tail]) + "\n"
         self.function = compiled(self.source)
@@ -227,7 +227,7 @@ class _Code:
 
     @staticmethod
     def conditional(first: list[str], wanted: Sequence[int]) -> str:
-        """What is true where the first ones and these expressions are."""
+        """The condition that the first ones and these expressions are all true."""
         return " & ".join([*first, *(f"t{each}" for each in wanted)])
 
     def write(self, wanted: int, done: set[int], indent: str) -> list[str]:
@@ -327,7 +327,7 @@ def _symbol(code: _Code, value: Any) -> Symbol:
 
 def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
     """The loops that add up an output of a rule: for each entity whose factor changes, over the others in order."""
-    first, said = (2, 4) if factor is Drag else (0, 3)
+    first, concerned = (2, 4) if factor is Drag else (0, 3)
     value = _symbol(code, output.value).parts
     width = 1 if factor is Drag else 2
     if len(value) == 1:
@@ -337,10 +337,10 @@ def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output:
     i = f"i{place}"
     if patterns == 2:
         sums = [first + k for k in range(width)]
-        return [f"    room[{said}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
+        return [f"    room[{concerned}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
     done: set[int] = set()
     lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
-    lines += [f"        room[{said}, {i}] = 1.0"]
+    lines += [f"        room[{concerned}, {i}] = 1.0"]
     lines += [line for each in alone for line in code.write(each, done, "        ")]
     lines += [f"        if {code.conditional([], alone)}:"] if alone else []
     indent = "            " if alone else "        "

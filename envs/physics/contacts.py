@@ -138,8 +138,8 @@ def _follow(k, d, before, moves):
 
 @njit(cache=True)
 def _block_drift(i, j, d, nx, ny):
-    """What places still approach by, without the velocities doing so (what is too slow to move, or is moved by rules),
-    ends at the contact.
+    """At a contact, end an approach of places that velocities do not have: of discs too slow to move, or moved by
+    rules.
     """
     into, total = d[U, i] * nx + d[W, i] * ny, d[INVERSE, i]
     if j >= 0:

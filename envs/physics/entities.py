@@ -135,13 +135,13 @@ class Damper(Object):
 
 
 class GolfBall(Object):
-    """What the agent moves in PuttPutt."""
+    """The object that the agent moves in PuttPutt."""
 
     factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
 
 
 class CueBall(Object):
-    """What the agent moves in Billiards."""
+    """The object that the agent moves in Billiards."""
 
     factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
 

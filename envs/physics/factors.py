@@ -140,7 +140,7 @@ class Factor(Any):
             value = value.item() if isinstance(value, np.number) else value
             kinds = int if cls.base == "int" else int | float
             if isinstance(value, bool) or not isinstance(value, kinds) or not cls.least <= value <= cls.most:
-                raise InputError(f"the factor {cls.__name__}: {name} is {shown(value)}; it {cls.told(value)}")
+                raise InputError(f"the factor {cls.__name__}: {name} is {shown(value)}; it {cls.requirement(value)}")
             return value
 
         if cls.base in BOUNDED:
@@ -159,8 +159,8 @@ class Factor(Any):
         cls.default = default
 
     @classmethod
-    def told(cls, value: Any) -> str:
-        """ "is a number, at least 0": how a message describes the factor's numbers, where this value is none."""
+    def requirement(cls, value: Any) -> str:
+        """ "is a number, at least 0": how a message describes the factor's numbers after a value that does not fit."""
         limit = LARGEST if cls.base == "int" else HIGHEST
         if isinstance(value, int | float) and limit < abs(value) < np.inf:
             return f"is not beyond {'2**63' if cls.base == 'int' else f'{limit:g}'}"
@@ -202,24 +202,24 @@ def read_value(factor: type[Factor], value: Any, where: str) -> Any:
                 try:
                     numbers.append(float(read_number(factor, each, name)))
                 except InputError:
-                    raise InputError(f"{name} is {shown(value)}; each of the two {factor.told(each)}") from None
+                    raise InputError(f"{name} is {shown(value)}; each of the two {factor.requirement(each)}") from None
             return tuple(numbers)
         case _:
             return read_number(factor, value, name)
 
 
 def read_number(factor: type[Factor], value: Any, name: str) -> Any:
-    """A number of the factor; InputError, which begins with `name`, where it is none or is outside the bounds."""
+    """A number of the factor; InputError, which begins with `name`, for anything else, or outside the bounds."""
     if type(value) is (int if factor.base == "int" else float) and factor.least <= value <= factor.most:
         return value  # of most numbers, without the longer look
     found = check(name, value, factor.number)
     if not factor.least <= found <= factor.most:
-        raise InputError(f"{name} is {shown(value)}; it {factor.told(found)}")
+        raise InputError(f"{name} is {shown(value)}; it {factor.requirement(found)}")
     return found
 
 
 class Position(Factor, base="vector"):
-    """Where the centre is."""
+    """The place of the centre."""
 
 
 class Velocity(Factor, base="vector"):
@@ -303,7 +303,7 @@ class Collides(Factor, base="tag"):
 
 
 class Consumes(Factor, base="tag"):
-    """What lies on it as a whole falls in."""
+    """An object that lies on it as a whole falls in."""
 
 
 class ID(Factor, base="text"):
@@ -315,7 +315,7 @@ class Label(Factor, base="text"):
 
 
 class Text(Factor, base="text"):
-    """What is written on it."""
+    """The text on it."""
 
 
 class MinMass(Parameter, default=0.1, least=0):

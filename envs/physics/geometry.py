@@ -1,4 +1,4 @@
-"""Who lies on whom: overlaps of circles and convex polygons, for whole batches."""
+"""Geometry of batches: arrays of discs, inner walls, and overlaps of circles and convex polygons."""
 
 import sys
 from typing import Any
@@ -84,7 +84,7 @@ def first_outside(values, present, least, most):
 
 # ---- Inner walls: the distance of a point from a convex polygon or circle, and when a disc meets it.
 
-#: Approaching more slowly than this is none.
+#: Slower approaches do not count.
 STILL = 1e-12
 _NEWTON = 60
 

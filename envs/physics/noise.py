@@ -143,12 +143,45 @@ class ScalarNoise(NumericNoise):
         return self.cdf(x) - ((x[..., None] == points) * masses).sum(-1)
 
     def w2(self, other: NumericNoise) -> float:
+        """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
+
+        Quantiles may be singular at 0, at 1 and at `levels`, so the panels of the integral get smaller by halves
+        towards these; the result is accurate to about 1e-10 of the larger spread.
+        """
         self._compared(other)
-        return 0.0 if self == other else w2_distance(self, other)  # pyright: ignore[reportArgumentType]
+        if self == other:
+            return 0.0
+        assert isinstance(other, ScalarNoise)
+        levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], self.levels, other.levels]), 0.0, 1.0))
+        levels = levels[np.concatenate([[True], np.diff(levels) > 1e-14])]
+        width = np.diff(levels)[:, None]
+        first, last = levels[:-1, None], levels[1:, None]
+        edges = np.concatenate([first, first + width * _HALVINGS, last - width * _HALVINGS[-2::-1]], axis=1)
+        panels = np.unique(np.append(edges, levels[-1]))
+        panels = np.clip(panels, 2.0**-50, 1 - 2.0**-50)
+        squares = integral(lambda u: (self.quantile(u) - other.quantile(u)) ** 2, panels)
+        return float(np.sqrt(max(0.0, squares)))
 
     def ks(self, other: NumericNoise) -> float:
+        """The largest difference of the two `cdf`, refined around the largest ones of a grid."""
         self._compared(other)
-        return 0.0 if self == other else ks_distance(self, other)  # pyright: ignore[reportArgumentType]
+        if self == other:
+            return 0.0
+        assert isinstance(other, ScalarNoise)
+        x = candidates(self, other)
+        difference = np.abs(self.cdf(x) - other.cdf(x))
+        best = max(difference.max(), np.abs(self.cdf_before(x) - other.cdf_before(x)).max())
+        if len(x) == 1:
+            return float(best)
+        steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
+        low, high = x[steepest], x[steepest + 1]
+        for _ in range(12):
+            inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
+            difference = np.abs(self.cdf(inner) - other.cdf(inner))
+            best = max(best, difference.max())
+            step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
+            low, high = place - step, place + step
+        return float(best)
 
     def empirical_entropy(self, samples: Any) -> float:
         return empirical_entropy(np.asarray(samples, float)[:, None], self.atoms[0][:, None])
@@ -188,45 +221,10 @@ def integral(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) ->
     return float((function(edges[:-1, None] + half * (_NODES + 1)) * (half * _WEIGHTS)).sum())
 
 
-def w2_distance(a: ScalarNoise, b: ScalarNoise) -> float:
-    """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
-
-    Quantiles may be singular at 0, at 1 and at `levels`: the panels of the integral get smaller by halves towards them,
-    so that the result is accurate to about 1e-10 of the larger spread.
-    """
-    levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], a.levels, b.levels]), 0.0, 1.0))
-    levels = levels[np.concatenate([[True], np.diff(levels) > 1e-14])]
-    width = np.diff(levels)[:, None]
-    edges = np.concatenate(
-        [levels[:-1, None], levels[:-1, None] + width * _HALVINGS, levels[1:, None] - width * _HALVINGS[-2::-1]], axis=1
-    )
-    panels = np.unique(np.append(edges, levels[-1]))
-    panels = np.clip(panels, 2.0**-50, 1 - 2.0**-50)
-    return float(np.sqrt(max(0.0, integral(lambda u: (a.quantile(u) - b.quantile(u)) ** 2, panels))))
-
-
 def candidates(*noises: ScalarNoise, fine: int = 300) -> np.ndarray:
     """Values among or between which the `cdf` of two of them differ the most: edges, and so many quantiles."""
     grid = np.concatenate([[1e-9, 1e-6], np.linspace(1e-4, 1 - 1e-4, fine), [1 - 1e-6, 1 - 1e-9]])
     return np.unique(np.concatenate([values for noise in noises for values in (noise.edges, noise.quantile(grid))]))
-
-
-def ks_distance(a: ScalarNoise, b: ScalarNoise) -> float:
-    """The largest difference of the two `cdf`, refined around the largest ones of a grid."""
-    x = candidates(a, b)
-    difference = np.abs(a.cdf(x) - b.cdf(x))
-    best = max(difference.max(), np.abs(a.cdf_before(x) - b.cdf_before(x)).max())
-    if len(x) == 1:
-        return float(best)
-    steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
-    low, high = x[steepest], x[steepest + 1]
-    for _ in range(12):
-        inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
-        difference = np.abs(a.cdf(inner) - b.cdf(inner))
-        best = max(best, difference.max())
-        step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
-        low, high = place - step, place + step
-    return float(best)
 
 
 #: A group of numbers: the shares of scenes that have it in two distributions, and for each of its numbers the shares up

@@ -9,9 +9,9 @@ from .geometry import INVERSE, VX, VY, R, X, Y, closest, lay_out, pack, tell_ans
 TOUCH = 1e-9
 #: Gaps up to which discs that do not bounce count as touching at the end of the step.
 NEAR = 0.03
-#: Rounds of taking away velocities that press, and the change that is none.
+#: Rounds of taking away velocities that press, and the largest change that ends them.
 SETTLING, SETTLED = 400, 1e-12
-#: Rounds after which the equations of the contacts that press are tried, and the share of a pivot that is none.
+#: Rounds after which the equations of pressing contacts are tried, and the share of a pivot that counts as zero.
 SOLVED, SINGULAR = (1, 3, 7, 15, 31, 63, 127, 255), 1e-10
 #: Rows of contacts: the two discs (-1 for a wall or an inner wall), and contacts that press; the unit vector from the
 #: first to the second, the impulse so far, the speed at which they may approach, 1 / mass of both, and its inverse.

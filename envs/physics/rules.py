@@ -24,13 +24,15 @@ the one with the lower Order, or the earlier one in the scene. Velocities that s
         return SetFactor(v1, v), SetFactor(v2, v)
 """
 
+# ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
+
 import importlib
 import inspect
 import sys
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import (  # noqa: UP035  (Tuple as in the paper's hints)
+from typing import (
     Any,
     Generic,
     NamedTuple,
@@ -237,7 +239,7 @@ def read_rule(
         ("factor_type", factor_type, _is(factor_type, Factor)),
     ):
         if given is not None and not fits:
-            raise InputError(f"the rule {name}: {what} is {shown(given)}, which is none")
+            raise InputError(f"the rule {name}: {what} is {shown(given)}, which is no {what.replace('_', ' ')}")
     if not inspect.isfunction(function):
         raise InputError(f"the rule {name} is no function")
     try:
@@ -299,13 +301,13 @@ def read_rule(
 
 
 def _check_contact(made: Rule) -> None:
-    hint, wanted, told = (
+    hint, wanted, parties = (
         ("Wall", 1, "one entity and a wall") if Wall in made.arguments else ("Normal", 2, "two entities")
     )
     if len(made.patterns) != wanted:
         raise InputError(
             f"the rule {made.name} concerns {len(made.patterns)} entities; a rule with a {hint} among its hints "
-            f"answers contacts of {told}"
+            f"answers contacts of {parties}"
         )
     if any(kind is Differential for kind, _ in made.returns):
         raise InputError(
@@ -353,8 +355,8 @@ def move(x: Position, v: Velocity, slowest: MinVelocity) -> Differential[Positio
 
 
 def lorentz_law(
-    source: Tuple[Position, Velocity, Charge, Magnetism, Alive, Done],  # noqa: UP006
-    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],  # noqa: UP006
+    source: Tuple[Position, Velocity, Charge, Magnetism, Alive, Done],
+    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],
 ) -> Aggregate[Acceleration]:
     """a = (q1 q2 n + q2 b1 t(w)) / (d^2 m2): n the unit vector from source to target, w their relative velocity, t(w)
     that vector turned by 90 degrees. What is dead or done has no field.
@@ -369,23 +371,14 @@ def lorentz_law(
     return Aggregate(a, acceleration, where=(alive & ~done) & (m2 > 0) & (square > 0))
 
 
-def apply_friction(
-    thing: Tuple[Velocity, Drag],  # noqa: UP006
-    surface: Tuple[Friction],  # noqa: UP006
-    g: Gravity,
-) -> Aggregate[Drag]:
+def apply_friction(thing: Tuple[Velocity, Drag], surface: Tuple[Friction], g: Gravity) -> Aggregate[Drag]:
     """A surface decelerates by mu g, independent of the mass (Coulomb's law)."""
     _, drag = thing
     (mu,) = surface
     return Aggregate(drag, mu * g)
 
 
-def apply_burn(
-    thing: Tuple[Mass, Mobile],  # noqa: UP006
-    tile: Tuple[Heat],  # noqa: UP006
-    least: MinMass,
-    framerate: Framerate,
-) -> SetFactor[Mass]:
+def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat], least: MinMass, framerate: Framerate) -> SetFactor[Mass]:
     """The mass falls by the share 0.1 heat in each hundredth of a second, until it is less than MinMass."""
     m, mobile = thing
     (heat,) = tile
@@ -395,7 +388,7 @@ def apply_burn(
 
 def stop_condition(
     mobile: Mobile, alive: Alive, done: Done, v: Velocity, a: Acceleration
-) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:  # noqa: UP006
+) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
     """Entities that are immobile, dead or done rest."""
     rests = ~(mobile & alive) | done
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
@@ -403,9 +396,7 @@ def stop_condition(
 
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
-) -> Tuple[  # noqa: UP006
-    SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
-]:
+) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
     """An entity with less than MinMass is destroyed."""
     dies = (m < least) & (alive | (dot(v, v) > 0))
     return (
@@ -418,9 +409,8 @@ def kill_condition(
 
 
 def consume(
-    thing: Tuple[Mobile, Done, Visible],  # noqa: UP006
-    hole: Tuple[Consumes],  # noqa: UP006
-) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:  # noqa: UP006
+    thing: Tuple[Mobile, Done, Visible], hole: Tuple[Consumes]
+) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:
     """A mobile entity that lies in a hole as a whole falls in."""
     mobile, done, visible = thing
     return SetFactor(done, True, mobile), SetFactor(visible, False, mobile), SetFactor(mobile, False, mobile)

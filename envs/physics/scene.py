@@ -39,15 +39,8 @@ from .shapes import HIGHEST, NARROWEST, scaled, width
 Preset = Literal["fixed", "compat"]
 #: The rules of SEGAR, in its order.
 ALL_RULES = (
-    "move",
-    "lorentz_law",
-    "apply_friction",
-    "apply_burn",
-    "stop_condition",
-    "kill_condition",
-    "consume",
-    "accelerate",
-)
+    "move", "lorentz_law", "apply_friction", "apply_burn", "stop_condition", "kill_condition", "consume", "accelerate",
+)  # fmt: skip
 #: The parameter that each setting is the value of.
 SETTINGS: dict[str, type[Parameter]] = {
     "framerate": Framerate,

@@ -194,8 +194,8 @@ class TensorArray(NDArrayOperatorsMixin):
 
 
 def _missing(name: str, kwargs: dict[str, Any]) -> InputError:
-    said = f" with {', '.join(kwargs)}=" if kwargs else ""
-    return InputError(f"it calls np.{name}{said}, which there is not for arrays on the device; {_NUMPY_PATH}")
+    options = f" with {', '.join(kwargs)}=" if kwargs else ""
+    return InputError(f"it calls np.{name}{options}, which does not run on arrays on the device; {_NUMPY_PATH}")
 
 
 # ---- NumPy's functions and their counterparts in torch.
@@ -379,10 +379,10 @@ class Faults:
 
     def check(self) -> None:
         """:raises InputError: there is a fault."""
-        for first, told in self._found.values():
+        for first, message in self._found.values():
             place = int(first)
             if place != _NEVER:
-                raise InputError(told(place))
+                raise InputError(message(place))
 
 
 # ---- The outputs of all rules on torch tensors, combined as `Resolution` does with the preset "fixed".
@@ -420,10 +420,10 @@ class TensorResolution:
     def apply(self) -> None:
         """Write the new values. A conflict of two settings becomes a fault."""
         new = dict[type[Factor], Tensor]()
-        for (factor, aggregate), (total, said) in self._sums.items():
+        for (factor, aggregate), (total, aggregated) in self._sums.items():
             column = new.get(factor, self._state.tensors[factor])
             if aggregate:
-                new[factor] = torch.where(said, total, column)
+                new[factor] = torch.where(aggregated, total, column)
                 continue
             change = total / self._state.parameters[Framerate].tensor
             both = self._sums.get((factor, True))
@@ -446,11 +446,11 @@ class TensorResolution:
             real = self._state.numbers.real
             total = torch.zeros(column.shape, dtype=real, device=column.device)
             self._sums[factor, aggregate] = total, torch.zeros(column.shape[1:], dtype=torch.bool, device=column.device)
-        total, said = self._sums[factor, aggregate]
+        total, aggregated = self._sums[factor, aggregate]
         at, spoke = rule.at[place], rule.spoken[place]
         total[:, at] += summed
         if aggregate:
-            said[at] = torch.ones_like(said[at]) if spoke is None else said[at] | spoke
+            aggregated[at] = torch.ones_like(aggregated[at]) if spoke is None else aggregated[at] | spoke
 
     def _setting(
         self, factor: type[Factor], rule: "TensorRule", place: int, value: Tensor, mask: Tensor | None

@@ -176,7 +176,7 @@ def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
 #: Impacts of a scene within a step: the first number, and the second for each disc. A disc with more than the third
 #: number stays where it is for the rest of the step.
 IMPACTS, IMPACTS_PER_DISC, MAX_IMPACTS = 4, 2, 8
-#: Approaching more slowly than this is none; overlaps up to this share of the distance of centres are none.
+#: Slower approaches, and overlaps up to this share of the distance of centres, do not count.
 STILL, TOUCH = 1e-12, 1e-9
 #: Rounds of pushing overlapping discs apart; all pairs of a round at once.
 PUSHING = 4

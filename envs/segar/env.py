@@ -35,7 +35,6 @@ from .memory import (
     OVER,
     OWN_SCENE,
     SUCCESS,
-    Seen,
     check_room,
     count_things,
     layout,
@@ -193,11 +192,11 @@ class SegarVectorEnv(NativeVectorEnv):
         self._fresh = True
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        told = ~self._idle
-        reward = np.where(told, self._standing.reward, 0.0).astype(np.float32)
-        over = self._standing.over & told
+        playing = ~self._idle
+        reward = np.where(playing, self._standing.reward, 0.0).astype(np.float32)
+        over = self._standing.over & playing
         # In the code of 2022 an episode has one step more, in which nothing moves.
-        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & told & ~over
+        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & playing & ~over
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         rows = rng.integers(len(self.levels), size=len(columns))
@@ -255,14 +254,14 @@ class SegarVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        told = {name: values[i] for name, values in self.info_arrays().items()}
+        info = {name: values[i] for name, values in self.info_arrays().items()}
         own = int(self.level[i]) == len(self.levels)
         return {
-            **told,
-            "success": bool(told["success"]),
-            "distance": float(told["distance"]),
-            "mass": float(told["mass"]),
-            "alive": bool(told["alive"]),
+            **info,
+            "success": bool(info["success"]),
+            "distance": float(info["distance"]),
+            "mass": float(info["mass"]),
+            "alive": bool(info["alive"]),
             "level": "" if own else self.levels.names[int(self.level[i])],
             "scene": self.state.scene(i).to_data(),
         }
@@ -304,7 +303,7 @@ class SegarVectorEnv(NativeVectorEnv):
     def memory_fields(
         self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        slots, *things, inside = Seen(*before)
+        slots, *things, inside = before
         columns, at = self.state.columns, (self._actors, np.arange(self.num_envs))
         destroyed, consumed = ~columns[Alive][0][at], columns[Done][0][at]
         reward, terminated, truncated = self.results()

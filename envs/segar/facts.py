@@ -48,7 +48,7 @@ def is_ours(kind: type[Entity] | type[Factor]) -> bool:
 
 
 def afforded(kind: type[Thing]) -> list[str]:
-    """What an entity type affords a ball that meets it, by its default factors and the built-in rules."""
+    """The affordances of an entity type for a ball that meets it, by its default factors and the built-in rules."""
     mine = kind.all_factors
     found = {
         BURNING: mine.get(Heat),
@@ -105,7 +105,7 @@ class Affordances:
 
 
 def straight_ahead(state: State, actors: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What lies ahead of actors at each of A velocities: (B, A) the slot of the first thing, as wide as its Size, and
+    """The things ahead of actors at each of A velocities: (B, A) the slot of the first thing, as wide as its Size, and
     that of the goal where the way leads over its middle; N for none. Dead and done entities are left out.
 
     :param actors: (B,) slots. :param velocities: (B, A, 2); an actor at rest meets nothing.

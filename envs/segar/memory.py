@@ -41,22 +41,11 @@ def layout(things: Whole, levels: str) -> Layout:
     :param things: the most of a scene. :param levels: hash of the scenes that `level` numbers.
     """
     fields = [
-        ("level", "<i4"),
-        ("episode", "<i4"),
-        ("force", "<f4", (2,)),
-        ("reward", "<f4"),
-        ("flags", "u1"),
-        ("type", "<u2", (things,)),
-        ("position", "<f4", (things, 2)),
-        ("velocity", "<f4", (things, 2)),
-        ("size", "<f4", (things,)),
-        ("mass", "<f4"),
-        ("top", "<u2"),
-        ("position_after", "<f4", (2,)),
-        ("velocity_after", "<f4", (2,)),
-        ("mass_after", "<f4"),
-        ("top_after", "<u2"),
-    ]
+        ("level", "<i4"), ("episode", "<i4"), ("force", "<f4", (2,)), ("reward", "<f4"), ("flags", "u1"),
+        ("type", "<u2", (things,)), ("position", "<f4", (things, 2)), ("velocity", "<f4", (things, 2)),
+        ("size", "<f4", (things,)), ("mass", "<f4"), ("top", "<u2"),
+        ("position_after", "<f4", (2,)), ("velocity_after", "<f4", (2,)), ("mass_after", "<f4"), ("top_after", "<u2"),
+    ]  # fmt: skip
     return Layout(SCHEMA, fields, {"things": things, "levels": levels})
 
 
@@ -88,9 +77,13 @@ class Memory(TransitionMemory):
         """
         memory = super().load(folder)
         path = Path(folder) / LEVELS
-        told = read_sealed(path, advice="restore it from a copy")
+        content = read_sealed(path, advice="restore it from a copy")
         try:
-            levels, types, scenes = tuple(map(str, told["levels"])), tuple(map(str, told["types"])), told["hash"]
+            levels, types, scenes = (
+                tuple(map(str, content["levels"])),
+                tuple(map(str, content["types"])),
+                content["hash"],
+            )
         except (KeyError, TypeError) as error:
             raise InputError(f"{path}: no lists of levels and types ({error}); restore it from a copy") from None
         records, things = memory.records, memory.layout.settings["things"]
@@ -101,27 +94,11 @@ class Memory(TransitionMemory):
         return replace(memory, levels=levels, types=types)
 
 
-class Seen(NamedTuple):
-    """The fields of records of B scenes before a step; see `Memory`.
+def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The things of B scenes now: slots (B, T), the actor first; the fields type, position, velocity, size, mass and
+    top of `Memory`; and (B,) bool, see INSIDE.
 
-    :ivar slots: (B, T) of the things in the state, the actor first.
-    :ivar inside: (B,) bool; see INSIDE.
-    """
-
-    slots: np.ndarray
-    type: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    size: np.ndarray
-    mass: np.ndarray
-    top: np.ndarray
-    inside: np.ndarray
-
-
-def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> Seen:
-    """The things of each scene as they are now.
-
-    :param actors: (B,) slots; :param things: T, not less than any scene has; :param numbers: of the state's types.
+    :param actors: (B,) slots. :param things: T, not less than any scene has. :param numbers: of the state's types.
     """
     batch = np.arange(state.num_envs)
     placed = _placed(state)
@@ -137,15 +114,10 @@ def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> 
         return np.stack([column(values[0]), column(values[1])], axis=2)
 
     columns = state.columns
-    return Seen(
-        slots.T,
-        column(numbers[state.types]),
-        vectors(columns[Position]),
-        vectors(columns[Velocity]),
-        column(columns[Size][0]),
-        columns[Mass][0, actors, batch].copy(),
-        *top_tile(state, actors, slots.T),
-    )
+    return (
+        slots.T, column(numbers[state.types]), vectors(columns[Position]), vectors(columns[Velocity]),
+        column(columns[Size][0]), columns[Mass][0, actors, batch].copy(), *top_tile(state, actors, slots.T),
+    )  # fmt: skip
 
 
 def top_tile(state: State, actors: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -168,8 +140,8 @@ def _placed(state: State) -> np.ndarray:
 
 def level_file(names: Sequence[str], scenes: str, types: Sequence[str]) -> dict[str, str]:
     """The file of the names that a memory's numbers stand for. :param scenes: their hash."""
-    told = {"levels": list(names), "hash": scenes, "types": list(types)}
-    return {LEVELS: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
+    content = {"levels": list(names), "hash": scenes, "types": list(types)}
+    return {LEVELS: json.dumps(sealed(content), ensure_ascii=False, indent=0) + "\n"}
 
 
 def scenes_hash(scenes: Sequence[Scene]) -> str:

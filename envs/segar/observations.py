@@ -80,8 +80,8 @@ def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
     left_out = {factor_type(name, "hidden") for name in hidden}
     for factor in left_out:
         if factor not in chosen:
-            told = ", ".join(each.__name__ for each in chosen)
-            raise InputError(f"hidden: {factor.__name__} is not observed anyway; observed are {told}")
+            observed = ", ".join(each.__name__ for each in chosen)
+            raise InputError(f"hidden: {factor.__name__} is not observed anyway; observed are {observed}")
     left = tuple(factor for factor in chosen if factor not in left_out)
     if not left:
         raise InputError("no factor is left to be observed: give factors, or hide fewer")

@@ -287,19 +287,19 @@ def ansi(state: State, i: int = 0) -> str:
     marks[-1] = 0  # the floor
     textures = np.repeat(marks[None, :, None], 3, axis=2)[:, :, None, None]
     slots = Drawing(one, ROWS, outlines=False).draw(one, textures)[0, :, :, 0]
-    told: list[str] = []
+    lines: list[str] = []
     signs = np.full(one.slots + 1, "  ", dtype=object)
     for entity in one.scene(0).entities:
         slot = one.slot_of[0][entity.id]
-        letter = _LETTERS[len(told) % len(_LETTERS)]
+        letter = _LETTERS[len(lines) % len(_LETTERS)]
         letter = letter if Floor in entity.factors else letter.upper()
         signs[slot + 1] = letter * 2
         moves = entity.factors.get(Velocity, (0.0, 0.0))
         speed = f", velocity {moves[0]:.2f} {moves[1]:.2f}" if any(moves) else ""
-        told.append(f"{letter} {entity.id} ({entity.type.__name__}){speed}")
+        lines.append(f"{letter} {entity.id} ({entity.type.__name__}){speed}")
     wall = "+" + "-" * (2 * ROWS) + "+"
     rows = [f"|{''.join(signs[row])}|" for row in slots]
-    return "\n".join([wall, *rows, wall, *told]) + "\n"
+    return "\n".join([wall, *rows, wall, *lines]) + "\n"
 
 
 Kind = Literal["linear", "features", "colours", "flow", "affordances"]

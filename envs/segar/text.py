@@ -41,9 +41,9 @@ class TextFace:
 
     def rules(self, env: Any) -> str:
         batch = env.unwrapped.batch
-        told, kind = batch.describe(0), batch.task.actor.__name__
-        actor = next(one["id"] for one in told["scene"]["entities"] if one["type"] == kind)
-        return RULES.format(actor=actor, bound=batch.settings.action_max, level=told["level"] or self.level)
+        info, kind = batch.describe(0), batch.task.actor.__name__
+        actor = next(one["id"] for one in info["scene"]["entities"] if one["type"] == kind)
+        return RULES.format(actor=actor, bound=batch.settings.action_max, level=info["level"] or self.level)
 
     def observe(self, env: Any) -> str:
         return env.unwrapped.batch.draw_frame(0, "ansi")

@@ -158,8 +158,10 @@ def stress(
         figures = [{**asdict(cell), **asdict(each)} for cell, each in found.items()]
         write_json(out, {**made, "seed": seed, "cells": figures})
     if markdown is not None:
-        told = ", ".join(f"{key} {value}" for part in ("hardware", "versions") for key, value in made[part].items())
-        write_text(markdown, "\n".join([*rows, "", f"Command: `{made['command']}`", "", f"Measured on: {told}"]) + "\n")
+        origin = ", ".join(f"{key} {value}" for part in ("hardware", "versions") for key, value in made[part].items())
+        write_text(
+            markdown, "\n".join([*rows, "", f"Command: `{made['command']}`", "", f"Measured on: {origin}"]) + "\n"
+        )
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     if failures:
@@ -246,7 +248,7 @@ def renderers(*, out: NewFolder, models: Count = 1, seed: Seed = 0, epochs: Coun
             tensors, error = _texture_model(number, epochs, show)
             with whole_file(file) as beside:
                 save_file(tensors, beside)
-            print(f"{file}: codes are told from textures with a mean squared error of {error:.4f}")
+            print(f"{file}: codes are read from textures with a mean squared error of {error:.4f}")
 
 
 def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -> tuple[dict[str, Any], float]:
@@ -255,7 +257,7 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
     SEGAR trains for 500 epochs at a learning rate of 1e-5; the higher rate here needs fewer.
 
     :param tell: gets the number of the epoch and its mean error.
-    :returns: arrays for a file, and the mean squared error of the codes that the reader told in the last epoch.
+    :returns: arrays for a file, and the mean squared error of the reader's codes in the last epoch.
     """
     import torch
     from torch import nn

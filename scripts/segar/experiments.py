@@ -53,7 +53,7 @@ _TRANSFERS = {"easy": "easy to medium", "medium": "medium to hard"}
 
 @settings
 class Options:
-    """Of the command line, for SEGAR's experiments alone."""
+    """Options of the command line for SEGAR's experiments."""
 
     paper: Annotated[
         bool, typer.Option("--paper", help="The paper's size: 64 x 64 pixels, Table 1's parameters, 1,000,000 steps.")
@@ -406,8 +406,8 @@ class KnowledgeRuns(Kind):
         found: dict[str, float] = {}
         for part in ("test", "train"):
             rows = play_levels(player, guided.level_env(where, part), seed=job.seed)
-            told = means(rows, "return", "success", "destroyed", "consumed")
-            found |= {f"{part}_{name}": value for name, value in told.items()}
+            figures = means(rows, "return", "success", "destroyed", "consumed")
+            found |= {f"{part}_{name}": value for name, value in figures.items()}
         return {**found, "wall_s": round(perf_counter() - started, 2)}
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -422,8 +422,8 @@ class KnowledgeRuns(Kind):
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:
-                told = {f"{panel}: {name}": self.columns[name](row, rows) for name in names}
-                cells.setdefault(short(row, panel), {}).update(told)
+                mine = {f"{panel}: {name}": self.columns[name](row, rows) for name in names}
+                cells.setdefault(short(row, panel), {}).update(mine)
         return by_panel("agent", cells, [f"{panel}: {name}" for panel in panels(results) for name in names])
 
 
@@ -450,9 +450,9 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
         return untrained(config, advice)
     if method == "ppo":
         model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
-        return guided.PPOPlayer(model, advice)
+        return guided.ppo_player(model, advice)
     assert advice is not None
-    return guided.FollowsScores(advice, guided.BY_HAND if method == "by_hand" else None)
+    return guided.follows_scores(advice, guided.BY_HAND if method == "by_hand" else None)
 
 
 # ---- The experiments
@@ -517,19 +517,19 @@ _PPO: dict[str, Any] = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "learni
 
 
 def _told_or_not(levels: str, panel: str) -> dict[str, Condition]:
-    told: dict[str, Any] = {"levels": levels, "kg": "full"}
+    knowing: dict[str, Any] = {"levels": levels, "kg": "full"}
     guided = f"trained with knowledge, {panel}"
     rows = {
         "no knowledge": Condition({"levels": levels}),
-        "trained with knowledge": Condition(told),
-        "trained with the training facts": Condition({**told, "kg": "train"}, on_demand=True),
-        "trained, every fact is said to hold": Condition({**told, "kg": EVERYTHING}, on_demand=True),
-        "knowledge only: scores added up": Condition(told, "kg_only"),
-        "knowledge only: weights that people wrote": Condition(told, "by_hand"),
-        "untrained network with knowledge": Condition(told, "untrained"),
-        "trained, knowledge taken away": Condition(told, "without_kg", of=guided),
+        "trained with knowledge": Condition(knowing),
+        "trained with the training facts": Condition({**knowing, "kg": "train"}, on_demand=True),
+        "trained, every fact is said to hold": Condition({**knowing, "kg": EVERYTHING}, on_demand=True),
+        "knowledge only: scores added up": Condition(knowing, "kg_only"),
+        "knowledge only: weights that people wrote": Condition(knowing, "by_hand"),
+        "untrained network with knowledge": Condition(knowing, "untrained"),
+        "trained, knowledge taken away": Condition(knowing, "without_kg", of=guided),
         "PPO": Condition({"levels": levels, "ppo": _PPO}, "ppo"),
-        "PPO, scores in its observation": Condition({**told, "ppo": _PPO}, "ppo"),
+        "PPO, scores in its observation": Condition({**knowing, "ppo": _PPO}, "ppo"),
         "random": Condition({"levels": levels}, "random"),
         "scripted": Condition({"levels": levels}, "scripted"),
     }

@@ -18,6 +18,7 @@ import numpy as np
 
 from gumption.envs.physics.entities import Block
 from gumption.envs.physics.factors import Alive, Done, Mass, MaxVelocity, Mobile, Position, Size, Velocity
+from gumption.envs.physics.shapes import circle
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar import env as environments
@@ -156,9 +157,9 @@ def _play_task(cell: Cell, rounds: int, batch: int, seed: int, rng: np.random.Ge
     )  # fmt: skip
     env.reset(seed=seed)
     for k in range(rounds):
-        told = env.step(rng.uniform(-cell.force, cell.force, (batch, 2)).astype(np.float32))
+        result = env.step(rng.uniform(-cell.force, cell.force, (batch, 2)).astype(np.float32))
         found.steps += batch
-        if not np.isfinite(told[1]).all() or not np.isfinite(told[0]).all():
+        if not np.isfinite(result[1]).all() or not np.isfinite(result[0]).all():
             found.failures.append(f"step {k}: a reward or an observation is not finite")
         if (k + 1) % CHECKED == 0 or k + 1 == rounds:
             check(env.state, found, f"step {k}")
@@ -264,7 +265,7 @@ def crowd(rng: np.random.Generator, objects: int, tiles: int = 0, speed: float =
         )
     for k in range(tiles):
         size = float(rng.uniform(0.2, 0.7))
-        shape = _circle(size) if rng.random() < 0.5 else _rectangle(size, size)
+        shape = circle(float(size)) if rng.random() < 0.5 else _rectangle(size, size)
         kind = _TILES[int(rng.integers(len(_TILES)))]
         factors = {"Position": rng.uniform(-0.9, 0.9, 2).tolist(), "Shape": shape}
         found.append({"id": f"t{k}", "type": kind, "factors": factors})
@@ -359,10 +360,6 @@ SCENES: dict[str, Callable[[np.random.Generator], Data]] = {
 }
 
 
-def _circle(size: float) -> Data:
-    return {"kind": "circle", "size": float(size)}
-
-
 def _rectangle(width: float, height: float) -> Data:
     x, y = width / 2, height / 2
     return {"kind": "polygon", "vertices": [[-x, -y], [x, -y], [x, y], [-x, y]]}
@@ -370,7 +367,7 @@ def _rectangle(width: float, height: float) -> Data:
 
 def _disc(name: str, place: Any, size: float, velocity: Any = (0, 0), type: str = "Ball", **factors: Any) -> Data:
     where = {"Position": [float(each) for each in place], "Velocity": [float(each) for each in velocity]}
-    return {"id": name, "type": type, "factors": where | {"Shape": _circle(size)} | factors}
+    return {"id": name, "type": type, "factors": where | {"Shape": circle(float(size))} | factors}
 
 
 def _block(name: str, place: Any, width: float, height: float) -> Data:
