@@ -30,7 +30,7 @@ class SegarConfig(RunConfig):
     :ivar world: segar.
     :ivar task: PuttPutt, PuttPuttNegDist or Invisiball.
     :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, or a .json
-        file with a distribution of one's own.
+        file with a distribution of your own.
     :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.

@@ -551,11 +551,9 @@ class Initialization:
 
 
 def _read_kinds(given: Any) -> type[Entity] | ThingFactory:
-    if isinstance(given, ThingFactory):
-        return given
     if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
         return ThingFactory(given)
-    return entity_type(given, "numbers")
+    return given if isinstance(given, ThingFactory) else entity_type(given, "numbers")
 
 
 def _read_number(given: Any) -> int | DiscreteNoise:

@@ -125,16 +125,15 @@ def _hull(points: list[list[float]]) -> list[list[float]]:
     def half(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         chain: list[tuple[float, float]] = []
         for point in run:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
+            while len(chain) > 1:
+                (ax, ay), (bx, by), (cx, cy) = chain[-2], chain[-1], point
+                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 0:  # a turn to the left
+                    break
                 chain.pop()
             chain.append(point)
         return chain[:-1]
 
     return [list(point) for point in half(ordered) + half(ordered[::-1])]
-
-
-def _turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _area(vertices: Sequence[Sequence[float]]) -> float:

@@ -47,10 +47,6 @@ class Numbers:
             raise InputError(f"{type(value).__name__} is no number and no array of numbers; {_NUMPY_PATH}")
         return _constant(array.tobytes(), array.dtype.str, array.shape, self)
 
-    def array(self, value: Any) -> "TensorArray":
-        """See `tensor`."""
-        return TensorArray(self.tensor(value), self)
-
 
 @lru_cache(maxsize=256)
 def _constant(data: bytes, dtype: str, shape: tuple[int, ...], numbers: Numbers) -> Tensor:

@@ -224,10 +224,11 @@ class SegarVectorEnv(NativeVectorEnv):
         if self.recorder is not None:
             check_room(read, self._things, self.vocabulary)
         try:
-            State([read], self.state.layout)
+            one = State([read], self.state.layout)
         except InputError:
             self._make_room(read, columns)
-        one, looks = State([read], self.state.layout), self._looks([seed] * len(columns), rng)
+            one = State([read], self.state.layout)
+        looks = self._looks([seed] * len(columns), rng)
         self._put(columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), looks)
 
     @property
@@ -495,7 +496,7 @@ class PuttPuttEnv(SegarEnv):
     The rules of motion are those of the simulator. Each episode plays one of `num_levels` scenes that were drawn from a
     distribution: an epistemic POMDP. Training and test levels come from different random streams.
 
-    Observation: "rgb" Box (64, 64, 3) uint8, in textures that tell factors; or factors themselves, or both; see
+    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or factors themselves, or both; see
     `ObservationSettings`.
 
     Actions: Box (2,) float32 within +-`action_max`: a force on the ball, which changes its velocity by force / mass at
@@ -518,7 +519,7 @@ class PuttPuttEnv(SegarEnv):
 class PuttPuttNegDistEnv(SegarEnv):
     """PuttPutt with another reward (Hjelm et al., 2022, SEGAR).
 
-    Description: as `PuttPuttEnv`. Observation and Actions: too.
+    Description: as `PuttPuttEnv`. Observation, Actions: as there.
 
     Reward: -D, the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
 
@@ -533,8 +534,8 @@ class PuttPuttNegDistEnv(SegarEnv):
 class InvisiballEnv(SegarEnv):
     """PuttPutt with a ball that cannot be seen (Hjelm et al., 2022, SEGAR, section 4.4).
 
-    Description: the ball is visible before the first action alone. It is charged, and so are other objects, so that
-    their motion tells where it is. Observation, Actions: see `PuttPuttEnv`.
+    Description: the ball is visible only before the first action. It is charged, and so are other objects, so that
+    their motion shows where it is. Observation, Actions: see `PuttPuttEnv`.
 
     Reward: -D^2, D the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
 
