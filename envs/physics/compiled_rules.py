@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from gumption.data import InputError
 
 from .conditions import Relation
 from .entities import Object
-from .factors import WIDTHS, Factor, FactorArray, Framerate
+from .factors import WIDTHS, Factor, FactorArray, Framerate, Order, Position, Velocity
 from .rules import INCOMPARABLE, Aggregate, Differential, Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State
 
@@ -286,6 +286,34 @@ def evaluated(
 def quiet() -> np.errstate:
     """No warnings about values that are not finite: rows outside a mask may have such values."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+
+
+R = TypeVar("R", bound=CompiledRule)
+
+
+class Schedule(NamedTuple, Generic[R]):
+    """The rules of a step in the order of their application: rounds of rules, then motion (SEGAR, B.3).
+
+    :ivar rounds: the rules of each round, and the factors that they may change in it; velocities come last.
+    :ivar drifts: rules that change Position, but for the built-in `move`.
+    :ivar moves: whether `move` is among the rules. :ivar reorders: whether one changes Order.
+    """
+
+    rounds: tuple[tuple[list[R], frozenset[type[Factor]]], ...]
+    drifts: list[R]
+    moves: bool
+    reorders: bool
+
+
+def schedule(rules: Sequence[R], numeric: frozenset[type[Factor]], move: Rule) -> Schedule[R]:
+    """:param rules: all that reach an entity. :param numeric: the factors with columns of numbers."""
+    wanted = numeric - {Position, Velocity}, frozenset([Velocity])
+    return Schedule(
+        tuple(([each for each in rules if each.rule.changes & factors], factors) for factors in wanted),
+        [each for each in rules if Position in each.rule.changes and each.rule is not move],
+        any(each.rule is move for each in rules),
+        any(Order in each.rule.changes for each in rules),
+    )
 
 
 def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:

@@ -30,21 +30,9 @@ import importlib
 import inspect
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import (
-    Any,
-    Generic,
-    NamedTuple,
-    Protocol,
-    Tuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    overload,
-)
+from typing import Any, Generic, Tuple, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
@@ -70,7 +58,6 @@ from .factors import (
     MinMass,
     MinVelocity,
     Mobile,
-    Order,
     Parameter,
     Position,
     Velocity,
@@ -436,40 +423,3 @@ def built_in(*functions: Callable[..., Any]) -> dict[str, Rule]:
 FIXED_RULES: dict[str, Rule] = built_in(
     move, lorentz_law, apply_friction, apply_burn, stop_condition, kill_condition, consume, accelerate
 )
-
-
-# ---- The order in which a step applies rules: those of other factors, those of velocities, then motion (SEGAR, B.3).
-
-
-class Compiled(Protocol):
-    """A rule that is compiled for a scene."""
-
-    rule: Rule
-
-
-R = TypeVar("R", bound=Compiled)
-
-
-class Schedule(NamedTuple, Generic[R]):
-    """The compiled rules of a simulator, in the order of their application.
-
-    :ivar rounds: the rules of each round, and the factors that they may change in it.
-    :ivar drifts: rules that change Position, but for the built-in `move`.
-    :ivar moves: whether `move` is among the rules. :ivar reorders: whether one changes Order.
-    """
-
-    rounds: tuple[tuple[list[R], frozenset[type[Factor]]], ...]
-    drifts: list[R]
-    moves: bool
-    reorders: bool
-
-
-def schedule(rules: Sequence[R], numeric: frozenset[type[Factor]], move: Rule) -> Schedule[R]:
-    """:param rules: all that reach an entity. :param numeric: the factors with columns of numbers."""
-    wanted = numeric - {Position, Velocity}, frozenset([Velocity])
-    return Schedule(
-        tuple(([each for each in rules if each.rule.changes & factors], factors) for factors in wanted),
-        [each for each in rules if Position in each.rule.changes and each.rule is not move],
-        any(each.rule is move for each in rules),
-        any(Order in each.rule.changes for each in rules),
-    )

@@ -16,10 +16,10 @@ from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
 from .compat import COMPAT_RULES, CompatMotion
-from .compiled_rules import CompiledRule, check_conflicts, evaluated
+from .compiled_rules import CompiledRule, check_conflicts, evaluated, schedule
 from .factors import Acceleration, Alive, Done, Factor, Framerate, Mass, MaxVelocity, Position, Velocity
 from .motion import WINDOW, Motion, OwnValues, RestWatch
-from .rules import FIXED_RULES, RULES, Aggregate, Differential, Rule, read_rule, schedule
+from .rules import FIXED_RULES, RULES, Aggregate, Differential, Rule, read_rule
 from .scene import Preset, Scene, no_such
 from .state import POLYGON, State
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
+from .compiled_rules import schedule
 from .factors import (
     Alive,
     Collides,
@@ -30,7 +31,7 @@ from .factors import (
     WallDamping,
 )
 from .motion import OwnValues, RestWatch
-from .rules import FIXED_RULES, Rule, schedule
+from .rules import FIXED_RULES, Rule
 from .scene import Preset
 from .state import State
 from .torch_rules import Numbers, TensorRule, TensorState, evaluated_on_device
