@@ -1,4 +1,4 @@
-"""What a run of SEGAR is made of: levels, observation, learner. The same config gives the same bits on a CPU."""
+"""The config of a run of SEGAR: levels, observation, learner. The same config gives the same bits on a CPU."""
 
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,7 @@ class SegarConfig(RunConfig):
     :ivar world: segar.
     :ivar task: PuttPutt, PuttPuttNegDist or Invisiball.
     :ivar levels: the distribution of training levels: the name of a configuration such as objectsx2-hard, or a .json
-        file with a distribution of one's own.
+        file with a distribution of your own.
     :ivar test: that of test levels; without it, the same.
     :ivar num_levels: how many training levels there are; each episode plays one of them.
     :ivar level_seed: of the training levels; without it, the seed.
@@ -99,7 +99,7 @@ class SegarConfig(RunConfig):
     FILES = ("levels", "test")
 
     def __post_init__(self) -> None:
-        """:raises InputError: settings that do not go together, a configuration or a factor that there is not."""
+        """:raises InputError: settings that do not go together, or an unknown configuration or factor."""
         object.__setattr__(self, "hidden", tuple(self.hidden))
         if self.world != WORLD:
             raise InputError(f"world is {shown(self.world)}; a run of SEGAR's learners has {WORLD!r}")
@@ -120,7 +120,7 @@ class SegarConfig(RunConfig):
         return self.num_envs or NUM_ENVS[self.algorithm]
 
     def draw(self, split: Split, levels: str | None = None) -> Levels:
-        """The levels of training, or those of the test, which are the same for every seed.
+        """The training levels, or the test levels, which are the same for every seed.
 
         :param levels: another distribution.
         """
@@ -130,7 +130,6 @@ class SegarConfig(RunConfig):
         return draw_levels(_distribution(levels or self.levels), "train", n=self.num_levels, seed=seed)
 
     def seen(self) -> ObservationSettings:
-        """The settings of the observation."""
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, hidden=self.hidden)
             return ObservationSettings(renderer=renderer, stack=self.frame_stack)
@@ -140,10 +139,7 @@ class SegarConfig(RunConfig):
 
 
 def _distribution(levels: str) -> str | Initialization:
-    """The name of a configuration, or what a file says.
-
-    :raises InputError: no such file, or one that is no distribution.
-    """
+    """The name of a configuration, or the distribution in a file; InputError where there is none."""
     if not levels.endswith(".json"):
         return levels
     return Initialization.read(read_json(Path(levels)), levels)

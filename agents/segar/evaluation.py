@@ -1,6 +1,6 @@
-"""Players of SEGAR's levels that learn nothing, and what comes of playing each level once.
+"""Players of SEGAR's levels that learn nothing, and the evaluation that plays each level once.
 
-Players act as the environment takes it: by forces of a box, or by one of so many pushes (`directions`).
+Players act by forces in a box, or by one of so many pushes (`directions`), as the environment is set.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from gumption.envs.segar.configurations import Levels
 from gumption.envs.segar.env import SegarVectorEnv
 from gumption.envs.segar.observations import ObservationSettings
 
-#: Of the scripted player: the velocity that it wants, in 1/s, times the way to the goal, by forces and by pushes.
+#: The scripted player wants a velocity of this rate (1/s) times the way to the goal, by forces and by pushes.
 APPROACH, PUSHED = 4.0, 15.0
 
 
 def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """Forces drawn uniformly from the box of actions, or pushes, each alike."""
+    """Draws forces uniformly from the box of actions, or pushes with equal probability."""
     if env.settings.directions:
         return env.np_random.integers(env.settings.directions + 1, size=env.num_envs)
     bound = env.settings.action_max
@@ -29,15 +29,15 @@ def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
 
 
 def no_action(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """No force at all, which is the first of the pushes."""
+    """No force, which is the first of the pushes."""
     space = env.single_action_space
     return np.zeros((env.num_envs, *(space.shape or ())), dtype=space.dtype)
 
 
 def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """A controller that people wrote: it reads where the ball and the goal are, and what a force does to the ball, and
-    goes straight to the goal whatever is on the way. By forces it is proportional-derivative; of pushes it takes the
-    one after which the velocity is nearest to the one that it wants."""
+    """A controller that people wrote: it knows the places of ball and goal and the effect of a force, and goes straight
+    to the goal, whatever is on the way. By forces it is proportional-derivative; by pushes it takes the one that leads
+    nearest to the velocity that it wants."""
     state, mine = env.state, np.arange(env.num_envs)
     actor, goal = state.first(GolfBall), state.first(GoalTile)
     x, v = state.columns[Position], state.columns[Velocity]
@@ -53,8 +53,8 @@ BASELINES = {"random": random_player, "no action": no_action, "scripted": script
 
 
 def make_env(task: str, levels: Levels, observation: ObservationSettings, num_envs: int | None = None) -> Any:
-    """A batch that acts by forces, of one environment for each level or so many; the next episode begins in the same
-    step, as learners want it."""
+    """A batch of `num_envs` environments, by default one for each level, that acts by forces; the next episode begins
+    in the same step, as learners need it."""
     kind = getattr(environments, f"{task}VectorEnv")
     return kind(num_envs or len(levels), autoreset_mode="SameStep", levels=levels, observation=observation)
 
@@ -67,7 +67,7 @@ def begin_levels(env: SegarVectorEnv, seed: int) -> None:
 
 
 class _Ends:
-    """Counts how the ball ends; see `gumption.agents.evaluation.Measure`."""
+    """Records how the ball ends; see `gumption.agents.evaluation.Measure`."""
 
     def __init__(self, size: int) -> None:
         self.destroyed, self.consumed = np.zeros((2, size), dtype=bool)
@@ -89,8 +89,7 @@ def play_levels(player: Any, env: Any, seed: Seed = 0) -> Rows:
 
     :param player: see `gumption.agents.evaluation`; one that draws at random takes the generator of the environments.
     :param env: of as many environments as it has levels.
-    :returns: of each level "return", "success" and "steps"; "destroyed" bool, the ball was; "consumed" bool, it fell
-        into a hole.
+    :returns: of each level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
     """
     env = env.unwrapped
     begin_levels(env, seed)

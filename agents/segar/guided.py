@@ -1,4 +1,4 @@
-"""Agents that choose among pushes of PuttPutt, with knowledge and without, and how they do on levels."""
+"""Agents that choose among pushes of PuttPutt, with knowledge and without."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from gumption.agents.advice import Advice
+from gumption.agents.evaluation import Player
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import WorldConfig
 from gumption.data.settings import Count, Seed, Size, checked
@@ -19,7 +20,7 @@ from gumption.envs.segar.env import SegarVectorEnv
 
 ID = "gumption/PuttPutt-v0"
 DIRECTIONS = 16
-#: What the ball, the goal and the tiles are, as numbers. It does not tell which tile is a hole.
+#: The ball, the goal and the tiles as numbers. It does not show which tile is a hole.
 OBSERVATION = {
     "kind": "multimodal",
     "parts": {
@@ -28,9 +29,9 @@ OBSERVATION = {
         "tiles": {"kind": "tiles", "n_things": 4, "factors": ["Position", "Heat", "Friction"], "unique_ids": ["goal"]},
     },
 }
-#: What the relations are worth to the player whose weights people chose.
+#: The weights that people chose for the relations.
 BY_HAND = {"affordsReaching": 2.0, "affordsBurning": -1.0, "affordsFallingIn": -3.0}
-#: Of the scores in an observation. A graph that is looked up says 0 or 1, and 0 of pushes that meet nothing.
+#: The bound of scores in an observation. Look-up in a graph gives 0 or 1, and 0 for pushes that meet nothing.
 BOUND = 1.0
 
 
@@ -48,44 +49,34 @@ def env_settings(levels: str, level_seed: Seed, num_levels: Size = 100, partitio
 
 
 def level_env(where: Mapping[str, Any], partition: Split) -> Any:
-    """An environment for each level.
-
-    :param where: arguments of `env_settings`.
-    """
+    """An environment for each level; `where` are arguments of `env_settings`."""
     settings = env_settings(**where, partition=partition)
     return gym.make_vec(ID, num_envs=settings["num_levels"], **settings)
 
 
 def advice_of(config: WorldConfig) -> Advice:
-    """What the config's knowledge says."""
+    """The advice of the config's knowledge."""
     env: Any = gym.make_vec(ID, num_envs=1, **dict(config.env)).unwrapped
     world = worlds.find(config.world)
     knowledge = Knowledge.of(config, world, env.vocabulary, env.relations, device=config.device)
     return knowledge.advice(env.vocabulary, env.relations)
 
 
-# ---- players
+def follows_scores(advice: Advice, weights: Mapping[str, float] | None = None) -> Player:
+    """A player that takes the push with the highest weighted sum of scores, one of the best at random, and learns
+    nothing.
 
+    :param weights: of the relations, 0 for the others; None adds up all scores as they are.
+    """
+    given = weights if weights is not None else dict.fromkeys(advice.relations, 1.0)
+    factors = np.array([given.get(relation, 0.0) for relation in advice.relations])
 
-class FollowsScores:
-    """Takes the push with the highest weighted sum of scores, one of the best at random; nothing is learned."""
-
-    def __init__(self, advice: Advice, weights: Mapping[str, float] | None = None) -> None:
-        """
-        :param weights: of the relations, 0 for one that is not named; None adds up all scores as they are.
-        """
-        self._advice = advice
-        given = weights if weights is not None else dict.fromkeys(advice.relations, 1.0)
-        self._weights = np.array([given.get(relation, 0.0) for relation in advice.relations])
-
-    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        """See `gumption.agents.evaluation.Player`."""
-        sums = self._advice(env).numpy() @ self._weights
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
+        sums = advice(env).numpy() @ factors
         best = np.isclose(sums, sums.max(axis=1, keepdims=True))
         return np.where(best, env.np_random.random(sums.shape), -1.0).argmax(axis=1)
 
-
-# ---- PPO of Stable-Baselines3
+    return player
 
 
 @checked
@@ -95,8 +86,8 @@ def train_ppo(
     """PPO of Stable-Baselines3 on the same observations and pushes.
 
     :param settings: of the environment.
-    :param advice: whose scores are put into the observation.
-    :param parameters: of PPO, those that differ from its defaults.
+    :param advice: adds its scores to the observation.
+    :param parameters: of PPO, where they differ from its defaults.
     """
     from stable_baselines3 import PPO
     from stable_baselines3.common.vec_env import VecNormalize
@@ -109,18 +100,13 @@ def train_ppo(
     return PPO("MultiInputPolicy", scaled, seed=seed, device="cpu", **parameters).learn(total_steps)
 
 
-class PPOPlayer:
-    """Takes the most probable push of a model of Stable-Baselines3.
+def ppo_player(model: Any, advice: Advice | None) -> Player:
+    """A player that takes the most probable push of a model of `train_ppo`, trained with this advice."""
 
-    :param advice: whose scores are in its observation, if any.
-    """
-
-    def __init__(self, model: Any, advice: Advice | None) -> None:
-        self._model, self._advice = model, advice
-
-    def __call__(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        """See `gumption.agents.evaluation.Player`."""
+    def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
         seen: Any = env.observe()
-        if self._advice is not None:
-            seen[KG_SCORES] = self._advice(env).numpy().clip(-BOUND, BOUND)
-        return self._model.predict(seen, deterministic=True)[0]
+        if advice is not None:
+            seen[KG_SCORES] = advice(env).numpy().clip(-BOUND, BOUND)
+        return model.predict(seen, deterministic=True)[0]
+
+    return player

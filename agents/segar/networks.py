@@ -10,7 +10,7 @@ from gumption.envs.segar.observations import MISSING
 CHANNELS = (15, 32, 32)
 PIXEL_FEATURES = 256
 STATE_FEATURES = 128
-#: Numbers of a state are of the order of one; a wild one shall not drown the others.
+#: The bound of a state's numbers, which are of the order of one: an outlier must not drown the others.
 LARGEST = 10.0
 
 
@@ -45,7 +45,7 @@ class ImpalaEncoder(BaseFeaturesExtractor):
 
 
 class StateEncoder(BaseFeaturesExtractor):
-    """Rows of factors (B, ..., n, d) -> (B, 128). A missing number is zero, and a second input says that it is."""
+    """Rows of factors (B, ..., n, d) -> (B, 128). A missing number is zero, and a second input marks it."""
 
     def __init__(self, observation_space: spaces.Box) -> None:
         super().__init__(observation_space, STATE_FEATURES)

@@ -1,16 +1,15 @@
-"""How much an encoder's features tell of the factors behind an observation: a mutual-information probe.
+"""A probe of the mutual information between an encoder's features and the factors behind an observation.
 
-A critic learns to tell pairs (features, factors) of one observation from pairs of two. Its objective is the
+A critic learns to distinguish pairs (features, factors) of one observation from pairs of two. Its objective is the
 Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et al., 2019), in nats, at most 2 log 2:
 
     E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
 
-SEGAR reports the accuracy of the critic as a classifier: .5 where features tell nothing. A pair of the marginal is a
-whole row of features beside a whole row of factors of another observation. Bound and accuracy are those on pairs that
-were held out.
+SEGAR reports the accuracy of the critic as a classifier: .5 where features are independent of factors. A marginal pair
+is a whole row of features beside a whole row of factors of another observation. Bound and accuracy are of held-out
+pairs.
 """
 
-from collections.abc import Callable
 from math import log
 from typing import Any, NamedTuple
 
@@ -26,11 +25,11 @@ from gumption.kg.checkpoint import pick_device
 
 @settings
 class ProbeSettings:
-    """How the critic is trained.
+    """The training of the critic.
 
     :ivar hidden: units of its hidden layer.
-    :ivar learning_rate: of Adam. :ivar batch_size, epochs: of the training.
-    :ivar held_out: share of the observations that the critic is measured on and not trained on.
+    :ivar learning_rate: of Adam.
+    :ivar held_out: the share of observations that measure the critic and do not train it.
     :ivar seed: of its weights and of all shuffles.
     """
 
@@ -44,10 +43,10 @@ class ProbeSettings:
 
 
 class Information(NamedTuple):
-    """What a critic found on pairs that were held out.
+    """The figures of a critic on held-out pairs.
 
-    :ivar accuracy: share of pairs that it tells rightly, as many of the joint as of the marginal distribution.
-    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many of either kind it was measured on.
+    :ivar accuracy: the share of pairs that it classifies right, half of them joint, half marginal.
+    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many pairs of either kind.
     """
 
     accuracy: float
@@ -55,33 +54,14 @@ class Information(NamedTuple):
     pairs: int
 
 
-class SimpleMLP(nn.Module):
-    """Features and factors, side by side, to a score."""
-
-    def __init__(self, inputs: int, hidden: int) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, 1))
-
-    def forward(self, features: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-        return self.layers(torch.cat([features, factors], dim=1))[:, 0]
-
-
-def information(
-    features: np.ndarray | Callable[[Any], np.ndarray],
-    factors: np.ndarray,
-    *,
-    observations: Any = None,
-    settings: ProbeSettings | None = None,
-) -> Information:
+def information(features: np.ndarray, factors: np.ndarray, *, settings: ProbeSettings | None = None) -> Information:
     """Train a critic and measure it.
 
-    :param features: (n, d), or what makes them of `observations`.
-    :param factors: (n, k), the row of each observation.
-    :raises InputError: other shapes, numbers that are not finite, or too few rows for a batch and a held-out part.
+    :param features: (n, d), the encoder's row of each observation. :param factors: (n, k).
+    :raises InputError: other shapes, numbers that are not finite, or too few rows.
     """
     chosen = settings or ProbeSettings()
-    made = features(observations) if callable(features) else features
-    x, z = _rows("features", made), _rows("factors", factors)
+    x, z = _rows("features", features), _rows("factors", factors)
     if len(x) != len(z):
         raise InputError(f"{len(x)} rows of features and {len(z)} of factors; each observation has one of either")
     rng = np.random.default_rng(chosen.seed)
@@ -92,7 +72,8 @@ def information(
         raise InputError(f"{len(x)} rows are too few: at least 2 are held out, and at least 2 trained on")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(chosen.seed)
-        critic = SimpleMLP(x.shape[1] + z.shape[1], chosen.hidden)
+        first = nn.Linear(x.shape[1] + z.shape[1], chosen.hidden)
+        critic = nn.Sequential(first, nn.BatchNorm1d(chosen.hidden), nn.ReLU(), nn.Linear(chosen.hidden, 1))
     device = pick_device(chosen.device)
     critic.to(device)
     x, z = (_standard(each, train).to(device) for each in (x, z))
@@ -101,41 +82,32 @@ def information(
         rows = rng.permutation(train)
         batches = max(1, len(rows) // chosen.batch_size)
         for batch in np.array_split(rows, batches):
-            joint, marginal = _scores(critic, x, z, batch, _others(len(batch), rng))
-            loss = -(_joint(joint).mean() - _marginal(marginal).mean())
+            loss = -_bound(*_scores(critic, x, z, batch, rng))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
     critic.eval()
     with torch.no_grad():
-        joint, marginal = _scores(critic, x, z, test, _others(len(test), rng))
-        bound = _joint(joint).mean() - _marginal(marginal).mean()
+        joint, marginal = _scores(critic, x, z, test, rng)
+        bound = _bound(joint, marginal)
         right = torch.cat([joint > 0, marginal <= 0]).float().mean()
     return Information(float(right), float(bound), len(test))
 
 
 def _scores(
-    critic: SimpleMLP, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, others: np.ndarray
+    critic: nn.Module, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(b,) the scores of pairs of one observation, and of two; one batch of both, for the batch norm."""
-    scores = critic(torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]]))
+    """(b,) the scores of joint pairs, and of marginal ones; both are one batch for the batch norm."""
+    order = rng.permutation(len(rows))
+    others = np.empty(len(rows), dtype=np.int64)
+    others[order] = np.roll(order, 1)  # a permutation without a fixed point
+    features, factors = torch.cat([x[rows], x[rows]]), torch.cat([z[rows], z[rows[others]]])
+    scores = critic(torch.cat([features, factors], dim=1))[:, 0]
     return scores[: len(rows)], scores[len(rows) :]
 
 
-def _others(count: int, rng: np.random.Generator) -> np.ndarray:
-    """A permutation without a fixed point: each row has another one's factors."""
-    order = rng.permutation(count)
-    found = np.empty(count, dtype=np.int64)
-    found[order] = np.roll(order, 1)
-    return found
-
-
-def _joint(scores: torch.Tensor) -> torch.Tensor:
-    return log(2.0) - softplus(-scores)
-
-
-def _marginal(scores: torch.Tensor) -> torch.Tensor:
-    return softplus(scores) - log(2.0)
+def _bound(joint: torch.Tensor, marginal: torch.Tensor) -> torch.Tensor:
+    return (log(2.0) - softplus(-joint)).mean() - (softplus(marginal) - log(2.0)).mean()
 
 
 def _rows(name: str, given: Any) -> np.ndarray:

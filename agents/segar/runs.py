@@ -1,4 +1,4 @@
-"""Trained runs of SEGAR, of whichever learner, in a folder or in memory: how well they play levels.
+"""The evaluation of trained runs of SEGAR, of any learner, in a folder or in memory.
 
 A run of PPO or SAC has a `SegarConfig`; one of the general learner, which chooses among pushes, a `WorldConfig`.
 """
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from gumption.agents.run import RunResult
 
     from .training import SegarRun
-
-
-def is_general(run_dir: Path) -> bool:
-    """Whether the general learner made the run in a folder.
-
-    :raises InputError: no run there.
-    """
-    return "env" in read_sealed(run_dir / CONFIG, missing=NO_RUN)
 
 
 @checked
@@ -83,9 +75,9 @@ def _play_forces(run: SegarRun, partition: Split, levels: str | None, num_levels
     config = run.config
     count = num_levels or (config.num_levels if partition == "train" else config.test_levels)
     drawn = replace(config, num_levels=count, test_levels=count).draw(partition, levels)
-    told = levels or (config.levels if partition == "train" else config.test or config.levels)
+    name = levels or (config.levels if partition == "train" else config.test or config.levels)
     players = {"trained": run.player, "untrained": before_training(run), **BASELINES}
-    return told, count, played(run, drawn, players)
+    return name, count, played(run, drawn, players)
 
 
 def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
@@ -95,7 +87,7 @@ def load(run_dir: Path, *, device: str | None = None) -> tuple[Any, Any]:
 
 
 def read_run(run_dir: Path, device: str | None) -> Any:
-    if not is_general(run_dir):
+    if "env" not in read_sealed(run_dir / CONFIG, missing=NO_RUN):  # no run of the general learner
         from .training import load_run
 
         return load_run(run_dir, device=device)
@@ -108,10 +100,7 @@ def read_run(run_dir: Path, device: str | None) -> Any:
 def general_settings(
     config: WorldConfig, partition: Split, levels: str | None, num_levels: int | None
 ) -> dict[str, Any]:
-    """Settings of an environment with levels for a run of the general learner.
-
-    :param levels, num_levels: other than in the config.
-    """
+    """The environment's settings for a run of the general learner; `levels` and `num_levels` replace the config's."""
     given: dict[str, Any] = {"levels": levels, "num_levels": num_levels}
     changes = {name: value for name, value in given.items() if value is not None}
     return {**dict(config.env), "partition": partition, **changes}

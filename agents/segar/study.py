@@ -1,5 +1,5 @@
-"""What a study of generalisation measures of a run: the gap between levels, how far apart the levels are, and how much
-the encoder's features tell of the factors."""
+"""The measures of a study of generalisation: the gap between training and test levels, their distance, and the mutual
+information of features and factors."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,12 +36,12 @@ def harder(levels: str) -> str | None:
 
 
 def generalisation(run: SegarRun) -> dict[str, dict[str, Any]]:
-    """What a trained run comes to on its training levels, and on each set of test levels: those of its config ("test"),
-    and, where these have the distribution of the training levels, those of the next difficulty ("harder").
+    """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, where
+    these have the distribution of the training levels, on those of the next difficulty ("harder").
 
-    :returns: set -> figures: the mean return and success of players that fit there; of a set of test levels also
-        "w2", its distances from the training levels, and "gap", the training return less the return there, as a share
-        of what lies between the random and the scripted player there.
+    :returns: set -> figures: the mean return and success of players; of test levels also "w2", their distances from the
+        training levels, and "gap", the training return less the return there, as a share of the difference between the
+        scripted and the random player there.
     """
     config = run.config
     train = config.draw("train")
@@ -81,23 +81,23 @@ def seen_and_true(
         pictures.append(env.observe())
         factors.append(rows.reshape(env.num_envs, -1))
         env.step_arrays(run.player(env, env.episode_begins()))
-    told = np.concatenate(factors)[:observations]
-    return np.concatenate(pictures)[:observations], np.where(told == MISSING, 0.0, told)
+    numbers = np.concatenate(factors)[:observations]
+    return np.concatenate(pictures)[:observations], np.where(numbers == MISSING, 0.0, numbers)
 
 
 def informed(run: SegarRun, levels: Levels, settings: ProbeSettings, *, observations: int = 5_000) -> Information:
-    """How much the features of a run's encoder tell of the factors, on observations of its own player on levels."""
+    """The probe of a run's encoder, on observations of its own player on levels."""
     seen, factors = seen_and_true(run, levels, observations=observations, seed=settings.seed)
     return information(run.features(seen), factors, settings=settings)
 
 
 def before_training(run: SegarRun) -> Player:
-    """The player of the same learner before its training."""
+    """The player of the same learner before training."""
     return replace(run, final={}, curve=[], run_dir=None, model=untrained_model(run.config)).player
 
 
 def played(run: SegarRun, levels: Levels, players: Mapping[str, Player]) -> dict[str, dict[str, float]]:
-    """Mean return and success of players on levels, seen as the run sees them."""
+    """Mean return and success of players on levels, with the run's observation."""
     config: SegarConfig = run.config
     return {
         name: means(play_levels(player, make_env(config.task, levels, config.seen())), "return", "success")

@@ -38,10 +38,10 @@ KIND = "gumption/segar/1"
 
 @dataclass(frozen=True)
 class SegarRun:
-    """What a training came to.
+    """The result of a training.
 
-    :ivar config: of the run. :ivar final: figures of final.json; empty before the end.
-    :ivar curve: lines of metrics.jsonl. :ivar run_dir: its folder, if any. :ivar model: of Stable-Baselines3.
+    :ivar final: figures of final.json; empty before the end. :ivar curve: lines of metrics.jsonl.
+    :ivar run_dir: its folder, if any. :ivar model: of Stable-Baselines3.
     """
 
     config: SegarConfig
@@ -60,7 +60,7 @@ class SegarRun:
 
     @torch.no_grad()
     def features(self, observation: np.ndarray) -> np.ndarray:
-        """What the encoder makes of observations (n, ...): (n, d) float32."""
+        """The encoder's features (n, d) float32 of observations (n, ...)."""
         policy: Any = self.model.policy
         policy.set_training_mode(False)
         extractor = policy.actor.features_extractor if self.config.algorithm == "sac" else policy.features_extractor
@@ -69,7 +69,7 @@ class SegarRun:
 
 
 def untrained_model(config: SegarConfig) -> BaseAlgorithm:
-    """The learner that a training of this config begins with."""
+    """The learner before a training of this config."""
     with own_random_numbers():
         return _make_model(config, config.draw("train"))
 
@@ -161,10 +161,9 @@ def train_segar(
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
-    """A run as of its last checkpoint, ready to play.
+    """A run at its last checkpoint, ready to play; InputError where there is none, or a damaged one.
 
     :param device: other than the training's.
-    :raises InputError: no run there, or a damaged one.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, SegarConfig, device=device)
@@ -175,24 +174,20 @@ def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
 
 # ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).
 #
-# Both learn from the pictures of PPO's own roll-outs, in steps of an Adam of their own on the encoder and their heads,
-# before each update of PPO. Crops keep the size of a picture: its border is repeated outwards first, as SPR does.
+# Both learn from the pictures of PPO's own roll-outs, in steps of their own Adam on the encoder and their heads, before
+# each update of PPO. Crops keep the size of a picture: its border is repeated outwards first, as in SPR.
 
-
-#: By how much a crop may be moved, as a share of a side: CURL crops 84 of 100 pixels, SPR 84 of 92.
+#: The largest shift of a crop, as a share of a side: CURL crops 84 of 100 pixels, SPR 84 of 92.
 CURL_SHIFT, SPR_SHIFT = 8 / 84, 4 / 84
-#: SPR: the deviation of the brightness of a picture.
-INTENSITY = 0.05
+INTENSITY = 0.05  # SPR: the deviation of the brightness of a picture
 #: The share of the encoder that enters the momentum encoder after a step.
 CURL_MOMENTUM, SPR_MOMENTUM = 0.05, 0.01
-#: SPR: how many steps ahead it predicts.
-AHEAD = 5
-#: SPR: units of its transition model.
-TRANSITION = 256
+AHEAD = 5  # SPR: how many steps it predicts
+TRANSITION = 256  # SPR: units of its transition model
 
 
 def crop(pictures: torch.Tensor, shift: float) -> torch.Tensor:
-    """(B, C, R, R) moved at random by up to `shift` sides in each direction, each picture its own way."""
+    """(B, C, R, R), each picture moved at random by up to `shift` sides in each direction."""
     count, _, _, side = pictures.shape
     margin = max(1, round(shift * side))
     wide = pad(pictures, (margin,) * 4, mode="replicate")
@@ -204,16 +199,13 @@ def crop(pictures: torch.Tensor, shift: float) -> torch.Tensor:
 
 
 def dim(pictures: torch.Tensor) -> torch.Tensor:
-    """(B, C, R, R) brighter or darker at random, each picture by a factor of its own."""
+    """(B, C, R, R), each picture brighter or darker by a random factor."""
     noise = torch.randn((len(pictures), 1, 1, 1), device=pictures.device).clamp(-2.0, 2.0)
     return pictures * (1.0 + INTENSITY * noise)
 
 
 class Auxiliary(nn.Module):
-    """A loss on sequences of pictures and actions, with a momentum copy of the encoder.
-
-    :ivar steps: how many steps a sequence is longer than one picture.
-    """
+    """A loss on sequences of `steps` + 1 pictures and the actions between, with a momentum copy of the encoder."""
 
     steps = 0
     momentum = CURL_MOMENTUM
@@ -225,9 +217,8 @@ class Auxiliary(nn.Module):
     def loss(
         self, encoder: nn.Module, pictures: torch.Tensor, actions: torch.Tensor, going: torch.Tensor
     ) -> torch.Tensor:
-        """
-        :param pictures: (T + 1, B, C, R, R) from 0 to 1. :param actions: (T, B, A).
-        :param going: (T + 1, B) bool: still the episode of the first picture.
+        """:param pictures: (T + 1, B, C, R, R) from 0 to 1. :param actions: (T, B, A).
+        :param going: (T + 1, B) bool, still in the episode of the first picture.
         """
         raise NotImplementedError
 
@@ -288,7 +279,6 @@ class Spr(Auxiliary):
 
     @torch.no_grad()
     def follow(self, encoder: nn.Module) -> None:
-        """Move the momentum encoder and its projection."""
         super().follow(encoder)
         for mine, its in zip(self.target_projection.parameters(), self.projection.parameters(), strict=True):
             mine.lerp_(its, self.momentum)
@@ -300,14 +290,11 @@ AUXILIARY: dict[str, type[Curl] | type[Spr]] = {"curl": Curl, "spr": Spr}
 class AuxiliaryPPO(PPO):
     """PPO whose encoder of pictures learns from a self-supervised loss, too.
 
-    :ivar auxiliary: the loss. :ivar auxiliary_optimiser: of its heads and the encoder.
-    :ivar more_modules, more_optimisers: these two by their names in checkpoints.
+    :ivar more_modules, more_optimisers: the loss and its optimiser, by their names in checkpoints.
     """
 
     def __init__(self, *arguments: Any, auxiliary: str, auxiliary_weight: float = 1.0, **settings: Any) -> None:
-        """
-        :param auxiliary: "curl" or "spr". :param auxiliary_weight: of its loss.
-        """
+        """:param auxiliary: "curl" or "spr". :param auxiliary_weight: of its loss."""
         super().__init__(*arguments, **settings)
         encoder: Any = self.policy.features_extractor
         self.auxiliary = AUXILIARY[auxiliary](encoder, int(np.prod(self.action_space.shape or (1,)))).to(self.device)
@@ -318,7 +305,7 @@ class AuxiliaryPPO(PPO):
         self.more_optimisers = {"auxiliary": self.auxiliary_optimiser}
 
     def train(self) -> None:
-        """A pass of the auxiliary loss over the roll-outs, then PPO's update."""
+        """One pass of the auxiliary loss over the roll-outs, then PPO's update."""
         self.policy.set_training_mode(True)
         encoder: Any = self.policy.features_extractor
         losses = []
@@ -334,7 +321,7 @@ class AuxiliaryPPO(PPO):
         self.logger.record("train/auxiliary_loss", float(np.mean(losses)))
 
     def _sequences(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """As many pictures as an epoch of PPO has, in as many batches, as sequences that begin at random places."""
+        """The pictures of an epoch of PPO, in as many batches, as sequences that begin at random places."""
         buffer = self.rollout_buffer
         steps = min(self.auxiliary.steps, buffer.buffer_size - 1)
         starts, envs = np.divmod(np.random.permutation((buffer.buffer_size - steps) * self.n_envs), self.n_envs)  # noqa: NPY002

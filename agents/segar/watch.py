@@ -1,4 +1,4 @@
-"""A trained agent of SEGAR to look at, level by level."""
+"""A trained agent of SEGAR to watch, level by level."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def watch(run: Path, *, partition: Split = "test", level: str | None = None) -> 
 
 
 def told(env: SegarVectorEnv) -> str:
-    """What the latest step of the first environment came to, in words."""
+    """The result of the first environment's latest step, in words."""
     return FACE.told(env.describe(0), bool(env.results()[1][0]))
 
 

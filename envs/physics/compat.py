@@ -1,23 +1,24 @@
 """SEGAR's rules as its code of 2022 has them (preset "compat"), faults included."""
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Tuple  # noqa: UP035  (as the paper's hints)
+# ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
+
+from contextlib import nullcontext
+from typing import Tuple
 
 import numpy as np
 
 from gumption.data import InputError
 
 from .factors import (
+    DISCS,
     Acceleration,
     Alive,
     Charge,
     Collides,
-    Done,
     Framerate,
     Friction,
     Gravity,
     Heat,
-    InfiniteEnergy,
     Magnetism,
     Mass,
     MaxVelocity,
@@ -26,8 +27,6 @@ from .factors import (
     Mobile,
     Position,
     Shape,
-    Size,
-    StoredEnergy,
     Velocity,
     Visible,
     WallDamping,
@@ -42,8 +41,7 @@ STILL = 1e-6
 
 
 def lorentz_law(
-    source: Tuple[Position, Velocity, Charge, Magnetism],  # noqa: UP006
-    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],  # noqa: UP006
+    source: Tuple[Position, Velocity, Charge, Magnetism], target: Tuple[Position, Velocity, Charge, Mass, Acceleration]
 ) -> Aggregate[Acceleration]:
     """The paper's listing: the magnetic force falls with the relative speed, not with the distance."""
     x1, v1, q1, b1 = source
@@ -57,9 +55,7 @@ def lorentz_law(
 
 
 def apply_friction(
-    thing: Tuple[Mass, Velocity, Acceleration],  # noqa: UP006
-    surface: Tuple[Friction],  # noqa: UP006
-    g: Gravity,
+    thing: Tuple[Mass, Velocity, Acceleration], surface: Tuple[Friction], g: Gravity
 ) -> Aggregate[Acceleration]:
     """The paper's listing: the deceleration falls with the mass, and does not end where the velocity does."""
     m, v, a = thing
@@ -69,10 +65,7 @@ def apply_friction(
     return Aggregate(a, -np.sign(v) * (mu * g) * direction / m, where=speed >= STILL)
 
 
-def apply_burn(
-    thing: Tuple[Mass, Mobile],  # noqa: UP006
-    tile: Tuple[Heat],  # noqa: UP006
-) -> SetFactor[Mass]:
+def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat]) -> SetFactor[Mass]:
     """The mass falls by the share 0.1 heat in each step, however long it is."""
     m, mobile = thing
     (heat,) = tile
@@ -81,18 +74,16 @@ def apply_burn(
 
 def stop_condition(
     mobile: Mobile, alive: Alive, v: Velocity, a: Acceleration
-) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:  # noqa: UP006
-    """What cannot be moved or is dead rests."""
+) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
+    """Entities that are immobile or dead rest."""
     rests = ~(mobile & alive)
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
 
 
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
-) -> Tuple[  # noqa: UP006
-    SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
-]:
-    """What has less than MinMass is destroyed."""
+) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
+    """An entity with less than MinMass is destroyed."""
     dies = m < least
     return (
         SetFactor(m, 0.0, dies),
@@ -113,16 +104,11 @@ COMPAT_RULES: dict[str, Rule] = built_in(
 )
 
 
-# ---- The motion of a step as SEGAR's code of 2022 has it (preset "compat").
-
-
 class CompatMotion:
-    """Moves the discs of a state."""
+    """Moves the discs of a state as SEGAR's code of 2022 does."""
 
     def __init__(self, state: State, moves: bool) -> None:
-        """:param moves: velocities move things.
-        :raises InputError: an inner wall.
-        """
+        """:raises InputError: there is an inner wall."""
         self._state, self._moves = state, moves
         discs = state.layout.owners([Position, Velocity])
         blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
@@ -134,24 +120,11 @@ class CompatMotion:
         shape = state.present.shape
         self._is_disc = np.isin(np.arange(shape[0]), discs)
         self._failures = np.zeros(shape[1], dtype=np.int64)
-        self._defaults = {
-            factor: np.full(shape, default)
-            for factor, default in (
-                (Alive, True),
-                (Done, False),
-                (Size, 0.0),
-                (Mass, 1.0),
-                (Mobile, True),
-                (StoredEnergy, 0.0),
-                (InfiniteEnergy, False),
-            )
-        }
+        self._columns = [state.columns.get(each, np.full((1, *shape), value)) for each, value in DISCS.items()]
         self._inserted = np.zeros(shape, dtype=np.int64)
         self._version = -1
 
-    def holding(self) -> AbstractContextManager[None]:
-        """While velocities change: nothing holds anything."""
-        return nullcontext()
+    holding = nullcontext  # here discs never hold one another
 
     def step(self) -> None:
         """Move for a step.
@@ -164,10 +137,7 @@ class CompatMotion:
         if self._version != state.version:
             self._inserted = np.argsort(np.where(state.present, state.insertion, state.slots), axis=0, kind="stable")
             self._version = state.version
-        alive, done, size, mass, mobile, energy, infinite = (
-            state.columns[factor][0] if factor in state.columns else default
-            for factor, default in self._defaults.items()
-        )
+        alive, done, mobile, mass, size, energy, infinite = (column[0] for column in self._columns)
         scalars = np.stack(
             [
                 1.0 / state.parameters[Framerate],

@@ -1,9 +1,12 @@
-"""Rules matched against the slots of a state, once, and evaluated on the whole batch at each step."""
+"""Rules matched against the slots of a state, once, and evaluated on the whole batch at each step; then the outputs of
+all rules combined: sums, and settings of which the most specific wins, or an error.
+"""
 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,14 +14,17 @@ from gumption.data import InputError
 
 from .conditions import Relation
 from .entities import Object
-from .factors import WIDTHS, Factor, FactorArray
-from .resolution import UNFIT, Resolution, unfit
-from .rules import Normal, Output, Pattern, Rule, SetFactor, Wall
+from .factors import WIDTHS, Factor, FactorArray, Framerate, Order, Position, Velocity
+from .rules import INCOMPARABLE, Aggregate, Differential, Normal, Output, Pattern, Rule, SetFactor, Wall
 from .state import State
+
+_ALL = np.ones((1, 1), dtype=bool)
+#: What NumPy raises where values do not fit a column.
+UNFIT = (TypeError, ValueError, OverflowError)
 
 
 class Entities:
-    """The entities of one pattern, as a rule gets them whose hint is an entity type: `one[Mass]` is an array."""
+    """The argument of a rule whose hint is an entity type: `one[Mass]` is the array of its entities' masses."""
 
     def __init__(self, arrays: dict[type[Factor], Any]) -> None:
         self._arrays = arrays
@@ -33,7 +39,7 @@ class Entities:
 
 @dataclass(frozen=True)
 class Contact:
-    """Contacts that happen now, for the rows of a rule.
+    """The contacts of this moment, as rows of a rule.
 
     :ivar rows: (B, n1, ..., 1) bool.
     :ivar normals: (B, n1, ..., 2), unit vectors from the first entity to the second, or to the wall.
@@ -46,17 +52,17 @@ class Contact:
 
 
 class CompiledRule:
-    """A rule with the slots that each of its patterns matches, and the masks of the rows that are none.
+    """A rule with the slots that its patterns match. A row is one slot for each pattern.
 
     :ivar slots: for each pattern (n,) slots.
     :ivar reaches: whether there is any row.
     """
 
     def __init__(self, rule: Rule, state: State, exact: bool) -> None:
-        """:param exact: a subclass of a factor does not match."""
+        """:param exact: subclasses of a pattern's factors do not match it."""
         self.rule, self._exact = rule, exact
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
-        #: As indices: slices where they can be; and how many there are.
+        #: The slots as indices: slices where they follow on one another.
         self.places: list[Any] = [_range(slots) or slots for slots in self.slots]
         self.counts = tuple(len(slots) for slots in self.slots)
         self._state = state
@@ -71,13 +77,12 @@ class CompiledRule:
         ]
         self._scalar = False
         self._arguments, self._sources = self._gather() if self._is_static() else (None, None)
-        declared = {factor.root: kind for kind, factor in rule.returns}
-        self._declared = declared
+        self._declared = {factor.root: kind for kind, factor in rule.returns}
         self._only_sets = all(kind is SetFactor for kind, _ in rule.returns)
         self._speaks: dict[int, np.ndarray | None] = {}
 
     def applies(self, relations: dict[Relation, np.ndarray]) -> np.ndarray | None:
-        """(B, n1, ..., 1) bool, the rows that fit the hints and conditions; None where all do."""
+        """(B, n1, ..., 1) bool, the rows that fit the hints and conditions; None for all."""
         if self._state.version != self._version:
             self._match()
         relation = self.rule.relation
@@ -85,12 +90,15 @@ class CompiledRule:
             return self._mask
         if relation not in relations:
             relations[relation] = relation.holds(self._state)
-        return _and(self._mask, self._sliced(relations[relation], relation.unary))
+        first = relations[relation][self.places[0]]
+        if relation.unary:
+            return _and(self._mask, _spread(first[:, 0].T[:, :, None], 0, len(self.slots)))
+        return _and(self._mask, first[:, self.places[1]].transpose(2, 0, 1)[..., None])
 
     def evaluate(
-        self, relations: dict[Relation, np.ndarray], resolution: Resolution, contact: Contact | None = None
+        self, relations: dict[Relation, np.ndarray], resolution: "Resolution", contact: Contact | None = None
     ) -> None:
-        """Call the rule and hand its outputs on; the caller holds `quiet()`.
+        """Call the rule and add its outputs to the resolution; the caller holds `quiet()`.
 
         :param contact: for a rule that answers contacts.
         """
@@ -107,13 +115,13 @@ class CompiledRule:
         try:
             outputs = self.rule.function(*arguments)
         except (ValueError, AttributeError) as error:
-            # The rule was written for one entity: it asks `if` of an array, or calls a method of a single value.
+            # The rule was written for one entity: it uses `if` on an array, or a method of a single value.
             by_rows = ("truth value of an array", "'numpy.ndarray' object has no attribute")
             if not any(each in str(error) for each in by_rows):
                 raise
             warnings.warn(
-                f"the rule {self.rule.name} is no rule of arrays ({error}); it is called for each row, which is "
-                "slower. Use masks: Aggregate[F](a, value, where=condition)",
+                f"the rule {self.rule.name} does not take arrays ({error}), so it is called once for each row, which "
+                "is slower. Use masks: Aggregate[F](a, value, where=condition)",
                 stacklevel=2,
             )
             self._scalar = True
@@ -136,14 +144,14 @@ class CompiledRule:
                 raise unfit(factor, [self.rule.name]) from None
 
     def speaks(self, place: int) -> np.ndarray | None:
-        """(n, B) bool, the entities of a pattern that the rule concerns, whatever its relation; None for all."""
+        """(n, B) bool, the entities of a pattern with a row, whether the relation holds or not; None for all."""
         if place not in self._speaks:
             rows = None if self._mask is None else self.anywhere(self._mask, place)
             self._speaks[place] = None if rows is None or rows.all() else rows
         return self._speaks[place]
 
     def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
-        """(n or 1, B or 1) bool, the entities of a pattern for which there is a row of the mask."""
+        """(n or 1, B or 1) bool, the entities of a pattern with a row in the mask."""
         if len(self.counts) == 1:
             return mask[..., 0].T
         others = tuple(axis + 1 for axis in range(len(self.counts)) if axis != place)
@@ -154,28 +162,29 @@ class CompiledRule:
         if found is None:
             raise InputError(
                 f"the rule {self.rule.name} returns a {type(output).__name__} whose first argument is none of the "
-                "arrays that it was given: it says which factor changes"
+                "rule's arguments: pass the array of the factor that changes"
             )
         kind = self._declared.get(found[1])
         if kind is None or not isinstance(output, kind):
-            said = ", ".join(f"{each.__name__}[{factor.__name__}]" for each, factor in self.rule.returns)
+            declared = ", ".join(f"{each.__name__}[{factor.__name__}]" for each, factor in self.rule.returns)
             raise InputError(
-                f"the rule {self.rule.name} returns {type(output).__name__}[{found[1].__name__}]; its hint says {said}"
+                f"the rule {self.rule.name} returns {type(output).__name__}[{found[1].__name__}]; its hint says "
+                f"{declared}"
             )
         return found
 
     def _is_static(self) -> bool:
-        """All slots are ranges, so that arguments are views that stay."""
+        """Whether the arguments can be gathered once: views of the columns, as all slots are ranges."""
         return not self.rule.at_contacts and all(_range(slots) is not None for slots in self.slots)
 
     def _gather(self, contact: Contact | None = None) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
-        """The arguments, and for the id of each array its pattern and root factor."""
+        """The arguments; and by the id of each array its pattern and root factor."""
         sources: dict[int, tuple[int, type[Factor]]] = {}
         count = len(self.slots)
 
         def array(place: int, factor: type[Factor]) -> Any:
             if factor.root not in self._state.columns:
-                return True  # a tag or a text: it is there
+                return True  # a tag or a text has no column
             view = self._state.view(factor)[:, self.places[place]]
             made = _spread(view, place, count)
             sources[id(made)] = (place, factor.root)
@@ -199,15 +208,21 @@ class CompiledRule:
         return arguments, sources
 
     def _match(self) -> None:
-        """The static mask (B, n1, ..., 1) of rows that are entities, distinct, and fit the types; None where all do."""
+        """Recompute the mask of rows whose entities are present, distinct, and of the types; None for all rows."""
         self._version = self._state.version
         self._speaks.clear()
         count = len(self.slots)
-        mask: np.ndarray | None = None if self._distinct is None else self._distinct
+        mask = self._distinct
         typed = self.rule.entity_type
         any_typed: np.ndarray | None = None
         if self._exact and self.reaches and self.rule.relation is not None and self.rule.relation.spatial:
-            self._check_objects()
+            bad = self._state.present[self.slots[0]] & ~self._state.is_a(Object)[self.slots[0]]
+            if bad.any():
+                k, i = (int(each[0]) for each in np.nonzero(bad))
+                raise InputError(
+                    f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(self.slots[0][k]), i)} lies "
+                    "on, which is no Object: the code of 2022 raises here; the preset 'fixed' goes on"
+                )
         for place, (pattern, slots) in enumerate(zip(self.rule.patterns, self.slots, strict=True)):
             here = self._state.present[slots]
             if pattern.entity_type is not None:
@@ -225,25 +240,8 @@ class CompiledRule:
             mask = _and(mask, any_typed)
         self._mask = mask
 
-    def _check_objects(self) -> None:
-        slots = self.slots[0]
-        bad = self._state.present[slots] & ~self._state.is_a(Object)[slots]
-        if bad.any():
-            k, i = (int(each[0]) for each in np.nonzero(bad))
-            raise InputError(
-                f"scene {i}: the rule {self.rule.name} asks what {self._state.name(int(slots[k]), i)} lies on, which "
-                "is no Object: the code of 2022 raises here; the preset 'fixed' goes on"
-            )
-
-    def _sliced(self, holds: np.ndarray, unary: bool) -> np.ndarray:
-        """A relation's (N, N, B) as the rows of this rule."""
-        first = holds[self.places[0]]
-        if unary:
-            return _spread(first[:, 0].T[:, :, None], 0, len(self.slots))
-        return first[:, self.places[1]].transpose(2, 0, 1)[..., None]
-
-    def _by_rows(self, mask: np.ndarray | None, resolution: Resolution, contact: Contact | None) -> None:
-        """Call the rule for one row after the other, with the values of single entities."""
+    def _by_rows(self, mask: np.ndarray | None, resolution: "Resolution", contact: Contact | None) -> None:
+        """Call the rule once for each row, with the values of single entities."""
         arguments, sources = self._gather(contact)
         batch, counts = self._state.num_envs, [len(slots) for slots in self.slots]
         rows = (
@@ -271,11 +269,10 @@ class CompiledRule:
 
 def evaluated(
     state: State, rules: Iterable[CompiledRule], wanted: frozenset[type[Factor]], fixed: bool = True
-) -> Resolution:
-    """What the rules say of the state as it is.
+) -> "Resolution":
+    """The outputs of the rules on the present state.
 
-    :param wanted: outputs for other factors are dropped.
-    :param fixed: whether the preset is that, and not "compat", which drops none.
+    :param wanted: the factors whose outputs are kept; the preset "compat" (`fixed` is false) keeps all.
     """
     resolution = Resolution(state, wanted if fixed else None, fixed)
     relations: dict[Relation, np.ndarray] = {}
@@ -287,8 +284,36 @@ def evaluated(
 
 
 def quiet() -> np.errstate:
-    """No warnings of values that are not finite: rows that a mask leaves out may have such."""
+    """No warnings about values that are not finite: rows outside a mask may have such values."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+
+
+R = TypeVar("R", bound=CompiledRule)
+
+
+class Schedule(NamedTuple, Generic[R]):
+    """The rules of a step in the order of their application: rounds of rules, then motion (SEGAR, B.3).
+
+    :ivar rounds: the rules of each round, and the factors that they may change in it; velocities come last.
+    :ivar drifts: rules that change Position, but for the built-in `move`.
+    :ivar moves: whether `move` is among the rules. :ivar reorders: whether one changes Order.
+    """
+
+    rounds: tuple[tuple[list[R], frozenset[type[Factor]]], ...]
+    drifts: list[R]
+    moves: bool
+    reorders: bool
+
+
+def schedule(rules: Sequence[R], numeric: frozenset[type[Factor]], move: Rule) -> Schedule[R]:
+    """:param rules: all that reach an entity. :param numeric: the factors with columns of numbers."""
+    wanted = numeric - {Position, Velocity}, frozenset([Velocity])
+    return Schedule(
+        tuple(([each for each in rules if each.rule.changes & factors], factors) for factors in wanted),
+        [each for each in rules if Position in each.rule.changes and each.rule is not move],
+        any(each.rule is move for each in rules),
+        any(Order in each.rule.changes for each in rules),
+    )
 
 
 def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:
@@ -299,7 +324,7 @@ def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:
 
 
 def _distinct(slots: Sequence[np.ndarray]) -> np.ndarray | None:
-    """(1, n1, n2, ..., 1) bool, the rows whose entities differ; None where all do."""
+    """(1, n1, n2, ..., 1) bool, the rows whose entities all differ; None for all rows."""
     mask: np.ndarray | None = None
     for place, mine in enumerate(slots):
         for other in range(place):
@@ -316,7 +341,7 @@ def _and(mask: np.ndarray | None, other: np.ndarray) -> np.ndarray:
 
 
 def _spread(array: np.ndarray, place: int, count: int) -> np.ndarray:
-    """(B, n, d) as (B, 1, ..., n, ..., 1, d): n is the axis of the pattern."""
+    """(B, n, d) as (B, 1, ..., n, ..., 1, d), with n at the axis of the pattern."""
     before, after = [None] * place, [None] * (count - place - 1)
     return array[(slice(None), *before, slice(None), *after, slice(None))]
 
@@ -329,10 +354,7 @@ def _range(slots: np.ndarray) -> slice | None:
 
 
 def listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
-    """What a rule returned, as a list.
-
-    :raises InputError: it returned something else.
-    """
+    """The outputs that a rule returned, as a list; InputError where it returned something else."""
     if outputs is None:
         return []
     listed = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
@@ -358,3 +380,255 @@ def _row(argument: Any, row: np.ndarray, sources: dict[int, Any], names: dict[in
     if id(argument) in sources:
         names[id(single)] = sources[id(argument)]
     return single
+
+
+# ---- What becomes of the outputs of all rules: sums, and settings of which the most specific wins, or an error.
+
+
+#: A rule, the number of the pattern whose factor it sets, the values (d, n or 1, B or 1), and where (n or 1, B or 1).
+Setting = tuple[CompiledRule, int, Any, np.ndarray]
+
+
+class Resolution:
+    """The outputs of one round of rules, which all read the same state, combined factor by factor.
+
+    An aggregate replaces the old value; a differential, times dt, is added to it. An aggregate wins over differentials,
+    a setting over both. Of two settings that of the more specific rule wins.
+
+    :param factors: the factors whose outputs are kept; None for all.
+    :param fixed: an aggregated factor loses its old value wherever the rule applies, whatever its `where=`, and every
+        level of entity types counts for priorities; else as in the code of 2022.
+    """
+
+    def __init__(self, state: State, factors: frozenset[type[Factor]] | None, fixed: bool) -> None:
+        self._state, self._factors, self._fixed = state, factors, fixed
+        self._sums: dict[tuple[type[Factor], bool], tuple[np.ndarray, np.ndarray | None]] = {}
+        self._settings: dict[type[Factor], list[Setting]] = {}
+
+    def wants(self, factor: type[Factor]) -> bool:
+        return self._factors is None or factor in self._factors
+
+    def add(
+        self,
+        kind: type[Output[Any]],
+        factor: type[Factor],
+        rule: CompiledRule,
+        place: int,
+        value: Any,
+        mask: np.ndarray | None,
+    ) -> None:
+        """Add an output of a rule.
+
+        :param place: the number of the pattern whose factor changes.
+        :param mask: (B, n1, ..., 1) bool, the rows of the output; None for all.
+        """
+        if not self.wants(factor):
+            return
+        if kind is Aggregate or kind is Differential:
+            self._sum(kind is Aggregate, factor, rule, place, value, mask)
+        elif mask is None or np.count_nonzero(mask):  # takes less time than any()
+            self._settle(factor, rule, place, value, mask)
+
+    def apply(self) -> None:
+        """Write the new values.
+
+        :raises InputError: rules that conflict, or that set a factor to what it cannot hold.
+        """
+        for (factor, aggregate), (total, aggregated) in self._sums.items():
+            column = self._state.columns[factor]
+            if aggregate:
+                np.copyto(column, total, where=True if aggregated is None else aggregated)
+                continue
+            change = total / self._state.parameters[Framerate]
+            both = self._sums.get((factor, True))
+            if both is not None:
+                change = np.where(True if both[1] is None else both[1], 0.0, change)
+            column += change
+        for factor, settings in self._settings.items():
+            try:
+                self._set(factor, settings)
+            except InputError:
+                raise
+            except UNFIT:
+                raise unfit(factor, [each[0].rule.name for each in settings]) from None
+
+    def _sum(
+        self,
+        aggregate: bool,
+        factor: type[Factor],
+        rule: CompiledRule,
+        place: int,
+        value: Any,
+        mask: np.ndarray | None,
+    ) -> None:
+        counts, column = rule.counts, self._state.columns[factor]
+        shape = (self._state.num_envs, *counts, len(column))
+        if mask is not None:
+            whole = np.zeros(shape[::-1]).T  # the batch is the last axis in memory, as in columns
+            np.copyto(whole, value, where=mask)
+        else:
+            whole = value if np.shape(value) == shape else np.broadcast_to(value, shape)
+        for axis in range(len(counts) - 1, -1, -1):
+            if axis != place:
+                whole = _added(whole, axis + 1)
+        slots = rule.places[place]
+        known = self._sums.get((factor, aggregate))
+        if known is None:
+            total = np.zeros(column.shape)
+            aggregated = np.zeros(column.shape[1:], dtype=bool) if aggregate else None
+            self._sums[factor, aggregate] = total, aggregated
+        else:
+            total, aggregated = known
+        total[:, slots] += whole.transpose(2, 1, 0)
+        if aggregated is not None:
+            spoke = rule.speaks(place) if self._fixed else None if mask is None else rule.anywhere(mask, place)
+            if spoke is None:
+                aggregated[slots] = True
+            else:
+                aggregated[slots] |= spoke
+
+    def _settle(
+        self, factor: type[Factor], rule: CompiledRule, place: int, value: Any, mask: np.ndarray | None
+    ) -> None:
+        counts, batch = rule.counts, self._state.num_envs
+        settings = self._settings.setdefault(factor, [])
+        if len(counts) == 1 or np.ndim(value) == 0:  # the same for all rows of an entity
+            here = _ALL if mask is None else rule.anywhere(mask, place)
+            if np.ndim(value):
+                if not (isinstance(value, np.ndarray) and value.flags.owndata):
+                    value = np.array(value)  # of a column that may change before this is written
+                value = value.reshape((1,) * (3 - value.ndim) + value.shape).transpose(2, 1, 0)
+            settings.append((rule, place, value, here))
+            return
+        rows = np.broadcast_to(True if mask is None else mask[..., 0], (batch, *counts))
+        value = np.broadcast_to(value, (batch, *counts, len(self._state.columns[factor])))
+        at = np.nonzero(rows)
+        mine = at[place + 1], at[0]
+        once = np.zeros((counts[place], batch), dtype=bool)
+        once[mine] = True
+        if np.count_nonzero(once) == len(at[0]):  # no entity has two rows
+            wanted = np.zeros((value.shape[-1], *once.shape), dtype=value.dtype)
+            wanted[:, *mine] = value[at].T
+            settings.append((rule, place, wanted, once))
+            return
+        for other in np.ndindex(*(n for axis, n in enumerate(counts) if axis != place)):
+            at = (slice(None), *other[:place], slice(None), *other[place:])
+            here = rows[at]
+            if here.any():
+                settings.append((rule, place, np.array(value[at]).transpose(2, 1, 0), here.T))
+
+    def _set(self, factor: type[Factor], settings: list[Setting]) -> None:
+        column = self._state.columns[factor]
+        claimed = np.zeros(column.shape[1:], dtype=bool) if len(settings) > 1 else None
+        for rule, place, values, here in settings:
+            slots = rule.places[place]
+            if claimed is not None:
+                if (claimed[slots] & here).any():
+                    self._settle_conflicts(factor, settings)
+                    return
+                claimed[slots] |= here
+            part = column[:, slots]
+            np.copyto(part, values, where=here)
+            if not isinstance(slots, slice):
+                column[:, slots] = part
+
+    def _settle_conflicts(self, factor: type[Factor], settings: list[Setting]) -> None:
+        """Where several rules set a factor of one entity, the most specific wins; without one it is an error."""
+        column = self._state.columns[factor]
+        taken = np.full(column.shape[1:], -1)
+        by = np.zeros(column.shape[1:], dtype=np.int64)
+        new = column.copy()
+        for number, (rule, place, values, here) in enumerate(settings):
+            priority = rule.rule.priority(self._fixed)
+            slots = rule.places[place]
+            claimed = taken[slots]
+            tied = (claimed == priority) | (claimed == INCOMPARABLE)
+            if priority == INCOMPARABLE:
+                tied |= claimed >= 0
+            differs = here & tied & (new[:, slots] != values).any(axis=0)
+            if differs.any():
+                slot, i = (int(each[0]) for each in np.nonzero(differs))
+                first = settings[int(by[slots][slot, i])][0].rule.name
+                raise conflict(self._state, factor, first, rule.rule.name, int(rule.slots[place][slot]), i)
+            wins = here & (priority >= claimed)
+            part, who = new[:, slots], by[slots]
+            np.copyto(part, values, where=wins)
+            np.copyto(claimed, priority, where=wins)
+            np.copyto(who, number, where=wins)
+            new[:, slots], taken[slots], by[slots] = part, claimed, who
+        column[:] = new
+
+
+def conflict(state: State, factor: type[Factor], first: str, second: str, slot: int, i: int) -> InputError:
+    """The error of two rules that set a factor of the entity in a slot of scene i to different values."""
+    return InputError(
+        f"the rules {first} and {second} set {factor.__name__} of {state.name(slot, i)} to different values, and "
+        "neither is more specific: give one of them a condition, such as entity_type="
+    )
+
+
+def unfit(factor: type[Factor], rules: Sequence[str]) -> InputError:
+    """The error of rules that give a factor values of another kind or shape, such as fractions for whole numbers."""
+    wanted = {"int": "whole number", "bool": "True or False", "vector": "pair of numbers"}.get(factor.base, "number")
+    names = " or ".join(rules)
+    return InputError(f"the rule {names} gives {factor.__name__} something else than a {wanted} for each row")
+
+
+def _added(values: np.ndarray, axis: int) -> np.ndarray:
+    """The sum over an axis, element by element: its rounding must not depend on the size of the batch."""
+    before = (slice(None),) * axis
+    total = values[(*before, 0)]
+    for k in range(1, values.shape[axis]):
+        total = total + values[(*before, k)]
+    return total
+
+
+# ---- Conflicts that are certain before the first step.
+#
+# Two rules conflict in every step where each sets a factor of the same entity without a relation and without `where=`,
+# to constants that differ, and neither is more specific. Values that are calculated from factors may be equal, so that
+# such rules are compared only when they are applied.
+
+
+def check_conflicts(state: State, rules: Sequence[CompiledRule], fixed: bool) -> None:
+    """:raises InputError: two rules are certain to conflict; the message names both, the factor and the entity."""
+    counts: dict[type[Factor], int] = {}
+    unrelated = [each for each in rules if each.rule.relation is None]
+    for factor in (factor for each in unrelated for factor in each.rule.sets):
+        counts[factor] = counts.get(factor, 0) + 1
+    shared = frozenset(factor for factor, count in counts.items() if count > 1)
+    constants = _Constants(state, shared, fixed)
+    for each in unrelated:
+        if each.rule.sets & shared:
+            each.evaluate({}, constants)
+    for factor, settings in constants.found.items():
+        for (one, mine, value), (other, its, another) in combinations(settings, 2):
+            both = mine & its
+            priorities = {each.rule.priority(fixed) for each in (one, other)}
+            tied = len(priorities) == 1 or INCOMPARABLE in priorities
+            if both.any() and tied and np.any(np.asarray(value) != np.asarray(another)):
+                slot, i = (int(each[0]) for each in np.nonzero(both))
+                raise conflict(state, factor, one.rule.name, other.rule.name, slot, i)
+
+
+class _Constants(Resolution):
+    """The constants that rules set without conditions.
+
+    :ivar found: factor -> (rule, (N, B) bool: the entities, constant).
+    """
+
+    def __init__(self, state: State, factors: frozenset[type[Factor]], fixed: bool) -> None:
+        super().__init__(state, factors, fixed)
+        self._present, self._wanted = state.present, factors
+        self.found: dict[type[Factor], list[tuple[CompiledRule, np.ndarray, Any]]] = {}
+
+    def add(
+        self, kind: type[Output[Any]], factor: type[Factor], rule: Any, place: int, value: Any, mask: np.ndarray | None
+    ) -> None:
+        if kind is not SetFactor or factor not in self._wanted or isinstance(value, np.ndarray | np.generic):
+            return
+        if mask is not rule.applies({}):
+            return
+        said, spoke = np.zeros(self._present.shape, dtype=bool), rule.speaks(place)
+        said[rule.slots[place]] = True if spoke is None else spoke
+        self.found.setdefault(factor, []).append((rule, said & self._present, value))

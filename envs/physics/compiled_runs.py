@@ -57,7 +57,7 @@ from .state import State
 # scalar operations in the same order, and numba compiles it. IEEE arithmetic makes both ways agree bit for bit; powers
 # and transcendental functions may differ in the last bit.
 
-#: Of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), and the room of `Law.room`.
+#: Arguments of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), the room of `Law.room`.
 _MATRIX, _VECTOR = types.Array(float64, 2, "C"), types.Array(float64, 1, "C")
 LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR)
 #: Targets that are computed side by side: up to so many, and a multiple of so many.
@@ -82,17 +82,14 @@ class NotTraced(Exception):
 
 
 class Law:
-    """What the rules of a scene say of accelerations and drags, as one compiled function.
+    """Rules for accelerations and drags as one compiled function.
 
-    :ivar factors, parameters: what the rows of the matrix and the parameters of the compiled function are; a vector has
-        two rows.
+    :ivar factors, parameters: the rows of the function's matrix, two for a vector, and its parameters.
     :ivar function: of the type `LAW`. It writes the rows of acceleration and drag of the entities that a rule concerns.
     """
 
     def __init__(self, rules: Sequence[CompiledRule], first: Iterable[type[Factor]]) -> None:
-        """:param first: factors that have the first rows.
-        :raises NotTraced: a rule that has no such form.
-        """
+        """:param first: factors that have the first rows. :raises NotTraced: a rule without such a form."""
         self.factors: list[type[Factor]] = []
         self.parameters: list[type[Parameter]] = []
         self._rows: dict[type[Factor], int] = {}
@@ -102,19 +99,19 @@ class Law:
         body = [line for rule in rules for line in self._rule(rule.rule)]
         head = [*_HEAD, f"    stride = {_LANES * self._targets}"]
         tail: list[str] = []
-        for factor, total, said, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
+        for factor, total, concerned, width in ((Acceleration, 0, 3, 2), (Drag, 2, 4, 1)):
             if factor.root in self._rows:
-                tail += ["    for i in range(n):", f"        if room[{said}, i] != 0.0:"]
+                tail += ["    for i in range(n):", f"        if room[{concerned}, i] != 0.0:"]
                 tail += [f"            f[{self.row(factor) + k}, i] = room[{total + k}, i]" for k in range(width)]
         self.source = "\n".join([*head, *body, *tail]) + "\n"
         self.function = compiled(self.source)
 
     def room(self, entities: int) -> tuple[int, int]:
-        """How many rows the room for sums and sources needs, and how many numbers that for targets."""
+        """How many rows the sums and sources need, and how many numbers the targets."""
         return _SOURCES + self._sources, -(-entities // _LANES) * _LANES * self._targets
 
     def row(self, factor: type[Factor]) -> int:
-        """The first row of a factor, which gets one if it has none."""
+        """The first row of a factor; a new factor gets the next rows."""
         root = factor.root
         if root not in self._rows:
             self._rows[root] = sum(WIDTHS[each.base] for each in self.factors)
@@ -173,10 +170,7 @@ class Law:
 
 
 class _Code:
-    """Expressions of scalars, each of which is kept once, and written out when it is needed.
-
-    :ivar targets, sources: rows that the loops over pairs need for each.
-    """
+    """Expressions of scalars, each kept once; `targets` and `sources` are the rows that loops over pairs need."""
 
     def __init__(self) -> None:
         self.targets = self.sources = 0
@@ -233,11 +227,11 @@ class _Code:
 
     @staticmethod
     def conditional(first: list[str], wanted: Sequence[int]) -> str:
-        """What is true where the first ones and these expressions are."""
+        """The condition that the first ones and these expressions are all true."""
         return " & ".join([*first, *(f"t{each}" for each in wanted)])
 
     def write(self, wanted: int, done: set[int], indent: str) -> list[str]:
-        """Lines that compute an expression, those left out that are done already."""
+        """Lines that compute an expression, without those that are done already."""
         if wanted in done:
             return []
         done.add(wanted)
@@ -264,10 +258,7 @@ class _Code:
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """An expression in the place of an array (..., 1) or (..., 2).
-
-    :ivar parts: the numbers of its expressions.
-    """
+    """An expression in the place of an array (..., 1) or (..., 2); `parts` are the numbers of its expressions."""
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -275,10 +266,10 @@ class Symbol(NDArrayOperatorsMixin):
         self._code, self.parts = code, parts
 
     def __bool__(self) -> bool:
-        raise NotTraced("a value is asked for, which only arrays have")
+        raise NotTraced("it needs a value, which only arrays have")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise NotTraced("an array is asked for")
+        raise NotTraced("it needs an array")
 
     def __getitem__(self, key: Any) -> "Symbol":
         if isinstance(key, tuple) and len(key) == 2 and key[0] is Ellipsis and isinstance(key[1], slice):
@@ -335,8 +326,8 @@ def _symbol(code: _Code, value: Any) -> Symbol:
 
 
 def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
-    """The loops that add up an output of a rule: for each entity whose factor it is, over the others in their order."""
-    first, said = (2, 4) if factor is Drag else (0, 3)
+    """The loops that add up an output of a rule: for each entity whose factor changes, over the others in order."""
+    first, concerned = (2, 4) if factor is Drag else (0, 3)
     value = _symbol(code, output.value).parts
     width = 1 if factor is Drag else 2
     if len(value) == 1:
@@ -346,10 +337,10 @@ def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output:
     i = f"i{place}"
     if patterns == 2:
         sums = [first + k for k in range(width)]
-        return [f"    room[{said}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
+        return [f"    room[{concerned}, :n] += present * (among > 1)", *_pairs(code, place, value, conditions, sums)]
     done: set[int] = set()
     lines = [f"    for {i} in range(n):", f"        if not present[{i}]:", "            continue"]
-    lines += [f"        room[{said}, {i}] = 1.0"]
+    lines += [f"        room[{concerned}, {i}] = 1.0"]
     lines += [line for each in alone for line in code.write(each, done, "        ")]
     lines += [f"        if {code.conditional([], alone)}:"] if alone else []
     indent = "            " if alone else "        "
@@ -358,9 +349,9 @@ def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output:
 
 
 def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[int], sums: Sequence[int]) -> list[str]:
-    """Loops over the sources in their order, and within over the targets, eight at a time without branches, which makes
-    them vector instructions. Sources and targets that a rule leaves out by their own conditions are none; what depends
-    on one of the two alone is computed once for each.
+    """Loops over the sources in order, and within over the targets, eight at a time without branches, which makes them
+    vector instructions. Entities that a condition on them alone excludes are left out; what depends on one of the two
+    entities alone is computed once for each.
 
     :param value, sums: the expressions, and the rows of the room that they are added to.
     """
@@ -418,7 +409,7 @@ def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[i
     return lines
 
 
-#: Rows of the room: sums of accelerations and drags, who was spoken of, and what is known of sources.
+#: Rows of the room before those of sources: sums of accelerations and drags, and which entities rules concern.
 _SOURCES = 5
 _HEAD = [
     "import numpy as np",
@@ -434,7 +425,7 @@ _HEAD = [
 
 @lru_cache(maxsize=64)
 def compiled(source: str) -> Callable[..., None]:
-    """The compiled function of a source; numba keeps it for later processes where the folder can be written."""
+    """The compiled function of a source. Numba keeps it for later processes where the folder can be written."""
     name = f"law_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = Path(__file__).parent / "__pycache__" / f"{name}.law"
     kept = True
@@ -443,13 +434,13 @@ def compiled(source: str) -> Callable[..., None]:
             write_text(path, source)
     except (InputError, OSError):
         kept = False
-    # numba's kept code names its module, which therefore has to be one.
+    # Code that numba has kept names its module, which therefore must exist.
     module = sys.modules[f"{__package__}.{name}"] = ModuleType(f"{__package__}.{name}")
     exec(compile(source, str(path) if kept else f"<{name}>", "exec"), module.__dict__)
     return njit(LAW, cache=kept, nogil=True, error_model="numpy")(module.law)
 
 
-#: Rows of the matrix of a scene that the loop itself reads and changes, with the value where there is no such factor.
+#: Factors of a scene's matrix that the loop itself reads and changes, with the value where a scene lacks the factor.
 _ROWS: dict[type[Factor], float] = {
     Position: 0.0, Velocity: 0.0, Acceleration: 0.0, Drag: 0.0, StoredEnergy: 0.0, Alive: 1.0, Done: 0.0, Mobile: 1.0,
     Mass: 1.0, Size: 0.0, InfiniteEnergy: 0.0,
@@ -458,7 +449,7 @@ _PLACE, _V, _A, _DRAG, _ENERGY, _ALIVE, _DONE, _MOBILE, _MASS, _SIZE, _LASTS = 0
 _CHANGED = (Position, Velocity, Acceleration, Drag, StoredEnergy)
 _PARAMETERS = (Framerate, MinVelocity, MaxVelocity, WallDamping, Restitution)
 _OWN = len(_PARAMETERS)
-#: Scenes below which a second thread costs more than it saves.
+#: With fewer scenes a second thread costs more than it saves.
 _SHARED = 16
 
 
@@ -466,8 +457,7 @@ class CompiledRun:
     """The loop for the scenes of a state."""
 
     def __init__(self, state: State, rules: Sequence[CompiledRule], blocks: np.ndarray) -> None:
-        """:param rules: all of the scenes that reach an entity.
-        :param blocks: slots of inner walls.
+        """:param rules: all rules that reach an entity. :param blocks: slots of inner walls.
         :raises NotTraced: rules that cannot be compiled, or a rule for some of the discs only.
         """
         self._state, self._blocks = state, blocks
@@ -482,13 +472,7 @@ class CompiledRun:
         self._walls: tuple[int, tuple[np.ndarray, ...]] = (-1, ())
 
     def __call__(self, steps: np.ndarray, watch: RestWatch, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Run each scene until it rests, at most so many steps.
-
-        :param steps: (B,) int64.
-        :param time: (B,) seconds, which go on.
-        :returns: (B,) int64 steps made, (B,) bool which rest.
-        :raises InputError: something is not finite.
-        """
+        """As `Simulator.run`; `time` (B,) in seconds is updated. InputError where a number is not finite."""
         state, batch = self._state, self._state.num_envs
         matrix = np.concatenate([self._column(each) for each in self._law.factors]).transpose(2, 0, 1).copy()
         parameters = np.stack([state.parameters[each] for each in (*_PARAMETERS, *self._law.parameters)], axis=1)
@@ -545,7 +529,7 @@ class CompiledRun:
 
 @njit(cache=True, nogil=True)
 def _pack(present, f, d, mine, lasts):
-    """The discs of a scene that are there, alive and not done; as `discs.pack`, from the rows of a scene's matrix."""
+    """As `geometry.pack`, from the rows of a scene's matrix."""
     count = 0
     for k in range(len(present)):
         if not present[k] or f[_ALIVE, k] == 0.0 or f[_DONE, k] != 0.0:
@@ -562,7 +546,7 @@ def _pack(present, f, d, mine, lasts):
 
 @njit(cache=True, nogil=True, inline="always")
 def _accelerate(k, f, a, b, framerate):
-    """`accelerate` of builtin_rules, in its order of operations: the velocity of disc k under (a, b) and its drag."""
+    """The rule `accelerate`, in its order of operations: the velocity of disc k under (a, b) and its drag."""
     dt = 1.0 / framerate
     vx, vy = f[_V, k], f[_V + 1, k]
     px, py = vx + a * dt, vy + b * dt
@@ -632,7 +616,7 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
 
 @njit(cache=True, nogil=True, inline="always")
 def _rests(count, f, mine, places, age, near):
-    """After a step: whether no disc was elsewhere within the window; see `RestWatch.look`."""
+    """Whether after a step no disc was elsewhere within the window; see `RestWatch.look`."""
     window = len(places)
     place = age % window
     still = age >= window
@@ -681,7 +665,7 @@ def _run(
 
 @cache
 def _kernel() -> Any:
-    """`_run`, compiled when it is first asked for: the law is an argument, so that one loop serves all rules."""
+    """`_run`, compiled at its first use: the law is an argument, so that one loop serves all rules."""
     real, whole, truth = float64[:, ::1], int64[::1], boolean[::1]
     return njit(
         void(

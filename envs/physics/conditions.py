@@ -1,11 +1,11 @@
-"""Conditions on one entity, of priors and of rules: a factor has a value, and conditions combined."""
+"""Conditions of rules and priors: relations between two entities, values of one entity, and combinations of these."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,26 +19,20 @@ if TYPE_CHECKING:
     from .state import State
 
 
-# ---- Relations between entities, as conditions of rules: boolean arrays, calculated once and shared by the rules.
-
-
 class Relation:
-    """What must hold between the first entity of a rule and the second, or of one entity; see conditions.py for these.
+    """What must hold between the first entity of a rule and the second: a boolean array, which rules share.
 
-    :cvar spatial: it says what lies on what.
+    :ivar spatial: it says what lies on what.
+    :ivar unary: it concerns one entity.
     """
 
-    spatial: ClassVar[bool] = False
+    spatial = False
+    unary = False
 
     @property
     def priority(self) -> int:
         """How specific it is; see `Rule.priority`."""
         return 1
-
-    @property
-    def unary(self) -> bool:
-        """It concerns one entity."""
-        return False
 
     def holds(self, state: "State") -> np.ndarray:
         """(N, N, B) bool: [i, j] of the first entity in slot i and the second in j; of one entity (N, 1, B)."""
@@ -47,12 +41,11 @@ class Relation:
 
 @dataclass(frozen=True)
 class IsOn(Relation):
-    """The second is the topmost floor below the first, or has no position, as the floor of the whole arena."""
+    """The second is the topmost floor below the first, or the floor of the arena, which has no position."""
 
-    spatial: ClassVar[bool] = True
+    spatial = True
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         from .geometry import is_on
 
         return is_on(state, whole=False)
@@ -60,12 +53,11 @@ class IsOn(Relation):
 
 @dataclass(frozen=True)
 class Contains(Relation):
-    """The second is the topmost floor below the first, and the first lies on it as a whole."""
+    """The second is the topmost floor below the first, and the whole of the first lies on it."""
 
-    spatial: ClassVar[bool] = True
+    spatial = True
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         from .geometry import is_on
 
         return is_on(state, whole=True)
@@ -73,28 +65,25 @@ class Contains(Relation):
 
 @dataclass(frozen=True)
 class Overlaps(Relation):
-    """They lie on one another."""
+    """The two overlap."""
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         from .geometry import overlaps
 
         return overlaps(state)
 
 
-#: How specific a condition is: its parts, the strongest first; see `gumption.envs.physics.initialization`.
+#: How specific a condition is: its parts, the strongest first, as pairs of a kind and the depth of a class.
 Specificity = tuple[tuple[int, int], ...]
 
-#: Kinds of parts, from the weakest on: a value of a factor, that there is a factor, a type, a label, one entity.
+#: Kinds of parts, the weakest first: a value of a factor, having a factor, an entity type, a label, one entity.
 VALUE, FACTOR, TYPE, LABEL, ONE = range(1, 6)
 
 
 class Condition(Relation, ABC):
-    """Something that holds for an entity or not: of priors, and of rules as a relation of one entity."""
+    """A relation of one entity. Priors have it as their condition."""
 
-    @property
-    def unary(self) -> bool:
-        return True
+    unary = True
 
     @abstractmethod
     def fits(self, values: Mapping[type[Factor], Any]) -> bool:
@@ -111,10 +100,7 @@ class Condition(Relation, ABC):
 
 @dataclass(frozen=True)
 class IsEqual(Condition):
-    """A factor has a value.
-
-    :raises InputError: a factor that there is not, or a value that does not fit it.
-    """
+    """A factor has this value; InputError where there is no such factor, or the value does not fit it."""
 
     factor: type[Factor]
     value: Any
@@ -125,11 +111,9 @@ class IsEqual(Condition):
 
     @property
     def priority(self) -> int:
-        """A name is more specific than a value."""
         return {ID: 8, Label: 7}.get(self.factor, 2)
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         if self.factor.root in state.columns:
             found = (state.columns[self.factor.root] == np.reshape(self.value, (-1, 1, 1))).all(axis=0)
             return found[:, None] & np.isin(np.arange(state.slots), state.layout.owners([self.factor]))[:, None, None]
@@ -160,27 +144,16 @@ class _Combined(Condition):
             name = type(self).__name__
             raise InputError(f"{name} is of {shown(parts)}; it is of one relation or more, as IsEqual(Label, 'Ball')")
         self.parts = parts
-
-    @property
-    def unary(self) -> bool:
-        """All parts are."""
-        return all(part.unary for part in self.parts)
-
-    @property
-    def spatial(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """A part is."""
-        return any(part.spatial for part in self.parts)
+        self.unary = all(part.unary for part in parts)
+        self.spatial = any(part.spatial for part in parts)
 
     @property
     def conditions(self) -> list[Condition]:
-        """The parts, where all concern one entity.
-
-        :raises InputError: one does not.
-        """
+        """The parts; InputError where one of them concerns two entities."""
         found = [part for part in self.parts if isinstance(part, Condition) and part.unary]
         if len(found) < len(self.parts):
             raise InputError(
-                f"{type(self).__name__}: a prior concerns one entity, so that nothing lies on another there"
+                f"{type(self).__name__}: a prior concerns one entity; its relation cannot be one between two"
             )
         return found
 
@@ -195,11 +168,9 @@ class And(_Combined):
 
     @property
     def priority(self) -> int:
-        """The sum."""
         return sum(part.priority for part in self.parts)
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         return reduce(and_, (part.holds(state) for part in self.parts))
 
     def fits(self, values: Mapping[type[Factor], Any]) -> bool:
@@ -216,11 +187,9 @@ class Or(_Combined):
 
     @property
     def priority(self) -> int:
-        """The largest one."""
         return max(part.priority for part in self.parts)
 
     def holds(self, state: "State") -> np.ndarray:
-        """See `Relation.holds`."""
         return reduce(or_, (part.holds(state) for part in self.parts))
 
     def fits(self, values: Mapping[type[Factor], Any]) -> bool:
@@ -231,10 +200,7 @@ class Or(_Combined):
 
 
 def read_condition(given: Any, where: str) -> Condition:
-    """A condition, or one of data: {"equal": [factor, value]}, {"and": [...]} or {"or": [...]}.
-
-    :raises InputError: anything else.
-    """
+    """A condition, or data of one: {"equal": [factor, value]}, {"and": [...]} or {"or": [...]}; else InputError."""
     if isinstance(given, Condition):
         if not given.unary:
             raise InputError(f"{where}: the relation is of two entities; a prior has conditions on one")

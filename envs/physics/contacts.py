@@ -99,7 +99,7 @@ def _impulse(i, j, d, nx, ny, restitution):
 
 @njit(cache=True)
 def _bounce_off(i, d, nx, ny, damping, restitution):
-    """Off a wall to which the normal points: both components are damped."""
+    """Bounce off a wall to which the normal points; the wall damps both components."""
     into = d[VX, i] * nx + d[VY, i] * ny
     keep = 1.0 - damping
     d[VX, i] = (d[VX, i] - (1.0 + restitution) * into * nx) * keep
@@ -122,7 +122,7 @@ def _normal(i, j, d, low, high, points, numbers, radii):
 
 @njit(cache=True)
 def _drift(i, d, slowest, moves):
-    """What the place changes by in a second: the velocity, unless it is too slow, and what other rules add."""
+    """The change of place in a second: the velocity, unless it is below MinVelocity, and what other rules add."""
     going = moves and np.sqrt(d[VX, i] * d[VX, i] + d[VY, i] * d[VY, i]) >= slowest
     d[U, i] = (d[VX, i] if going else 0.0) + d[EXTRA_X, i]
     d[W, i] = (d[VY, i] if going else 0.0) + d[EXTRA_Y, i]
@@ -130,7 +130,7 @@ def _drift(i, d, slowest, moves):
 
 @njit(cache=True)
 def _follow(k, d, before, moves):
-    """The change of place follows a change of the velocity."""
+    """Change the drift of disc k as its velocity changed."""
     if moves:
         d[U, k] += d[VX, k] - before[0, k]
         d[W, k] += d[VY, k] - before[1, k]
@@ -138,8 +138,8 @@ def _follow(k, d, before, moves):
 
 @njit(cache=True)
 def _block_drift(i, j, d, nx, ny):
-    """What places still approach by, without the velocities doing so (what is too slow to move, or is moved by rules),
-    ends at the contact.
+    """At a contact, end an approach of places that velocities do not have: of discs too slow to move, or moved by
+    rules.
     """
     into, total = d[U, i] * nx + d[W, i] * ny, d[INVERSE, i]
     if j >= 0:
@@ -183,14 +183,14 @@ def _time_between(i, j, d, horizon):
 
 @njit(cache=True)
 def _settle(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
-    """Take what velocity presses discs together that touch, or will within the time that is left."""
+    """Take away velocity that presses discs together which touch now, or will within the time that is left."""
     contacts = touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact)
     press(contacts, d, who, contact)
 
 
 @njit(cache=True)
 def traveling_room(discs, obstacles):
-    """Arrays that `travel` works on: impacts, when, whom, before, and those of `settling_room`."""
+    """The working arrays of `travel`: impacts, when, whom, before, and those of `settling_room`."""
     who, contact = settling_room(discs, obstacles)
     whole = np.empty((2, discs), dtype=np.int64)
     return whole[0], np.empty(discs), whole[1], np.empty((2, discs)), who, contact
@@ -199,7 +199,7 @@ def traveling_room(discs, obstacles):
 @njit(cache=True)
 def _meetings(count, d, now, end, low, high, points, numbers, radii, middles, obstacles, when, whom, i, j):
     """When each disc next meets a wall or a disc of a higher number, and which; inf for not before the end. After a
-    meeting of i and j only what follows from it is found again; i is -1 for all.
+    meeting of i and j only what depends on them is recomputed; i is -1 for all.
     """
     left = end - now
     for k in range(count):
@@ -244,12 +244,12 @@ def travel(
     """Move the discs of one scene for `time` seconds, or until a contact that a rule answers.
 
     :param d, lasts: of `pack`. :param limits: MinVelocity, MaxVelocity, WallDamping, Restitution.
-    :param walls: inner walls as `lay_out` gives them: points, numbers, radii, middles, and how many.
-    :param answered: contacts that rules answer; see `tell_answered`. Without such rules it has no rows.
-    :param i_hit, j_hit, nx, ny: the contact that was just answered, or -1.
+    :param walls: inner walls of `lay_out`: points, numbers, radii, middles, and how many.
+    :param answered: contacts that rules answer, of `tell_answered`; without such rules it has no rows.
+    :param i_hit, j_hit, nx, ny: the contact that a rule has just answered, or -1.
     :param room: of `traveling_room`.
-    :returns: the time that is left, -1 at the end of the step; impacts that are left; and who met whom (see `WALL_X`,
-        `BLOCK`) and the unit vector from the one to the other.
+    :returns: the time left, -1 at the end of the step; the impacts left; the two that met (see `WALL_X`, `BLOCK`), and
+        the unit vector from the first to the second.
     """
     points, numbers, radii, middles, obstacles = walls
     impacts, when, whom, before, who, contact = room
@@ -322,11 +322,11 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
     :param parameters: (B,) MinVelocity, MaxVelocity, WallDamping, Restitution.
     :param walls: (2, B).
     :param moves: whether velocities move things at all.
-    :param left: (B,) seconds that are left of the step; negative where it is over.
-    :param budget: (B,) impacts that are left; negative at the start of a step.
+    :param left: (B,) seconds left of the step; negative where it is over.
+    :param budget: (B,) impacts left; negative at the start of a step.
     :param special: (N, N + 1, B) bool, pairs of slots whose contacts rules answer; [i, N] for the walls. With no
         such rule it has no scenes.
-    :param hits: (2, B) where the scene stopped at such a contact: slots of the two; N for a wall, -1 for no contact.
+    :param hits: (2, B) slots of the two where the scene stopped at such a contact; N for a wall, -1 for none.
     :param normals: (2, B) the unit vector from the first to the second at that contact.
     """
     slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite = discs
@@ -352,22 +352,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
         obstacles = 0
         if walled:
             obstacles = lay_out(
-                b,
-                blocks,
-                present,
-                place,
-                size,
-                kinds,
-                corners,
-                counts,
-                drawn,
-                reaches,
-                points,
-                numbers,
-                radii,
-                middles,
-                block_slots,
-            )
+                b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii,
+                middles, block_slots,
+            )  # fmt: skip
         if asks:
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
         i_hit = j_hit = -1
@@ -400,9 +387,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
 
 @njit(cache=True)
 def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
-    """After a rule has answered a contact: what still approaches loses that part of its velocity.
+    """After a rule has answered a contact, take away the velocity that still approaches.
 
-    :returns: the two discs; -1 for a wall or inner wall. Both are -1 where the rule took one out of the way.
+    :returns: the two discs, -1 for a wall; both are -1 where the rule has taken one of them away.
     """
     i = j = -1
     for k in range(count):
@@ -510,23 +497,9 @@ def _bounce_off_wall(i, x, y, vx, vy, low, high, damping):
 
 @njit(cache=True)
 def advance_compat(
-    place,
-    velocity,
-    present,
-    ghost,
-    size,
-    mass,
-    mobile,
-    energy,
-    infinite,
-    order,
-    inserted_order,
-    discs,
-    scalars,
-    walls,
-    moves,
-    out,
-):
+    place, velocity, present, ghost, size, mass, mobile, energy, infinite, order, inserted_order, discs, scalars, walls,
+    moves, out,
+):  # fmt: skip
     """Move the discs of every scene for a step.
 
     :param place, velocity: (2, N, B).
@@ -534,7 +507,7 @@ def advance_compat(
     :param size, mass, mobile, energy, infinite: (N, B).
     :param order, inserted_order: (N, B) slots in the order of iteration and of insertion; `discs` (N,) bool.
     :param scalars: (4, B): dt, slowest, fastest, wall damping.
-    :param out: (B,), 0 or what went wrong.
+    :param out: (B,), FINE or the kind of failure.
     """
     batch = present.shape[1]
     total_slots = present.shape[0]

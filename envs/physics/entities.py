@@ -1,6 +1,6 @@
-"""Entity types: what has which factors (SEGAR, appendix B.2).
+"""Entity types and their factors (SEGAR, appendix B.2).
 
-A type is a class whose `factors` names what it adds to its parent, with defaults. A person's own:
+A type is a class whose `factors` names what it adds to its parent, with defaults. One of your own:
 
     class Sail(Object):
         factors = {Wind: (0.0, 1.0)}
@@ -50,15 +50,15 @@ _TEXTS = (ID, Label, Text)
 class Entity:
     """Anything that has factors: those of its type, and any others that a scene gives it.
 
-    :cvar factors: what the type adds: factor -> default, None for that of the factor.
-    :cvar all_factors: with those of the parents, and every default filled in.
+    :cvar factors: factor -> default of those that the type adds; None for the default of the factor.
+    :cvar all_factors: these and those of the parents, with every default filled in.
     """
 
     factors: ClassVar[Mapping[type[Factor], Any]] = {}
     all_factors: ClassVar[Mapping[type[Factor], Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        """:raises InputError: something else than a factor among the factors."""
+        """:raises InputError: `factors` names something that is no factor."""
         own: dict[type[Factor], Any] = {}
         for factor, default in cls.__dict__.get("factors", {}).items():
             if not (isinstance(factor, type) and issubclass(factor, Factor)):
@@ -74,13 +74,13 @@ TYPES["Entity"] = Entity
 
 
 class Thing(Entity):
-    """What is somewhere. A thing has the factors of its type, and no others."""
+    """An entity with a place. It has the factors of its type, and no others."""
 
     factors = dict.fromkeys((Position, Visible, Order, Shape, Size, *_TEXTS))
 
 
 class Object(Thing):
-    """What moves and collides."""
+    """A thing that moves and collides."""
 
     factors = dict.fromkeys((Velocity, Acceleration, Mass, Charge, Density, Magnetism, StoredEnergy)) | {
         InfiniteEnergy: None,
@@ -93,7 +93,7 @@ class Object(Thing):
 
 
 class Tile(Thing):
-    """What objects lie on."""
+    """A thing that objects lie on."""
 
     factors = dict.fromkeys((Floor, Friction, Heat)) | {Shape: square(1.0)}
 
@@ -135,13 +135,13 @@ class Damper(Object):
 
 
 class GolfBall(Object):
-    """What the agent moves in PuttPutt."""
+    """The object that the agent moves in PuttPutt."""
 
     factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
 
 
 class CueBall(Object):
-    """What the agent moves in Billiards."""
+    """The object that the agent moves in Billiards."""
 
     factors = {Mass: 1.0, Charge: 1.0, Shape: circle(0.2)}
 
@@ -165,12 +165,22 @@ class FireTile(MagmaTile):
 
 
 class Hole(Tile):
-    """What fits in whole falls in."""
+    """An object that lies in it as a whole falls in."""
 
     factors = {Consumes: True, Shape: circle(1.0), Order: -1}
 
 
 class GoalTile(Tile):
-    """Where the golf ball is to go."""
+    """The place that the golf ball must reach."""
 
     factors = {Shape: circle(0.3), Order: -2}
+
+
+def type_priority(kind: type[Entity] | None, deep: bool) -> int:
+    """How specific an entity type is as a condition; unless `deep`, all types below Object and Tile are equal, as in
+    SEGAR's code of 2022."""
+    if kind is None or not issubclass(kind, Thing):
+        return 0
+    if deep:
+        return 4 + len(kind.__mro__) - len(Thing.__mro__)
+    return 4 if kind is Thing else 5 if kind in (Object, Tile) else 6

@@ -1,12 +1,12 @@
 """Factors: the kinds of values that entities have (SEGAR, appendix B.1), and parameters, which belong to a whole scene.
 
-A factor is a class, and its name stands for it in scenes. A person's own is a class of two lines:
+A factor is a class, and scenes use its name. One of your own is a class of two lines:
 
     class Wind(Factor, base="vector"):
         pass
 
-It may declare bounds, which hold for what scenes, priors and rules give: `Factor, base="float", least=0, most=1`.
-A subclass of a factor is matched by the rules of its parent. Values are not wrapped: rules get arrays.
+It may declare bounds for the values of scenes, priors and rules: `Factor, base="float", least=0, most=1`. The rules of
+a factor match its subclasses too. Values are not wrapped: rules get arrays.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -20,7 +20,7 @@ from gumption.data.wording import LARGEST, describe, shown
 
 from .shapes import HIGHEST, NARROWEST, read_shape
 
-# ---- What rules calculate with: functions on arrays whose last axis holds a vector's two numbers, or one number.
+# ---- Functions for rules, on arrays whose last axis holds a vector's two numbers, or one number.
 
 
 def dot(a: Any, b: Any) -> np.ndarray:
@@ -48,11 +48,9 @@ class FactorArray(np.ndarray):
     """A value of one entity with the methods that the paper's rules call: a vector (2,), or a number without axes."""
 
     def norm(self) -> Any:
-        """The length."""
         return np.sqrt((np.asarray(self) ** 2).sum())
 
     def unit_vector(self) -> "FactorArray":
-        """The vector of length 1 of the same direction."""
         return self / self.norm()
 
     def tangent_vector(self) -> "FactorArray":
@@ -60,11 +58,9 @@ class FactorArray(np.ndarray):
         return np.array([-self[1], self[0]]).view(FactorArray)
 
     def abs(self) -> Any:
-        """The absolute values."""
         return np.abs(self)
 
     def sign(self) -> Any:
-        """The signs."""
         return np.sign(self)
 
 
@@ -73,17 +69,10 @@ Base = Literal["float", "int", "bool", "vector", "shape", "tag", "text"]
 #: Numbers of a value of each base; the others are no arrays.
 WIDTHS: dict[Base, int] = {"float": 1, "int": 1, "bool": 1, "vector": 2}
 _DEFAULTS: dict[Base, Any] = {
-    "float": 0.0,
-    "int": 0,
-    "bool": False,
-    "vector": (0.0, 0.0),
-    "shape": None,
-    "tag": True,
-    "text": "",
-}
+    "float": 0.0, "int": 0, "bool": False, "vector": (0.0, 0.0), "shape": None, "tag": True, "text": "",
+}  # fmt: skip
 #: Bases whose values are numbers with bounds.
 BOUNDED: tuple[Base, ...] = ("float", "int", "vector")
-
 
 #: Factors and parameters by name; a later definition of the same name replaces an earlier one.
 FACTORS: dict[str, "type[Factor]"] = {}
@@ -91,15 +80,15 @@ PARAMETERS: dict[str, "type[Parameter]"] = {}
 
 
 class Factor(Any):
-    """A kind of value. To a type checker an instance is anything: what rules get of it are arrays.
+    """A kind of value. To a type checker an instance is anything, as rules get arrays.
 
-    :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (there or not) or "text".
-    :cvar default: the value of an entity that is given none.
-    :cvar least, most: bounds of a number, and of both numbers of a vector; of a subclass within those of the parent.
-    :cvar number: the annotation of such a number, with the bounds that are declared.
-    :cvar root: the class right below `Factor`: subclasses share its column.
-    :cvar belongs_to: a factor whose owners all have this one too: rules compute it anew at each step, and scenes do not
-        give it; None for the others.
+    :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (present or not) or "text".
+    :cvar default: the value where a scene gives none.
+    :cvar least, most: bounds of a number, and of both numbers of a vector; those of a subclass lie within its parent's.
+    :cvar number: the annotation of such a number, with the declared bounds.
+    :cvar root: the class right below `Factor`, whose column its subclasses share.
+    :cvar belongs_to: rules compute this factor anew at each step for all entities that have the one named here; None
+        for factors that scenes give.
     """
 
     base: ClassVar[Base]
@@ -122,8 +111,8 @@ class Factor(Any):
         least: float | None = None,
         most: float | None = None,
     ) -> None:
-        """:raises InputError: a base that there is not, or that differs from that of the parent; bounds that are wider
-        than the parent's, or that the default is not within.
+        """:raises InputError: an unknown base, or another than the parent's; bounds that are wider than the parent's,
+        or that exclude the default.
         """
         inherited = getattr(cls, "base", None)
         if base is not None and base not in get_args(Base):
@@ -145,13 +134,13 @@ class Factor(Any):
 
     @classmethod
     def _bound(cls, default: Any, least: float | None, most: float | None) -> None:
-        """Set bounds and default. `check` would import pydantic for that, which help and completion go without."""
+        """Set bounds and default, without `check`, which would import pydantic and so slow down help and completion."""
 
         def fitting(name: str, value: Any) -> Any:
             value = value.item() if isinstance(value, np.number) else value
             kinds = int if cls.base == "int" else int | float
             if isinstance(value, bool) or not isinstance(value, kinds) or not cls.least <= value <= cls.most:
-                raise InputError(f"the factor {cls.__name__}: {name} is {shown(value)}; it {cls.told(value)}")
+                raise InputError(f"the factor {cls.__name__}: {name} is {shown(value)}; it {cls.requirement(value)}")
             return value
 
         if cls.base in BOUNDED:
@@ -170,8 +159,8 @@ class Factor(Any):
         cls.default = default
 
     @classmethod
-    def told(cls, value: Any) -> str:
-        """ "is a number, at least 0": what a message says of a number that is none of the factor."""
+    def requirement(cls, value: Any) -> str:
+        """ "is a number, at least 0": how a message describes the factor's numbers after a value that does not fit."""
         limit = LARGEST if cls.base == "int" else HIGHEST
         if isinstance(value, int | float) and limit < abs(value) < np.inf:
             return f"is not beyond {'2**63' if cls.base == 'int' else f'{limit:g}'}"
@@ -182,14 +171,13 @@ class Parameter(Factor, base="float"):
     """A value of the whole scene, such as gravity."""
 
     def __init_subclass__(cls, default: float = 0.0, least: float | None = None, most: float | None = None) -> None:
-        """:raises InputError: as a factor."""
         cls.base, cls.root = "float", cls
         cls._bound(default, least, most)
         PARAMETERS[cls.__name__] = cls
 
 
 def read_value(factor: type[Factor], value: Any, where: str) -> Any:
-    """A value of the factor, as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
+    """A value of the factor as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
 
     :raises InputError: it does not fit the factor, is not finite, or is outside the factor's bounds.
     """
@@ -214,28 +202,24 @@ def read_value(factor: type[Factor], value: Any, where: str) -> Any:
                 try:
                     numbers.append(float(read_number(factor, each, name)))
                 except InputError:
-                    raise InputError(f"{name} is {shown(value)}; each of the two {factor.told(each)}") from None
+                    raise InputError(f"{name} is {shown(value)}; each of the two {factor.requirement(each)}") from None
             return tuple(numbers)
         case _:
             return read_number(factor, value, name)
 
 
 def read_number(factor: type[Factor], value: Any, name: str) -> Any:
-    """A number of the factor.
-
-    :param name: what a message calls it.
-    :raises InputError: something else, or a number outside the factor's bounds.
-    """
+    """A number of the factor; InputError, which begins with `name`, for anything else, or outside the bounds."""
     if type(value) is (int if factor.base == "int" else float) and factor.least <= value <= factor.most:
         return value  # of most numbers, without the longer look
     found = check(name, value, factor.number)
     if not factor.least <= found <= factor.most:
-        raise InputError(f"{name} is {shown(value)}; it {factor.told(found)}")
+        raise InputError(f"{name} is {shown(value)}; it {factor.requirement(found)}")
     return found
 
 
 class Position(Factor, base="vector"):
-    """Where the centre is."""
+    """The place of the centre."""
 
 
 class Velocity(Factor, base="vector"):
@@ -255,11 +239,11 @@ class Shape(Factor, base="shape"):
 
 
 class Mass(Factor, base="float", default=1.0, least=0):
-    """What resists a force; what has the mass 0 is moved by none."""
+    """Resistance to forces; no force moves an entity of mass 0."""
 
 
 class Density(Factor, base="float", default=1.0, least=0):
-    """A feature to be seen; no rule reads it."""
+    """A visible feature that no rule reads."""
 
 
 class Charge(Factor, base="float"):
@@ -299,7 +283,7 @@ class Visible(Factor, base="bool", default=True):
 
 
 class Alive(Factor, base="bool", default=True):
-    """It is not destroyed; what is dead rests and collides with nothing."""
+    """It is not destroyed; a dead entity rests and collides with nothing."""
 
 
 class Mobile(Factor, base="bool", default=True):
@@ -319,7 +303,7 @@ class Collides(Factor, base="tag"):
 
 
 class Consumes(Factor, base="tag"):
-    """What lies on it as a whole falls in."""
+    """An object that lies on it as a whole falls in."""
 
 
 class ID(Factor, base="text"):
@@ -331,7 +315,7 @@ class Label(Factor, base="text"):
 
 
 class Text(Factor, base="text"):
-    """What is written on it."""
+    """The text on it."""
 
 
 class MinMass(Parameter, default=0.1, least=0):
@@ -364,3 +348,9 @@ class Framerate(Parameter, default=100.0, least=1e-6, most=10**9):
 
 class Restitution(Parameter, default=1.0, least=0):
     """The share of the speed at which discs approach that they have after a collision: 1 elastic, 0 none."""
+
+
+#: Factors of discs, in the order in which the loops over contacts take them; the value is that of a disc without it.
+DISCS: dict[type[Factor], Any] = {
+    Alive: True, Done: False, Mobile: True, Mass: 1.0, Size: 0.0, StoredEnergy: 0.0, InfiniteEnergy: False,
+}  # fmt: skip

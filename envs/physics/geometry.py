@@ -1,4 +1,4 @@
-"""Who lies on whom: overlaps of circles and convex polygons, for whole batches."""
+"""Geometry of batches: arrays of discs, inner walls, and overlaps of circles and convex polygons."""
 
 import sys
 from typing import Any
@@ -10,26 +10,23 @@ from numba.core import event
 from .factors import Floor, Position, Size
 from .state import CIRCLE, POLYGON, State
 
-# ---- One line on stderr when the physics is compiled, which takes a while at the first use and is kept for later ones.
-
 MESSAGE = "compiling the physics for the first use (about 15 s)"
 
 
 class _Teller(event.Listener):
-    """Is told when a function is compiled from its source, and not when it is read from numba's cache."""
+    """Prints a line when the first function of the physics is compiled, not when it is read from numba's cache."""
 
     def __init__(self) -> None:
         self._told = False
 
     def on_start(self, event: Any) -> None:
-        """Tell the first compilation of the physics; a person's own functions are theirs."""
         module = event.data["dispatcher"].py_func.__module__ or ""
         if not self._told and module.startswith(f"{__package__}."):
             self._told = True
             print(MESSAGE, file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
-        """Nothing is told."""
+        pass
 
 
 event.register("numba:compile", _Teller())
@@ -37,14 +34,14 @@ event.register("numba:compile", _Teller())
 
 # ---- The discs of one scene in one small array, which the loops over contacts work on.
 
-#: Rows of the numbers of discs: place, velocity, change of place a second, radius, 1 / mass, stored energy, and what
+#: Rows of the array of discs: place, velocity, change of place a second, radius, 1 / mass, stored energy, and what
 #: rules add to the change of place.
 X, Y, VX, VY, U, W, R, INVERSE, ENERGY, EXTRA_X, EXTRA_Y = range(11)
 
 
 @njit(cache=True)
 def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts):
-    """The discs of scene b that are there, alive and not done, in d (11, n), and their slots; returns how many."""
+    """Put the discs of scene b that are present, alive and not done into d (11, n); returns how many."""
     count = 0
     for k in slots:
         if not present[k, b] or not alive[0, k, b] or done[0, k, b]:
@@ -62,7 +59,7 @@ def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, s
 
 @njit(cache=True)
 def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
-    """Of scene b's discs the contacts that rules answer: (n, n + 1 + m) with other discs, the walls, inner walls."""
+    """Mark the contacts of scene b's discs that rules answer: (n, n + 1 + m) with discs, the walls, inner walls."""
     total, walls = special.shape[0], answered.shape[0]
     for i in range(count):
         for j in range(count):
@@ -74,8 +71,8 @@ def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
 
 @njit(cache=True)
 def first_outside(values, present, least, most):
-    """Of values (d, n, B) the place d, k, b of the first that is not within the bounds and belongs to something that is
-    there (n, B); -1 thrice if there is none.
+    """The index d, k, b of the first of the values (d, n, B) of present entities (n, B) that is not within the bounds;
+    -1, -1, -1 if there is none.
     """
     for d in range(values.shape[0]):
         for k in range(values.shape[1]):
@@ -87,7 +84,7 @@ def first_outside(values, present, least, most):
 
 # ---- Inner walls: the distance of a point from a convex polygon or circle, and when a disc meets it.
 
-#: Approaching more slowly than this is none.
+#: Slower approaches do not count.
 STILL = 1e-12
 _NEWTON = 60
 
@@ -153,10 +150,8 @@ def time_to(px, py, u, w, r, m, points, counts, radii, horizon):
 def lay_out(
     b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles, slots
 ):
-    """Corners of scene b's obstacles in the arena: points (M, V, 2), how many, radii of circles, middles and reaches
-    (M, 3), and their slots. A circle is one point with a radius.
-
-    :returns: how many obstacles there are.
+    """Lay out scene b's obstacles in the arena: their corners (M, V, 2), how many, radii of circles, middles and
+    reaches (M, 3), and slots; a circle is one point with a radius. Returns how many obstacles there are.
     """
     found = 0
     for slot in blocks:
@@ -185,10 +180,10 @@ EPS = 1e-7
 
 
 def is_on(state: State, whole: bool) -> np.ndarray:
-    """(N, N, B) bool: [i, j] where j is the topmost floor that i overlaps; without `whole` j may also be anything
-    without a position.
+    """(N, N, B) bool: [i, j] where j is the topmost floor that i overlaps; without `whole` also entities j without a
+    position.
 
-    :param whole: i lies inside j as a whole. Where polygons do not scale (SEGAR's code), nothing does in a polygon.
+    :param whole: all of i lies inside j; in a polygon that never holds where polygons do not scale (SEGAR's code).
     """
     if "is_on" not in state.derived:
         shape = state.slots, state.slots, state.num_envs
@@ -199,7 +194,7 @@ def is_on(state: State, whole: bool) -> np.ndarray:
 
 
 def overlaps(state: State) -> np.ndarray:
-    """(N, N, B) bool: i and j are there and lie on one another."""
+    """(N, N, B) bool: i and j are present and overlap."""
     over = np.zeros((state.slots, state.slots, state.num_envs), dtype=np.bool_)
     _pairs(_figures(state), state.present, state.marks(Position), over)
     return over

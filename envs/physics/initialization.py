@@ -10,6 +10,7 @@ An initialisation is data, so that a person's own is a file:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -20,14 +21,12 @@ from gumption.data.settings import check, checked, unknown
 from gumption.data.wording import describe, shown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
-from .entities import CueBall, Entity, GoalTile, GolfBall, Object, Thing, Tile
+from .entities import CueBall, Entity, GoalTile, GolfBall, Object, type_priority
 from .factors import ID, WIDTHS, Factor, Label, Order, Position, Shape, Size, read_value
 from .locations import Point, ProductNoise, RandomConvexHull
 from .noise import Deterministic, DiscreteNoise, Noise, NumericNoise, ScalarNoise, check_probabilities, read_noise
 from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type
 from .shapes import HIGHEST, scaled, width
-
-# Placing the things of a new scene: inside the walls, apart from each other.
 
 #: SEGAR draws again where two centres are not farther apart.
 LEAST_DISTANCE = 0.1
@@ -38,10 +37,10 @@ _GAP = 1e-5  # to walls and between objects: far above rounding, far below what 
 def place(
     draw: Callable[[], list[dict[str, Any]]], boundaries: tuple[float, float], rng: np.random.Generator, whole: bool
 ) -> list[dict[str, Any]]:
-    """Entities whose positions do not conflict.
+    """Entities inside the walls and apart from each other.
 
     :param draw: draws the entities of a scene: {"id", "type", "factors", "redraw": the noise of the position or None}.
-    :param whole: draw the whole scene again while centres are too close, and look at nothing else.
+    :param whole: while centres are too close, draw the whole scene again; check nothing else.
     :raises InputError: there is still a conflict after 100 tries.
     """
     entities, conflicts = [], []
@@ -69,7 +68,7 @@ def place(
 
 
 def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
-    """(n, 2); not a number for entities that are nowhere."""
+    """(n, 2) positions; nan for entities without one."""
     nowhere = (np.nan, np.nan)
     return np.array(
         [each["factors"].get(Position, each["type"].all_factors.get(Position, nowhere)) for each in entities], float
@@ -77,10 +76,7 @@ def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
 
 
 def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs that are too close, the earlier first.
-
-    :param radius: of objects; not a number for what may overlap others.
-    """
+    """Pairs that are too close, the earlier entity first. `radius` is nan for what may overlap others."""
     distance = np.linalg.norm(at[:, None] - at[None], axis=-1)
     touching = distance < radius[:, None] + radius[None] + _GAP  # False where one of them is no number
     close = np.triu(touching | (distance <= LEAST_DISTANCE), 1)
@@ -88,7 +84,7 @@ def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _clamp(entities: Sequence[dict[str, Any]], reach: np.ndarray, boundaries: tuple[float, float]) -> None:
-    """Move things inside the walls. What is wider than the arena keeps its centre inside."""
+    """Move things inside the walls; a thing that is wider than the arena keeps its centre inside."""
     low = boundaries[0] + reach[:, 0] + _GAP
     high = boundaries[1] - reach[:, 1] - _GAP
     too_wide = low > high
@@ -105,12 +101,12 @@ def _shape(entity: dict[str, Any]) -> Any:
         return values[Shape]
     shape = defaults.get(Shape)
     size = next((value for factor, value in values.items() if issubclass(factor, Size)), None)
-    # The message about a size that is not positive is the scene's.
+    # A size that is not positive is refused by the scene.
     return shape if shape is None or size is None or size <= 0 else scaled(shape, size / width(shape))
 
 
 def extent(shape: dict[str, Any] | None) -> np.ndarray:
-    """(2, 2): how far a shape reaches from its centre, to the left and down, and to the right and up."""
+    """(2, 2) how far a shape reaches from its centre: to the left and down, to the right and up."""
     if shape is None:
         return np.zeros((2, 2))
     if shape["kind"] == "circle":
@@ -120,7 +116,7 @@ def extent(shape: dict[str, Any] | None) -> np.ndarray:
 
 
 def _radius(entity: dict[str, Any]) -> float:
-    """Of an object, that of the circle around its centre that holds it; of others not a number."""
+    """The radius of the circle around an object's centre that holds it; nan for other things."""
     shape = _shape(entity)
     if shape is None or not issubclass(entity["type"], Object):
         return float("nan")
@@ -135,10 +131,8 @@ MARGIN, GAP = 1e-5, 1e-7
 
 
 def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
-    """The scene with its things inside the walls, and its objects out of one another.
-
-    In each round the first thing that overlaps a wall or, if it is an object, another object is moved; things are
-    tried in a random order.
+    """The scene with its things inside the walls, and its objects apart. Each round moves one thing, the first, in a
+    random order, that overlaps a wall or, if it is an object, another object.
 
     :raises InputError: something still overlaps after 200 rounds.
     """
@@ -162,7 +156,7 @@ def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
 
 
 def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low: float, high: float) -> bool:
-    """Move thing i out of what it overlaps first; whether it did."""
+    """Move thing i out of the first wall or object that it overlaps; returns whether there is one."""
     down, up = low + reach[i, 0], high - reach[i, 1]
     if ((place[i] < down) | (place[i] > up)).any():
         place[i] = np.clip(place[i], down + MARGIN, up - MARGIN)
@@ -179,26 +173,25 @@ def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low
     return True
 
 
-# ---- Priors: what the initial values of factors are drawn from, and which of several holds (SEGAR, appendix B.5).
+# ---- Priors: the distributions of initial values of factors (SEGAR, appendix B.5).
 #
-# The most specific prior of a factor wins. Its conditions are compared one by one, the strongest first: an id, a label,
-# an entity type (the deeper subclass is the more specific), that the entity has a factor, a value of another factor;
-# if all are equal, the prior with more of them wins. The preset "compat" ranks as the first release of SEGAR did.
+# The most specific prior of a factor wins. Conditions are compared one by one, the strongest first: an id, a label, an
+# entity type (a deeper subclass is more specific), having a factor, a value of another factor; if all are equal, the
+# prior with more of them wins. The preset "compat" ranks as the first release of SEGAR did.
 
-#: The highest probability of numbers outside the bounds of its factor that a noise may have.
+#: The highest probability with which a noise may draw numbers outside the bounds of its factor.
 RARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A factor of the entities that meet the conditions is this value, or is drawn from this noise, anew for each.
+    """The factor `target` of the entities that meet the conditions has this value, or is drawn from this noise, anew
+    for each.
 
-    :param target: the factor.
-    :param value: a value of it, or a noise.
     :param factor_type: only entities that have this factor.
     :param entity_type: only entities of this type or of a subclass.
     :param relation: only entities for which it holds, before any prior is applied.
-    :raises InputError: a name that there is not, or a value or a noise that does not fit the factor.
+    :raises InputError: an unknown name, or a value or a noise that does not fit the factor.
     """
 
     target: type[Factor]
@@ -227,7 +220,7 @@ class Prior:
 
     @checked
     def factor_of(self, kind: type[Entity], preset: Preset = "fixed") -> type[Factor] | None:
-        """The factor that it sets of entities of a type; None for types that it does not match."""
+        """The factor that it sets for entities of a type; None where it does not match the type."""
         kind = entity_type(kind, "factor_of")
         having, mine = self.factor_type, kind.all_factors
         if self.entity_type is not None and not issubclass(kind, self.entity_type):
@@ -236,19 +229,20 @@ class Prior:
             return self.target if self.target in mine and having in (None, self.target) else None
         if having is not None and not any(issubclass(each, having) for each in mine):
             return None
-        owned = next((each for each in mine if related(self.target, each)), None)
+        owned = next((each for each in mine if issubclass(self.target, each) or issubclass(each, self.target)), None)
         return self.target if owned is not None and issubclass(self.target, owned) else owned
 
     @checked
     def specificity(self, preset: Preset = "fixed") -> Specificity:
-        """How specific it is; larger is more."""
+        """How specific it is; a larger tuple is more specific."""
         if preset == "compat":
-            return ((max(self._type_rank_2022(), 3 * bool(self.factor_type), self._relation_rank_2022()), 0),)
+            of_relation = self.relation.priority if self.relation else 1
+            return ((max(type_priority(self.entity_type, False), 3 * bool(self.factor_type), of_relation), 0),)
         parts = list(self.relation.specificity()) if self.relation else []
         if self.entity_type is not None:
-            parts.append((TYPE, _depth(self.entity_type)))
+            parts.append((TYPE, len(self.entity_type.__mro__)))
         if self.factor_type is not None:
-            parts.append((FACTOR, _depth(self.factor_type)))
+            parts.append((FACTOR, len(self.factor_type.__mro__)))
         return tuple(sorted(parts, reverse=True))
 
     def to_data(self) -> dict[str, Any]:
@@ -264,20 +258,9 @@ class Prior:
         data = {"target": self.target.__name__, "value": value.to_data() if isinstance(value, Noise) else value}
         return data | {name: each for name, each in conditions.items() if each is not None}
 
-    def _type_rank_2022(self) -> int:
-        if self.entity_type is None or not issubclass(self.entity_type, Thing):
-            return 0
-        return 4 if self.entity_type is Thing else 5 if self.entity_type in (Object, Tile) else 6
-
-    def _relation_rank_2022(self) -> int:
-        return 1 if self.relation is None else self.relation.priority
-
 
 def read_prior(given: Any, where: str) -> Prior:
-    """A prior, or one of data: {"target", "value", "factor_type", "entity_type", "relation"}.
-
-    :raises InputError: anything else.
-    """
+    """A prior, or data of one: {"target", "value", "factor_type", "entity_type", "relation"}; else InputError."""
     if isinstance(given, Prior):
         return given
     known = {"target", "value", "factor_type", "entity_type", "relation"}
@@ -292,9 +275,8 @@ def read_prior(given: Any, where: str) -> Prior:
 def resolve(
     priors: Sequence[Prior], kind: type[Entity], values: Mapping[type[Factor], Any], preset: Preset = "fixed"
 ) -> dict[type[Factor], Prior]:
-    """The prior of each factor of an entity that has one.
+    """The prior that holds for each factor of an entity with these values.
 
-    :param values: of the entity, before any prior is applied.
     :raises InputError: two equally specific priors with different values.
     """
     best: dict[type[Factor], tuple[Prior, type[Factor]]] = {}
@@ -317,13 +299,8 @@ def resolve(
     return {factor: prior for prior, factor in best.values()}
 
 
-def related(first: type[Factor], second: type[Factor]) -> bool:
-    """Whether one factor is the other or a subclass of it."""
-    return issubclass(first, second) or issubclass(second, first)
-
-
 def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
-    """Values become noises, so that every prior is drawn from; only shapes stay, as there is no distance of theirs."""
+    """The value of a prior as a noise; only shapes stay values, as no distance between them is defined."""
     noise = read_noise(given, where) if _is_noise(given) else None
     if noise is None:
         value = read_value(target, given, where)
@@ -343,10 +320,7 @@ def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
 
 
 def check_draws(noise: Noise, factor: type[Factor], where: str) -> None:
-    """Look at what a noise can draw. What it draws very rarely is told when the scene is read.
-
-    :raises InputError: it draws numbers outside the bounds of the factor.
-    """
+    """:raises InputError: the noise draws numbers outside the bounds of the factor, and not just very rarely."""
     parts = noise.marginals if isinstance(noise, ProductNoise) else [noise] if isinstance(noise, ScalarNoise) else []
     for part in parts:
         outside = 1.0 - float(part.cdf(factor.most)) + float(part.cdf_before(factor.least))
@@ -362,13 +336,9 @@ def _is_noise(given: Any) -> bool:
     return isinstance(given, Noise) or (isinstance(given, Mapping) and "noise" in given)
 
 
-def _depth(kind: type) -> int:
-    return len(kind.__mro__)
-
-
 #: The most entities of one row of numbers.
 MOST = 1_000
-#: Ids of the things that tasks speak of, where there is one of them.
+#: Ids of the first thing of the types that tasks refer to.
 IDS: dict[type[Entity], str] = {GolfBall: "golfball", CueBall: "cueball", GoalTile: "goal"}
 
 
@@ -376,7 +346,7 @@ class ThingFactory:
     """One of some entity types, drawn anew for each entity.
 
     :param types: types, all equally likely, or types with their probabilities.
-    :raises InputError: no type, one that there is not, or probabilities whose sum is not 1.
+    :raises InputError: no type, an unknown one, or probabilities whose sum is not 1.
     """
 
     def __init__(self, types: Sequence[type[Entity] | str] | Mapping[type[Entity] | str, float]) -> None:
@@ -397,7 +367,6 @@ class ThingFactory:
         return hash((self.types, self.p))
 
     def sample(self, rng: np.random.Generator, n: int) -> list[type[Entity]]:
-        """n types."""
         return [self.types[each] for each in rng.choice(len(self.types), n, p=np.array(self.p) / sum(self.p))]
 
     def to_data(self) -> dict[str, float]:
@@ -410,12 +379,12 @@ class Initialization:
     """A distribution of scenes.
 
     :param numbers: pairs of a type, or a factory of types, and how many: a number, or a noise of whole numbers.
-    :param priors: what the factors are drawn from; others have the defaults of their type.
-    :param positions: pairs of a type and fixed positions: an entity of the type for each.
-    :param sim: settings of the simulation, or noises that they are drawn from for each scene.
-    :param preset: "compat" keeps how the first release of SEGAR ranked and placed.
-    :raises InputError: what does not fit, a prior that matches none of the types, or two equally specific ones that
-        disagree.
+    :param priors: of factors; others have the defaults of their type.
+    :param positions: pairs of a type and fixed positions, with an entity of the type for each.
+    :param sim: settings of the simulation, or noises from which each scene draws them.
+    :param preset: "compat" ranks priors and places things as the first release of SEGAR did.
+    :raises InputError: a value that does not fit, a prior that matches none of the types, or two equally specific
+        priors that disagree.
     """
 
     numbers: Sequence[Any] = ()
@@ -462,10 +431,7 @@ class Initialization:
 
     @staticmethod
     def read(given: Any, where: str = "the initialisation") -> "Initialization":
-        """From data; see the module.
-
-        :raises InputError: what does not fit, with its place.
-        """
+        """From data, as at the top of this module; InputError names the place that does not fit."""
         if isinstance(given, Initialization):
             return given
         known = [each.name for each in fields(Initialization)]
@@ -502,18 +468,17 @@ class Initialization:
     @property
     def kinds(self) -> list[type[Entity]]:
         """The types that its scenes can have, in order of their first mention."""
-        of_numbers = [kind for kinds, _ in self.numbers for kind in _types(kinds)]
-        return list(dict.fromkeys([*of_numbers, *(kind for kind, _ in self.positions)]))
+        of_numbers = [kinds.types if isinstance(kinds, ThingFactory) else (kinds,) for kinds, _ in self.numbers]
+        return list(dict.fromkeys([*chain(*of_numbers), *(kind for kind, _ in self.positions)]))
 
-    def sample(self, rng: np.random.Generator, settle: Callable[[Scene], Scene] | None = None) -> Scene:
+    def sample(self, rng: np.random.Generator) -> Scene:
         """A scene.
 
         Things lie inside the walls, their centres more than 0.1 apart, and no object overlaps another: positions
         that conflict are drawn again. With the preset "compat" the whole scene is drawn again until the centres are far
-        enough apart, and the rest is left to `settle`.
+        enough apart, which is all.
 
-        :param settle: changes the scene before it is returned.
-        :raises InputError: things that cannot be placed in 100 tries.
+        :raises InputError: things cannot be placed in 100 tries.
         """
         assert self.sim is not None
         drawn = {
@@ -523,8 +488,15 @@ class Initialization:
         fixed = [(kind, place) for kind, places in self.positions for place in places]
 
         def draw() -> list[dict[str, Any]]:
-            kinds = [kind for some, number in self.numbers for kind in _draw_kinds(some, number, rng)]
-            entities = _named([*kinds, *(kind for kind, _ in fixed)])
+            kinds: list[type[Entity]] = []
+            for some, number in self.numbers:
+                n = number if isinstance(number, int) else int(number.sample(rng, 1)[0])
+                kinds += some.sample(rng, n) if isinstance(some, ThingFactory) else [some] * n
+            count: dict[type[Entity], int] = {}
+            entities = []
+            for kind in (*kinds, *(kind for kind, _ in fixed)):
+                count[kind] = count.get(kind, -1) + 1
+                entities.append({"id": entity_id(kind, count[kind]), "type": kind, "factors": {}})
             priors = self._draw_factors(entities, rng)
             for entity, (_, position) in zip(entities[len(kinds) :], fixed, strict=True):
                 entity["factors"][Position] = position
@@ -534,24 +506,19 @@ class Initialization:
             return entities
 
         entities = place(draw, sim.boundaries, rng, whole=self.preset == "compat")
-        _shuffle_orders(entities, rng)
-        scene = Scene.read({"sim": sim, "entities": entities})
-        return scene if settle is None else settle(scene)
+        for entity, order in zip(entities, rng.permutation(len(entities)).tolist(), strict=True):
+            if entity["factors"].get(Order, entity["type"].all_factors.get(Order)) == 0:
+                entity["factors"][Order] = order
+        return Scene.read({"sim": sim, "entities": entities})
 
     def priors_of(self, kind: type[Entity], name: str) -> dict[type[Factor], Prior]:
-        """The prior of each factor of an entity that has one.
-
-        :param name: its id.
-        """
+        """The prior that holds for each factor of the entity of a type with this id."""
         return resolve(self.priors, kind, {**kind.all_factors, ID: name, Label: kind.__name__}, self.preset)
 
     def _draw_factors(
         self, entities: Sequence[dict[str, Any]], rng: np.random.Generator
     ) -> dict[tuple[str, type[Factor]], Noise]:
-        """Draw the factors of all entities, those of one prior at once.
-
-        :returns: the noise of each id and factor.
-        """
+        """Draw the factors of all entities, all draws of one prior at once; returns the noise of each id and factor."""
         noises: dict[tuple[str, type[Factor]], Noise] = {}
         owners: dict[Prior, list[tuple[dict[str, Any], type[Factor]]]] = {prior: [] for prior in self.priors}
         for entity in entities:
@@ -570,7 +537,7 @@ class Initialization:
         return noises
 
     def _fit_size(self, entity: dict[str, Any]) -> None:
-        """A drawn size scales the shape. In the first release it changed no polygon and no shape of a prior."""
+        """A drawn size scales the shape; in the first release only a circle that no prior sets."""
         values = entity["factors"]
         size = next((factor for factor in values if issubclass(factor, Size)), None)
         shape = values.get(Shape, entity["type"].all_factors.get(Shape))
@@ -584,11 +551,9 @@ class Initialization:
 
 
 def _read_kinds(given: Any) -> type[Entity] | ThingFactory:
-    if isinstance(given, ThingFactory):
-        return given
     if isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)):
         return ThingFactory(given)
-    return entity_type(given, "numbers")
+    return given if isinstance(given, ThingFactory) else entity_type(given, "numbers")
 
 
 def _read_number(given: Any) -> int | DiscreteNoise:
@@ -623,34 +588,6 @@ def _read_sim(given: Any) -> dict[str, Any]:
     return {name: getattr(settings, name) if name in plain else noises[name] for name in given}
 
 
-def _types(kinds: type[Entity] | ThingFactory) -> tuple[type[Entity], ...]:
-    return kinds.types if isinstance(kinds, ThingFactory) else (kinds,)
-
-
-def _draw_kinds(
-    kinds: type[Entity] | ThingFactory, number: int | DiscreteNoise, rng: np.random.Generator
-) -> list[type[Entity]]:
-    n = number if isinstance(number, int) else int(number.sample(rng, 1)[0])
-    return kinds.sample(rng, n) if isinstance(kinds, ThingFactory) else [kinds] * n
-
-
 def entity_id(kind: type[Entity], place: int) -> str:
-    """The id of the entity of a type at a place among those of its type: "charger_0", and "goal" for the first goal."""
+    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal."""
     return IDS[kind] if kind in IDS and place == 0 else f"{kind.__name__.lower()}_{place}"
-
-
-def _named(kinds: Sequence[type[Entity]]) -> list[dict[str, Any]]:
-    count = dict.fromkeys(kinds, 0)
-    entities = []
-    for kind in kinds:
-        entities.append({"id": entity_id(kind, count[kind]), "type": kind, "factors": {}})
-        count[kind] += 1
-    return entities
-
-
-def _shuffle_orders(entities: Sequence[dict[str, Any]], rng: np.random.Generator) -> None:
-    """Things whose order is 0 get their place in a random permutation."""
-    for entity, order in zip(entities, rng.permutation(len(entities)).tolist(), strict=True):
-        default = entity["type"].all_factors.get(Order)
-        if entity["factors"].get(Order, default) == 0:
-            entity["factors"][Order] = order

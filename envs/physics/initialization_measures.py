@@ -1,7 +1,7 @@
 """Measures of distributions of scenes: entropy, distances, and how representative samples are (SEGAR, appendix B.6).
 
-All are mean-field: factors count as independent of each other. They are those of the priors: that things are moved
-inside the walls and apart from each other, the random permutation of orders, and fixed positions are left out.
+All are mean-field: factors count as independent. They measure the priors; that things are moved inside the walls and
+apart from each other, the random permutation of orders, and fixed positions are left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from .noise import Deterministic, Noise, NumericNoise, ScalarNoise, candidates, 
 from .scene import Scene, SimSettings
 from .shapes import width
 
-#: What two tasks are apart that do not have the same entity types (the paper's m).
+#: The distance of two tasks with different entity types (the paper's m).
 MISMATCH = 100.0
 
 Distributions = dict[type[Entity], dict[type[Factor], Noise]]
@@ -30,7 +30,7 @@ Distributions = dict[type[Entity], dict[type[Factor], Noise]]
 
 @dataclass(frozen=True)
 class Difference:
-    """What one initialisation has otherwise than another.
+    """A difference between two initialisations.
 
     :ivar of: an entity type and a factor, "sim" and a setting, or "numbers" and types.
     :ivar w2: the exact Wasserstein-2 distance; None where there is no formula.
@@ -44,10 +44,10 @@ class Difference:
 
 @checked
 def distributions(initialization: Initialization) -> Distributions:
-    """What each factor of each entity type is drawn from; of priors with an id, those of the first entity of the type.
+    """The noise of each factor of each entity type; of priors with an id, those of the first entity of the type.
 
-    Values that do not vary are `Deterministic` or `Point`. A drawn shape is a noise without statistics, unless a size
-    is drawn, which scales it; another shape is its size.
+    A constant is `Deterministic` or `Point`. A drawn shape is a noise without statistics, unless a size is drawn, which
+    scales it; another shape counts as its size.
     """
     found: Distributions = {}
     placed = {kind for kind, _ in initialization.positions}
@@ -60,17 +60,20 @@ def distributions(initialization: Initialization) -> Distributions:
             mine.pop(Position, None)
         if Order in mine and mine[Order] in (0, Deterministic(0)):
             del mine[Order]
-        noises = {factor: _as_noise(factor, value) for factor, value in mine.items()}
-        found[kind] = {factor: noise for factor, noise in noises.items() if noise is not None}
+        found[kind] = {}
+        for factor, value in mine.items():
+            if isinstance(value, Noise):
+                found[kind][factor] = value
+            elif factor.base in WIDTHS:
+                found[kind][factor] = Point(value) if factor.base == "vector" else Deterministic(value)
     return found
 
 
 @checked
 def entropy(initialization: Initialization) -> float:
-    """The entropy of its scenes, in nats: the sum of those of numbers, types, factors and settings.
+    """The entropy of its scenes, in nats: the sum over numbers, types, factors and settings.
 
-    Of an entity that may be there or not, the entropy of its factors counts as often as it is expected to be there.
-    Shapes that are drawn are left out.
+    The factors of an entity count as often as it is expected to occur. Drawn shapes are left out.
     """
     inner = {
         kind: sum(noise.entropy() for noise in factors.values() if isinstance(noise, NumericNoise))
@@ -87,17 +90,17 @@ def entropy(initialization: Initialization) -> float:
 
 
 @checked
-def differences(first: Initialization, second: Initialization, *, mismatch: float = MISMATCH) -> list[Difference]:
-    """Where two initialisations differ, with the exact distances there.
+def differences(first: Initialization, second: Initialization) -> list[Difference]:
+    """All differences of two initialisations, with the exact distances.
 
-    A type that only one of them has counts as `mismatch`; of types that are drawn with other shares, two are missing in
+    A type that only one of them has counts as `MISMATCH`. Where types are drawn with other shares, two are missing in
     each pair of scenes that cannot agree. Noises of the `numbers` are compared row by row.
     """
     found = []
     theirs, others = distributions(first), distributions(second)
     for kind in dict.fromkeys([*theirs, *others]):
         if kind not in theirs or kind not in others:
-            found.append(Difference(("numbers", kind.__name__), mismatch, 1.0))
+            found.append(Difference(("numbers", kind.__name__), MISMATCH, 1.0))
             continue
         mine, its = _by_root(theirs[kind]), _by_root(others[kind])
         for root in mine.keys() & its.keys():
@@ -112,14 +115,14 @@ def differences(first: Initialization, second: Initialization, *, mismatch: floa
         if shares.keys() == other_shares.keys():
             apart = sum(abs(share - other_shares[kind]) for kind, share in shares.items()) / 2
             if apart > 1e-12:
-                found.append(Difference(("numbers", name), mismatch * sqrt(2 * apart), apart))
+                found.append(Difference(("numbers", name), MISMATCH * sqrt(2 * apart), apart))
             found += _difference(("numbers", f"how many {name}"), *counts)
     return sorted(found, key=lambda each: each.of)
 
 
 @checked
 def w2_of(found: Sequence[Difference]) -> float | None:
-    """The Wasserstein-2 distance of all differences together, each once; None if one of them is not known."""
+    """The Wasserstein-2 distance of all differences together; None if one of them is not known."""
     known = [each.w2 for each in found if each.w2 is not None]
     return sqrt(sum(each**2 for each in known)) if len(known) == len(found) else None
 
@@ -139,8 +142,8 @@ def ks_of(first: Initialization, second: Initialization) -> float:
 
 @checked
 def representativeness(scenes: Iterable[Scene], initialization: Initialization) -> dict[str, dict[str, float]]:
-    """How far samples are from the distribution they come from: for each entity type and factor that varies, the
-    Kolmogorov-Smirnov statistic between the values in the scenes and the noise; it is small for many good samples."""
+    """The Kolmogorov-Smirnov statistic between the values in scenes and their noise, for each entity type and factor
+    that varies: small where the scenes represent the distribution well."""
     values: dict[tuple[str, str], list[Any]] = {}
     for scene in scenes:
         for entity in scene.entities:
@@ -156,8 +159,8 @@ def representativeness(scenes: Iterable[Scene], initialization: Initialization) 
 
 
 def samples_to_noise(samples: Any, noise: NumericNoise) -> float:
-    """The largest difference between the share of samples up to a value and the `cdf` of the noise; in the plane among
-    the values of the samples' coordinates."""
+    """The largest difference between the share of samples up to a value and the noise's `cdf`; in the plane over the
+    grid of the samples' coordinates."""
     at = np.asarray(samples, float)
     if noise.dimension == 1:
         points = np.unique(at)
@@ -180,7 +183,7 @@ def _before(x: np.ndarray) -> np.ndarray:
 
 
 def _fit_size(values: dict[type[Factor], Any], kind: type[Entity], compat: bool) -> None:
-    """Leave the size in, or the drawn shape: who has one has the other."""
+    """Keep one of size and shape: the drawn one, else the size."""
     size = next((factor for factor in values if issubclass(factor, Size)), None)
     if Shape not in values or size is None:
         return
@@ -191,14 +194,6 @@ def _fit_size(values: dict[type[Factor], Any], kind: type[Entity], compat: bool)
         del values[size]
     else:
         values[size] = width(values.pop(Shape))
-
-
-def _as_noise(factor: type[Factor], value: Any) -> Noise | None:
-    if isinstance(value, Noise):
-        return value
-    if factor.base not in WIDTHS:
-        return None
-    return Point(value) if factor.base == "vector" else Deterministic(value)
 
 
 def _by_root(noises: Mapping[type[Factor], Noise]) -> dict[type[Factor], NumericNoise]:
@@ -220,7 +215,7 @@ def _shares(kinds: type[Entity] | ThingFactory) -> dict[type[Entity], float]:
 
 
 def _share(initialization: Initialization, kind: type[Entity]) -> float:
-    """The share of scenes that have an entity of a type."""
+    """The share of scenes with an entity of a type."""
     lacking = 0.0 if any(kind is each for each, _ in initialization.positions) else 1.0
     for kinds, number in initialization.numbers:
         values, masses = (Deterministic(number) if isinstance(number, int) else number).support
@@ -231,7 +226,6 @@ def _share(initialization: Initialization, kind: type[Entity]) -> float:
 def _curves(
     first: Mapping[Any, NumericNoise], second: Mapping[Any, NumericNoise]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each noise that differs."""
     both = [(noise, second[name]) for name, noise in first.items() if name in second]
     return [_curve(mine, its) for mine, its in both if mine != its]
 

@@ -30,7 +30,7 @@ class PlanarNoise(NumericNoise):
     @property
     @abstractmethod
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:
-        """Distributions of x and of y, whose edges are where the `cdf` bends."""
+        """Distributions of x and y at whose edges the `cdf` bends."""
 
     def ks(self, other: NumericNoise) -> float:
         """The largest difference of the two `cdf`: exact for boxes, refined around the best of a grid otherwise."""
@@ -80,7 +80,7 @@ class ProductNoise(PlanarNoise):
         return sum(part.entropy() for part in self.marginals)
 
     def w2(self, other: NumericNoise) -> float:
-        """:raises InputError: to a noise whose coordinates depend on each other there is no exact formula."""
+        """:raises InputError: no exact formula is known to a noise whose coordinates depend on each other."""
         self._compared(other)
         if not isinstance(other, ProductNoise):
             return other.w2(self)
@@ -136,11 +136,7 @@ class UniformNoise2D(ProductNoise):
 
 @settings
 class Location(PlanarNoise):
-    """Locations relative to the walls.
-
-    :ivar boundaries: where the walls stand, on both axes.
-    :ivar margin: the least distance of a location to a wall.
-    """
+    """Locations relative to walls, which stand at the two boundaries on both axes, at least `margin` from them."""
 
     boundaries: tuple[float, float] = (-1.0, 1.0)
     margin: NonNegative = 0.05
@@ -154,7 +150,7 @@ class Location(PlanarNoise):
             )
 
     def _span(self, first: int, last: int) -> UniformNoise:
-        """From one quarter of the arena to another, counted from 0 to 4."""
+        """Between two quarters of the arena, which are numbered 0 to 4."""
         low, high = self.boundaries[0] + self.margin, self.boundaries[1] - self.margin
         at = [low + (high - low) * place / 4 for place in (first, last)]
         return UniformNoise(at[0], at[1])
@@ -239,7 +235,7 @@ class Center(Location, ProductNoise):
 
 
 class RandomEdgeLocation(Location):
-    """In one of the 12 cells at the border, of 4 x 4 cells: anywhere but in the middle."""
+    """In one of the 12 border cells of 4 x 4."""
 
     @property
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:
@@ -266,7 +262,7 @@ class RandomEdgeLocation(Location):
         return whole.entropy() + log(3 / 4)
 
     def w2(self, other: NumericNoise) -> float:
-        """:raises InputError: the other is a different distribution: there is no exact formula."""
+        """:raises InputError: the other distribution differs; no exact formula is known."""
         self._compared(other)
         if self == other:
             return 0.0
@@ -295,6 +291,6 @@ class RandomConvexHull(Noise):
 
 
 def _around(axis: np.ndarray, at: int) -> np.ndarray:
-    """A finer grid between the neighbours of a place, which stays in it."""
+    """A finer grid between the neighbours of a place, with the place in it."""
     low, high = axis[max(at - 1, 0)], axis[min(at + 1, len(axis) - 1)]
     return np.unique(np.append(np.linspace(low, high, 33), axis[at]))

@@ -10,38 +10,29 @@ import numpy as np
 from gumption.data import InputError
 
 from .compat import COMPAT_RULES
-from .compiled_rules import CompiledRule, Contact, evaluated, quiet
+from .compiled_rules import CompiledRule, Contact, Resolution, evaluated, quiet
 from .conditions import Relation
 from .factors import (
     BOUNDED,
+    DISCS,
     Acceleration,
-    Alive,
     Collides,
-    Done,
     Factor,
     Framerate,
-    InfiniteEnergy,
-    Mass,
     MaxVelocity,
     MinVelocity,
-    Mobile,
     Position,
     Restitution,
     Shape,
-    Size,
-    StoredEnergy,
     Velocity,
     WallDamping,
 )
-from .resolution import Resolution
 from .rules import FIXED_RULES, Rule
 from .state import State
 
-# ---- What a person's rules give: numbers within the bounds of their factors; the step that gives others is an error.
-
 
 class OwnValues:
-    """The factors of a state that rules of a person's own change; those of the built-in rules need no look."""
+    """Checks the numbers that a person's own rules give; the built-in rules keep within the bounds of factors."""
 
     def __init__(self, state: State, rules: Iterable[Rule]) -> None:
         self._state = state
@@ -56,11 +47,11 @@ class OwnValues:
             for factor in group.factors
             if factor.root in self._changed and factor.base in BOUNDED
         ]
-        # A velocity can be wrong because another factor is, which is told then.
+        # A wrong velocity may come from another wrong factor, which the message then names: velocities come last.
         self._parts = sorted(parts, key=lambda each: (each[0].root is Velocity, each[0].__name__))
 
     def check(self) -> None:
-        """:raises InputError: a number outside the bounds of its factor; the message names scene, entity and factor."""
+        """:raises InputError: a number is outside the bounds of its factor; the message names scene, entity, factor."""
         if not self._parts:
             return
         from .geometry import first_outside
@@ -72,14 +63,14 @@ class OwnValues:
             if d < 0:
                 continue
             value: Any = values[d, k, i].item()
-            told = f" of {value}; it {factor.told(value)}" if np.isfinite(value) else " that is not finite"
+            problem = f" of {value}; it {factor.problem(value)}" if np.isfinite(value) else " that is not finite"
             raise InputError(
-                f"scene {i}: a rule gives {state.name(slots.start + k, i)} a {factor.__name__}{told}; "
+                f"scene {i}: a rule gives {state.name(slots.start + k, i)} a {factor.__name__}{problem}; "
                 f"{factor.__name__} is changed by {', '.join(self._changed[factor.root])}"
             )
 
 
-# ---- When a scene rests: nothing was elsewhere within the last steps, or a step changes nothing.
+# ---- When a scene rests: no disc was elsewhere within the last steps, or a step changes nothing.
 #
 # A speed below a threshold is no rest: what sets off has none, and what creeps has little for long. Nor is it rest to
 # be where one was some steps earlier: what turns around comes back there at full speed.
@@ -90,9 +81,9 @@ WINDOW = 30
 
 @dataclass
 class RestWatch:
-    """What is known of the way to rest of B scenes with N discs.
+    """Where the N discs of B scenes were in the last W steps.
 
-    :ivar places: (B, W, N, 2) float64, places of the last W steps, at [step % W].
+    :ivar places: (B, W, N, 2) float64, the places after each step, at [step % W].
     :ivar age: (B,) int64, steps since the watch began.
     :ivar near: (B,) float64: a disc rests that is less than this away from each place where it was in the last W steps.
     """
@@ -103,25 +94,19 @@ class RestWatch:
 
     @classmethod
     def begin(cls, places: np.ndarray, near: np.ndarray, window: int = WINDOW) -> "RestWatch":
-        """A watch that begins now.
-
-        :param places: (2, N, B), as the column of Position.
-        """
+        """A watch that begins with places (2, N, B), as in the column of Position."""
         _, discs, batch = places.shape
         watch = cls(np.zeros((batch, window, discs, 2)), np.zeros(batch, dtype=np.int64), near)
         watch.restart(np.arange(batch), places)
         return watch
 
     def restart(self, columns: np.ndarray, places: np.ndarray) -> None:
-        """Begin anew in some scenes; places (2, N, B) of all."""
+        """Begin anew in some scenes; `places` (2, N, B) are those of all."""
         self.age[columns] = 0
         self.places[columns, 0] = places[:, :, columns].transpose(2, 1, 0)
 
     def look(self, b: int, now: np.ndarray, moving: np.ndarray) -> bool:
-        """After a step of scene b: whether it rests.
-
-        :param now: (N, 2) places; `moving` (N,) bool, the discs that count.
-        """
+        """Whether scene b rests after a step with places `now` (N, 2); `moving` (N,) are the discs that count."""
         self.age[b] += 1
         way: Any = now - self.places[b]
         near = ((way * way).sum(axis=2) < self.near[b] * self.near[b]) | ~moving
@@ -133,15 +118,13 @@ class RestWatch:
 class Motion:
     """Moves the discs of a state.
 
-    :ivar blocks: slots of inner walls: what collides and has no velocity.
+    :ivar blocks: slots of inner walls, which collide and have no velocity.
     """
 
     def __init__(
         self, state: State, moves: bool, drifts: Sequence[CompiledRule], contact_rules: Sequence[Rule]
     ) -> None:
-        """:param moves: velocities move things.
-        :param drifts: other rules that change Position.
-        """
+        """:param moves: velocities move discs. :param drifts: further rules that change Position."""
         self._state, self._moves, self._drifts = state, moves, drifts
         self._drifted = OwnValues(state, [each.rule for each in drifts])
         discs = state.layout.owners([Position, Velocity])
@@ -149,18 +132,7 @@ class Motion:
         self._answers = ContactRules(contact_rules, state) if contact_rules else None
         shape, batch = state.present.shape, state.num_envs
         self._extra = np.zeros((2, *shape))
-        columns = [
-            state.columns.get(factor, np.full((1, *shape), default))
-            for factor, default in (
-                (Alive, True),
-                (Done, False),
-                (Mobile, True),
-                (Mass, 1.0),
-                (Size, 0.0),
-                (StoredEnergy, 0.0),
-                (InfiniteEnergy, False),
-            )
-        ]
+        columns = [state.columns.get(each, np.full((1, *shape), value)) for each, value in DISCS.items()]
         places, velocities = state.columns[Position], state.columns[Velocity]
         self._discs = (discs, places, velocities, self._extra, state.present, *columns)
         self._shapes = (
@@ -175,7 +147,7 @@ class Motion:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """While velocities change: discs that touch and do not bounce hold one another."""
+        """While velocities change, discs that touch and do not bounce hold one another."""
         state = self._state
         if state.parameters[Restitution].all() or Acceleration not in state.columns:
             yield
@@ -194,7 +166,7 @@ class Motion:
     def step(self) -> None:
         """Move for a step.
 
-        :raises InputError: rules that answer contacts conflict, or rules give what is outside the bounds of its factor.
+        :raises InputError: rules that answer contacts conflict, or rules give a number outside its factor's bounds.
         """
         from .contacts import advance
 
@@ -221,11 +193,8 @@ class Motion:
         return self._nothing if self._answers is None else self._answers.concerned()
 
 
-# ---- A person's rules that answer contacts in place of the built-in bounce.
-
-
 class ContactRules:
-    """The rules of a batch that answer contacts."""
+    """A person's rules that answer contacts, in place of the built-in bounce."""
 
     def __init__(self, rules: Sequence[Rule], state: State) -> None:
         self._state = state
@@ -259,7 +228,7 @@ class ContactRules:
 
         :param hits: (2, B) slots of the two, N for a wall; -1 where a scene has no contact.
         :param normals: (2, B) from the first to the second.
-        :raises InputError: rules that conflict, or that give what is outside the bounds of its factor.
+        :raises InputError: rules conflict, or give a number outside the bounds of its factor.
         """
         state = self._state
         scenes = np.flatnonzero(hits[0] >= 0)

@@ -1,9 +1,8 @@
-"""Distributions that factors are drawn from: what all of them can do, and those of one number (SEGAR, appendix B.5).
+"""Distributions of factors: the base class, and distributions of one number (SEGAR, appendix B.5).
 
-A noise is drawn from with a NumPy generator, and knows its own statistics exactly. Some have atoms: single values of
-positive probability, such as the ends of a Gaussian that is clipped. For all of them `pdf` is the density with respect
-to length plus counting at the atoms: at an atom it is the probability of that value, elsewhere the usual density.
-Entropies are with respect to the same measure, in nats.
+A noise draws with a NumPy generator, and has exact statistics. Some noises have atoms: single values of positive
+probability, such as the ends of a clipped Gaussian. `pdf` is the density with respect to length plus counting at the
+atoms: at an atom the probability of that value, elsewhere the usual density. Entropies, in nats, use the same measure.
 """
 
 from abc import ABC, abstractmethod
@@ -25,14 +24,14 @@ from gumption.data import InputError
 from gumption.data.settings import Positive, settings, unknown
 from gumption.data.wording import shown
 
-#: Noises by name, those that a person defines too.
+#: All noises by name, your own included.
 NOISES: dict[str, "type[Noise]"] = {}
 
 
 class Noise(ABC):
-    """A distribution that values of factors are drawn from.
+    """A distribution of values of a factor.
 
-    :cvar dimension: numbers of one value: 1 or 2, or 0 for shapes.
+    :cvar dimension: how many numbers a value has: 1 or 2, or 0 for shapes.
     """
 
     dimension: ClassVar[int] = 1
@@ -77,7 +76,7 @@ class NumericNoise(Noise):
 
     @abstractmethod
     def empirical_entropy(self, samples: Any) -> float:
-        """An estimate of the entropy from samples (n,) or (n, 2) of a noise with these atoms."""
+        """An estimate of the entropy from samples (n,) or (n, 2) of a noise with the same atoms."""
 
     def pdf(self, x: Any) -> np.ndarray:
         """The density; at an atom its probability."""
@@ -144,22 +143,54 @@ class ScalarNoise(NumericNoise):
         return self.cdf(x) - ((x[..., None] == points) * masses).sum(-1)
 
     def w2(self, other: NumericNoise) -> float:
+        """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
+
+        Quantiles may be singular at 0, at 1 and at `levels`, so the panels of the integral get smaller by halves
+        towards these; the result is accurate to about 1e-10 of the larger spread.
+        """
         self._compared(other)
-        return 0.0 if self == other else w2_distance(self, other)  # pyright: ignore[reportArgumentType]
+        if self == other:
+            return 0.0
+        assert isinstance(other, ScalarNoise)
+        levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], self.levels, other.levels]), 0.0, 1.0))
+        levels = levels[np.concatenate([[True], np.diff(levels) > 1e-14])]
+        width = np.diff(levels)[:, None]
+        first, last = levels[:-1, None], levels[1:, None]
+        edges = np.concatenate([first, first + width * _HALVINGS, last - width * _HALVINGS[-2::-1]], axis=1)
+        panels = np.unique(np.append(edges, levels[-1]))
+        panels = np.clip(panels, 2.0**-50, 1 - 2.0**-50)
+        squares = integral(lambda u: (self.quantile(u) - other.quantile(u)) ** 2, panels)
+        return float(np.sqrt(max(0.0, squares)))
 
     def ks(self, other: NumericNoise) -> float:
+        """The largest difference of the two `cdf`, refined around the largest ones of a grid."""
         self._compared(other)
-        return 0.0 if self == other else ks_distance(self, other)  # pyright: ignore[reportArgumentType]
+        if self == other:
+            return 0.0
+        assert isinstance(other, ScalarNoise)
+        x = candidates(self, other)
+        difference = np.abs(self.cdf(x) - other.cdf(x))
+        best = max(difference.max(), np.abs(self.cdf_before(x) - other.cdf_before(x)).max())
+        if len(x) == 1:
+            return float(best)
+        steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
+        low, high = x[steepest], x[steepest + 1]
+        for _ in range(12):
+            inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
+            difference = np.abs(self.cdf(inner) - other.cdf(inner))
+            best = max(best, difference.max())
+            step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
+            low, high = place - step, place + step
+        return float(best)
 
     def empirical_entropy(self, samples: Any) -> float:
         return empirical_entropy(np.asarray(samples, float)[:, None], self.atoms[0][:, None])
 
 
 def read_noise(given: Any, where: str) -> Noise:
-    """A noise, or one of data: {"noise": name, field: value}.
+    """A noise, or data of one: {"noise": name, field: value}.
 
-    :param where: what it belongs to, for messages.
-    :raises InputError: a name that there is not, or a field that does not fit.
+    :raises InputError: an unknown name, or a field that does not fit; the message begins with `where`.
     """
     if isinstance(given, Noise):
         return given
@@ -190,66 +221,31 @@ def integral(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) ->
     return float((function(edges[:-1, None] + half * (_NODES + 1)) * (half * _WEIGHTS)).sum())
 
 
-def w2_distance(a: ScalarNoise, b: ScalarNoise) -> float:
-    """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
-
-    Quantiles may be singular at 0, at 1 and at `levels`: the panels of the integral get smaller by halves towards them,
-    so that the result is accurate to about 1e-10 of the larger spread.
-    """
-    levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], a.levels, b.levels]), 0.0, 1.0))
-    levels = levels[np.concatenate([[True], np.diff(levels) > 1e-14])]
-    width = np.diff(levels)[:, None]
-    edges = np.concatenate(
-        [levels[:-1, None], levels[:-1, None] + width * _HALVINGS, levels[1:, None] - width * _HALVINGS[-2::-1]], axis=1
-    )
-    panels = np.unique(np.append(edges, levels[-1]))
-    panels = np.clip(panels, 2.0**-50, 1 - 2.0**-50)
-    return float(np.sqrt(max(0.0, integral(lambda u: (a.quantile(u) - b.quantile(u)) ** 2, panels))))
-
-
 def candidates(*noises: ScalarNoise, fine: int = 300) -> np.ndarray:
     """Values among or between which the `cdf` of two of them differ the most: edges, and so many quantiles."""
     grid = np.concatenate([[1e-9, 1e-6], np.linspace(1e-4, 1 - 1e-4, fine), [1 - 1e-6, 1 - 1e-9]])
     return np.unique(np.concatenate([values for noise in noises for values in (noise.edges, noise.quantile(grid))]))
 
 
-def ks_distance(a: ScalarNoise, b: ScalarNoise) -> float:
-    """The largest difference of the two `cdf`, refined between the values around it."""
-    x = candidates(a, b)
-    difference = np.abs(a.cdf(x) - b.cdf(x))
-    best = max(difference.max(), np.abs(a.cdf_before(x) - b.cdf_before(x)).max())
-    if len(x) == 1:
-        return float(best)
-    steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
-    low, high = x[steepest], x[steepest + 1]
-    for _ in range(12):
-        inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
-        difference = np.abs(a.cdf(inner) - b.cdf(inner))
-        best = max(best, difference.max())
-        step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
-        low, high = place - step, place + step
-    return float(best)
-
-
-#: Of a group of numbers: the shares of scenes that have it in two distributions, and of each of its numbers the two
-#: shares up to each value.
+#: A group of numbers: the shares of scenes that have it in two distributions, and for each of its numbers the shares up
+#: to each value in both.
 Curves = tuple[tuple[float, float], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
 def largest_difference(curves: Sequence[Curves]) -> float:
     """The largest difference of two products of the shares up to a value, one factor for each number of each group.
 
-    What lacks a group counts as below every value of it. Among very many combinations of values an even choice is
-    looked at, which costs far less than 0.001.
+    A scene without a group counts as below every value of it. Of very many combinations of values an even selection
+    is tried; the error is far less than 0.001.
     """
     swapped: list[Curves] = [((q, p), [(its, mine) for mine, its in columns]) for (p, q), columns in curves]
     return max(_largest(curves), _largest(swapped))
 
 
 def _largest(curves: Sequence[Curves]) -> float:
-    """The largest product of one choice for each number in the first distribution less that in the second.
+    """The largest excess of the first distribution's product over the second's, with one value for each number.
 
-    Both products grow with their factors, so that a choice that is no better in both than another can be left out.
+    Both products grow with their factors, so that a value which another one beats in both can be left out.
     """
     a = b = np.ones(1)
     for (share, its_share), columns in curves:
@@ -266,7 +262,7 @@ def _largest(curves: Sequence[Curves]) -> float:
 
 
 def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The choices with a large and b small that no other beats; an even choice of them where they are very many."""
+    """The pairs with a large and b small that no other beats; an even selection where there are very many."""
     by_a = np.lexsort((b, -a))
     a, b = a[by_a], b[by_a]
     better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
@@ -279,11 +275,8 @@ def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
-    """An estimate of the entropy, in nats: of the atoms from their shares, of the rest by Kozachenko and Leonenko's
-    estimator of nearest neighbours.
-
-    :param samples: (n, d) values.
-    :param atoms: (m, d) values that may have a positive probability.
+    """An estimate of the entropy of samples (n, d), in nats: of the atoms (m, d) from their shares, of the rest by
+    Kozachenko and Leonenko's estimator of nearest neighbours.
     """
     dimension = samples.shape[1]
     at = (samples[:, None] == atoms[None]).all(-1)
@@ -300,12 +293,10 @@ def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
 
 
 def transport(cost: np.ndarray) -> float:
-    """The exact optimal transport cost between n and m points of equal weights: the earth mover's distance.
+    """The earth mover's distance between n and m points of equal weights, exactly, for costs (n, m).
 
-    Sets of one size are an assignment; so are others, with each point taken as often as makes the sizes equal, while
-    that is not too large; else a linear program is solved.
-
-    :param cost: (n, m).
+    Sets of one size are an assignment. So are others, with points repeated until the sizes are equal, while that is not
+    too large; else it is a linear program.
     """
     n, m = cost.shape
     if n == 1 or m == 1:
@@ -327,7 +318,7 @@ class DiscreteNoise(ScalarNoise):
     @property
     @abstractmethod
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The values, with their type, and their probabilities."""
+        """The values, of their own dtype, and their probabilities."""
 
     @property
     def atoms(self) -> tuple[np.ndarray, np.ndarray]:
@@ -397,10 +388,7 @@ class DiscreteRangeNoise(DiscreteNoise):
 
 @settings
 class Choice(DiscreteNoise):
-    """One of some values.
-
-    :ivar p: their probabilities; None for equal ones.
-    """
+    """One of some values; `p` are their probabilities, None for equal ones."""
 
     values: tuple[float | bool, ...]
     p: tuple[float, ...] | None = None
@@ -450,7 +438,7 @@ class UniformNoise(ScalarNoise):
 class GaussianNoise(ScalarNoise):
     """A normal distribution.
 
-    :ivar clip: draws below the first number become it, those above the second that one: both ends are atoms.
+    :ivar clip: draws are clipped to these two numbers, which so become atoms.
     """
 
     mean: float
@@ -546,7 +534,7 @@ class GaussianMixtureNoise(ScalarNoise):
 
     @property
     def levels(self) -> np.ndarray:
-        """Where the quantile jumps, or nearly so: in the valleys between the means."""
+        """The probabilities at the valleys between the means, where the quantile jumps, or nearly so."""
         means = self.edges
         valleys = [np.linspace(low, high, 401) for low, high in pairwise(means)]
         return self.cdf(np.array([valley[np.argmin(self.log_density(valley))] for valley in valleys]))

@@ -1,4 +1,4 @@
-"""Discs that touch: what velocity presses them together, and pushing apart what overlaps."""
+"""Discs that touch: taking away the velocity that presses them together, and pushing overlapping discs apart."""
 
 import numpy as np
 from numba import njit
@@ -9,9 +9,9 @@ from .geometry import INVERSE, VX, VY, R, X, Y, closest, lay_out, pack, tell_ans
 TOUCH = 1e-9
 #: Gaps up to which discs that do not bounce count as touching at the end of the step.
 NEAR = 0.03
-#: Rounds of taking away velocities that press, and the change that is none.
+#: Rounds of taking away velocities that press, and the largest change that ends them.
 SETTLING, SETTLED = 400, 1e-12
-#: Rounds after which the equations of the contacts that press are tried, and the share of a pivot that is none.
+#: Rounds after which the equations of pressing contacts are tried, and the share of a pivot that counts as zero.
 SOLVED, SINGULAR = (1, 3, 7, 15, 31, 63, 127, 255), 1e-10
 #: Rows of contacts: the two discs (-1 for a wall or an inner wall), and contacts that press; the unit vector from the
 #: first to the second, the impulse so far, the speed at which they may approach, 1 / mass of both, and its inverse.
@@ -48,15 +48,15 @@ def is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacl
 
 @njit(cache=True)
 def settling_room(discs, obstacles):
-    """Arrays that `touching` and `press` work on: (3, C) int64 and (6, C), C the contacts that there can be."""
+    """The working arrays of `touching` and `press`: (3, C) int64 and (6, C), C the most contacts."""
     most = discs * (discs + 3 + obstacles)
     return np.empty((3, most), dtype=np.int64), np.empty((6, most))
 
 
 @njit(cache=True)
 def touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
-    """Find the contacts of discs that touch, or nearly do; returns how many. They may approach as fast as closes the
-    gap in the time that is left, so that they touch at its end.
+    """Find the contacts of discs that touch, or nearly do; returns how many. A pair may approach just fast enough to
+    close its gap in the time that is left.
 
     :param answered: contacts that rules answer instead; see `advance`.
     :param who, contact: of `settling_room`.
@@ -108,10 +108,10 @@ def touching(count, d, left, low, high, points, numbers, radii, obstacles, answe
 
 @njit(cache=True)
 def press(contacts, d, who, contact):
-    """Take what velocity presses the two of each contact together: impulses that never pull, until nothing changes
-    (sweeps of projected Gauss-Seidel, and `_solved`; the result has the least kinetic energy).
+    """Take away the velocity that presses the two of each contact together, by impulses that never pull, until nothing
+    changes (sweeps of projected Gauss-Seidel, and `_solved`; the result has the least kinetic energy).
 
-    Its parts are written out here, as a call counts references to its arrays, which takes longer than they do.
+    There are no calls within, as a call counts references to its arrays, which takes longer than the work.
     """
     for c in range(contacts):
         contact[PRESSED, c] = 0.0
@@ -139,8 +139,8 @@ def press(contacts, d, who, contact):
 
 @njit(cache=True)
 def _solved(contacts, d, who, contact):
-    """Finish `press`: impulses that end all pressing at once, if the contacts that press now are the ones that do in
-    the end (their linear equations, by Cholesky's method). Returns whether they are; else sweeps go on from here.
+    """Try to finish `press` at once, on the guess that the contacts that press now are those that press in the end:
+    solve their linear equations by Cholesky's method. Returns whether the guess is right; else sweeps go on from here.
     """
     many = 0
     for c in range(contacts):
@@ -206,8 +206,8 @@ def _solved(contacts, d, who, contact):
 
 @njit(cache=True)
 def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
-    """Where discs do not bounce (Restitution 0), those that touch hold one another: the forces of contact join the
-    acceleration (2, N, B), before friction acts. Other arguments as of `advance`.
+    """Where discs do not bounce (Restitution 0), add the contact forces of touching discs to the acceleration
+    (2, N, B), before friction acts. Other arguments are those of `advance`.
     """
     slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite = discs
     blocks, kinds, corners, counts, drawn, reaches = shapes
@@ -227,22 +227,9 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
             b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts
         )
         obstacles = lay_out(
-            b,
-            blocks,
-            present,
-            place,
-            size,
-            kinds,
-            corners,
-            counts,
-            drawn,
-            reaches,
-            points,
-            numbers,
-            radii,
-            middles,
+            b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles,
             block_slots,
-        )
+        )  # fmt: skip
         if asks:
             tell_answered(b, count, obstacles, mine, block_slots, special, answered)
         for k in range(count):

@@ -5,15 +5,15 @@
         v, sail = one
         return Differential[Velocity](v, sail * wind)
 
-A parameter is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type, whose
-factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for a
-whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their
-order, and d = 2 for a vector, 1 for anything else. What a rule returns says by its first argument, one of these
-arrays, what changes. A rule that asks `if` of a value is called for each row instead, which is slower.
+The hint of an argument is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type,
+whose factors are `one[F1]`; factors alone: all of one entity; or a `Parameter` of the scene. A rule is called once for
+a whole batch: a value is an array (B, 1..., n, 1..., d), with an axis for each entity that the hints name, in their
+order, and d = 2 for a vector, 1 for anything else. The first argument of an output is the array of the factor that
+changes. A rule that uses `if` on a value is called once for each row instead, which is slower.
 
 A rule with a `Normal` or a `Wall` among its hints answers contacts, in place of the built-in bounce, of two entities or
-of one and a wall. It is applied once to each contact that fits its hints; the first of two that fit both ways is the
-one with the lower Order, or the earlier one in the scene. What still approaches after that stops doing so.
+of one and a wall. It is applied once to each contact that fits its hints; where both orders fit, the first entity is
+the one with the lower Order, or the earlier one in the scene. Velocities that still approach then are taken away.
 
     @rule
     def stick(
@@ -24,25 +24,15 @@ one with the lower Order, or the earlier one in the scene. What still approaches
         return SetFactor(v1, v), SetFactor(v2, v)
 """
 
+# ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
+
 import importlib
 import inspect
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import (  # noqa: UP035  (Tuple as in the paper's hints)
-    Any,
-    Generic,
-    NamedTuple,
-    Protocol,
-    Tuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    overload,
-)
+from typing import Any, Generic, Tuple, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
@@ -50,7 +40,7 @@ from gumption.data import InputError
 from gumption.data.wording import shown
 
 from .conditions import Contains, IsOn, Relation
-from .entities import Entity, Object, Thing, Tile
+from .entities import Entity, type_priority
 from .factors import (
     Acceleration,
     Alive,
@@ -68,7 +58,6 @@ from .factors import (
     MinMass,
     MinVelocity,
     Mobile,
-    Order,
     Parameter,
     Position,
     Velocity,
@@ -82,11 +71,11 @@ F = TypeVar("F", bound=Factor)
 
 
 class Output(Generic[F]):
-    """What a rule wants of a factor.
+    """A change of a factor.
 
-    :ivar target: the array that the rule was given of the factor.
-    :ivar value: what it wants, of a shape that fits the target's and those of the other entities.
-    :ivar where: for which rows; None for all.
+    :ivar target: the argument of the rule that is the factor's array.
+    :ivar value: of a shape that fits the target's and those of the other entities.
+    :ivar where: the rows that change; None for all.
     """
 
     __slots__ = ("__orig_class__", "target", "value", "where")
@@ -96,7 +85,7 @@ class Output(Generic[F]):
 
 
 class Aggregate(Output[F]):
-    """All values of this kind are added, and the sum takes the place of the old value."""
+    """All values of this kind are added, and the sum replaces the old value."""
 
 
 class Differential(Output[F]):
@@ -104,7 +93,7 @@ class Differential(Output[F]):
 
 
 class SetFactor(Output[F]):
-    """The value takes the place of the old one, whatever others want; two that differ are a conflict."""
+    """The value replaces the old one, whatever other rules return; two that differ are a conflict."""
 
 
 class Normal:
@@ -117,7 +106,7 @@ class Wall:
 
 @dataclass(frozen=True)
 class Pattern:
-    """An entity that a rule concerns: with these factors, or of this type."""
+    """An entity that a rule concerns: one with these factors, or of this type."""
 
     factors: tuple[type[Factor], ...] = ()
     entity_type: type[Entity] | None = None
@@ -125,15 +114,14 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and what its hints say.
+    """A function with what its hints say.
 
     :ivar patterns: the entities, in the order of the hints.
     :ivar arguments: for each argument the number of its pattern, its parameter, Normal or Wall.
-    :ivar bare: the factors come as arguments of their own, all from one entity.
+    :ivar bare: each factor is an argument, and all are of one entity.
     :ivar returns: the kinds and factors of its outputs.
     :ivar relation: must hold between the first entity and the second.
-    :ivar entity_type: one of the entities must be of this type.
-    :ivar factor_type: one of the entities must have this factor.
+    :ivar entity_type, factor_type: one of the entities must be of this type, or have this factor.
     """
 
     function: Callable[..., Any]
@@ -146,7 +134,7 @@ class Rule:
     factor_type: type[Factor] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A rule that a module has under the name of its function is pickled as that name, like a function."""
+        """A rule that its module has under the function's name is pickled by that name, like a function."""
         module, name = self.function.__module__, self.function.__qualname__
         if getattr(sys.modules.get(module), name, None) is self:
             return _named, (module, name)
@@ -154,37 +142,34 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The function's."""
         return self.function.__name__
 
     @property
     def at_contacts(self) -> bool:
-        """It answers contacts."""
+        """Whether it answers contacts."""
         return Normal in self.arguments or Wall in self.arguments
 
     @property
     def changes(self) -> frozenset[type[Factor]]:
-        """The factors that it may change; for a subclass the factor that it stands for."""
+        """The root factors that it may change."""
         return frozenset(factor.root for _, factor in self.returns)
 
     @property
     def sets(self) -> frozenset[type[Factor]]:
-        """Those of `changes` that it may set."""
+        """The root factors that it may set."""
         return frozenset(factor.root for kind, factor in self.returns if kind is SetFactor)
 
     def __call__(self, *args: Any) -> Any:
-        """What the function says."""
         return self.function(*args)
 
     def priority(self, deep: bool) -> int:
-        """How specific its conditions are: what wins among settings of one factor.
+        """How specific its conditions are; of several settings of one factor the highest priority wins.
 
-        :param deep: each level of entity types counts; else, as in SEGAR's code, all below Object and Tile are equal,
-            and a rule with several outputs is INCOMPARABLE.
+        :param deep: see `type_priority`; without it a rule with several outputs is INCOMPARABLE.
         """
         if not deep and len(self.returns) > 1:
             return INCOMPARABLE
-        parts = [_entity_priority(self.entity_type, deep), 3 if self.factor_type else 0]
+        parts = [type_priority(self.entity_type, deep), 3 if self.factor_type else 0]
         return max(*parts, self.relation.priority if self.relation else 1)
 
 
@@ -194,7 +179,7 @@ def _named(module: str, name: str) -> Rule:
 
 #: The priority of a rule that conflicts with any other that sets another value.
 INCOMPARABLE = 99
-#: A person's rules by name; a later definition of the same name replaces an earlier one.
+#: Rules by name that are not built in; a later definition of the same name replaces an earlier one.
 RULES: dict[str, Rule] = {}
 
 
@@ -216,7 +201,7 @@ def rule(
 ) -> Any:
     """A function as a rule, known by its name in scenes.
 
-    :raises InputError: hints that are missing or say nothing that a rule can be; the message names the rule.
+    :raises InputError: hints that are missing, or that no rule can have; the message names the rule.
     """
 
     def make(function: Callable[..., Any]) -> Rule:
@@ -241,7 +226,7 @@ def read_rule(
         ("factor_type", factor_type, _is(factor_type, Factor)),
     ):
         if given is not None and not fits:
-            raise InputError(f"the rule {name}: {what} is {shown(given)}, which is none")
+            raise InputError(f"the rule {name}: {what} is {shown(given)}, which is no {what.replace('_', ' ')}")
     if not inspect.isfunction(function):
         raise InputError(f"the rule {name} is no function")
     try:
@@ -303,13 +288,13 @@ def read_rule(
 
 
 def _check_contact(made: Rule) -> None:
-    hint, wanted, told = (
+    hint, wanted, parties = (
         ("Wall", 1, "one entity and a wall") if Wall in made.arguments else ("Normal", 2, "two entities")
     )
     if len(made.patterns) != wanted:
         raise InputError(
             f"the rule {made.name} concerns {len(made.patterns)} entities; a rule with a {hint} among its hints "
-            f"answers contacts of {told}"
+            f"answers contacts of {parties}"
         )
     if any(kind is Differential for kind, _ in made.returns):
         raise InputError(
@@ -341,19 +326,11 @@ def _returns(name: str, hint: Any, given: bool) -> tuple[tuple[type[Output[Any]]
     return tuple(found)
 
 
-def _entity_priority(entity_type: type[Entity] | None, deep: bool) -> int:
-    if entity_type is None or not issubclass(entity_type, Thing):
-        return 0
-    if deep:
-        return 4 + len(entity_type.__mro__) - len(Thing.__mro__)
-    return 4 if entity_type is Thing else 5 if entity_type in (Object, Tile) else 6
-
-
 def _is(hint: Any, kind: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, kind)
 
 
-# ---- SEGAR's rules, in the mended form of the preset "fixed" (see the errata on SEGAR's page for each difference).
+# ---- SEGAR's rules, as the preset "fixed" mends them (README.md lists each difference).
 
 #: Heat burns 10 % of the mass in this time, in seconds: a step of SEGAR.
 BURN_TIME = 0.01
@@ -365,8 +342,8 @@ def move(x: Position, v: Velocity, slowest: MinVelocity) -> Differential[Positio
 
 
 def lorentz_law(
-    source: Tuple[Position, Velocity, Charge, Magnetism, Alive, Done],  # noqa: UP006
-    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],  # noqa: UP006
+    source: Tuple[Position, Velocity, Charge, Magnetism, Alive, Done],
+    target: Tuple[Position, Velocity, Charge, Mass, Acceleration],
 ) -> Aggregate[Acceleration]:
     """a = (q1 q2 n + q2 b1 t(w)) / (d^2 m2): n the unit vector from source to target, w their relative velocity, t(w)
     that vector turned by 90 degrees. What is dead or done has no field.
@@ -381,23 +358,14 @@ def lorentz_law(
     return Aggregate(a, acceleration, where=(alive & ~done) & (m2 > 0) & (square > 0))
 
 
-def apply_friction(
-    thing: Tuple[Velocity, Drag],  # noqa: UP006
-    surface: Tuple[Friction],  # noqa: UP006
-    g: Gravity,
-) -> Aggregate[Drag]:
-    """A surface decelerates by mu g, whatever the mass (Coulomb's law)."""
+def apply_friction(thing: Tuple[Velocity, Drag], surface: Tuple[Friction], g: Gravity) -> Aggregate[Drag]:
+    """A surface decelerates by mu g, independent of the mass (Coulomb's law)."""
     _, drag = thing
     (mu,) = surface
     return Aggregate(drag, mu * g)
 
 
-def apply_burn(
-    thing: Tuple[Mass, Mobile],  # noqa: UP006
-    tile: Tuple[Heat],  # noqa: UP006
-    least: MinMass,
-    framerate: Framerate,
-) -> SetFactor[Mass]:
+def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat], least: MinMass, framerate: Framerate) -> SetFactor[Mass]:
     """The mass falls by the share 0.1 heat in each hundredth of a second, until it is less than MinMass."""
     m, mobile = thing
     (heat,) = tile
@@ -407,18 +375,16 @@ def apply_burn(
 
 def stop_condition(
     mobile: Mobile, alive: Alive, done: Done, v: Velocity, a: Acceleration
-) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:  # noqa: UP006
-    """What cannot be moved, is dead or done rests."""
+) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
+    """Entities that are immobile, dead or done rest."""
     rests = ~(mobile & alive) | done
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
 
 
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
-) -> Tuple[  # noqa: UP006
-    SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]
-]:
-    """What has less than MinMass is destroyed."""
+) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
+    """An entity with less than MinMass is destroyed."""
     dies = (m < least) & (alive | (dot(v, v) > 0))
     return (
         SetFactor(m, 0.0, dies),
@@ -430,16 +396,15 @@ def kill_condition(
 
 
 def consume(
-    thing: Tuple[Mobile, Done, Visible],  # noqa: UP006
-    hole: Tuple[Consumes],  # noqa: UP006
-) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:  # noqa: UP006
-    """What lies in a hole as a whole falls in."""
+    thing: Tuple[Mobile, Done, Visible], hole: Tuple[Consumes]
+) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:
+    """A mobile entity that lies in a hole as a whole falls in."""
     mobile, done, visible = thing
     return SetFactor(done, True, mobile), SetFactor(visible, False, mobile), SetFactor(mobile, False, mobile)
 
 
 def accelerate(v: Velocity, a: Acceleration, drag: Drag, framerate: Framerate) -> Differential[Velocity]:
-    """v changes by a dt, then friction takes up to drag dt of the speed: it stops things, and turns none around."""
+    """v changes by a dt, then friction takes up to drag dt of the speed: it stops things, but never turns them."""
     dt = 1.0 / framerate
     pushed = v + a * dt
     speed = norm(pushed)
@@ -451,50 +416,10 @@ _RELATIONS = {"apply_friction": IsOn(), "apply_burn": IsOn(), "consume": Contain
 
 
 def built_in(*functions: Callable[..., Any]) -> dict[str, Rule]:
-    """SEGAR's rules by their names, with the relations that these rules have."""
+    """SEGAR's rules by name, with their relations."""
     return {one.__name__: read_rule(one, _RELATIONS.get(one.__name__)) for one in functions}
 
 
 FIXED_RULES: dict[str, Rule] = built_in(
     move, lorentz_law, apply_friction, apply_burn, stop_condition, kill_condition, consume, accelerate
 )
-
-
-# ---- The order in which a step applies rules: those of other factors, those of velocities, then motion (SEGAR, B.3).
-
-
-class Compiled(Protocol):
-    """A rule that is compiled for a scene."""
-
-    @property
-    def rule(self) -> Rule:
-        """What was compiled."""
-        ...
-
-
-R = TypeVar("R", bound=Compiled)
-
-
-class Schedule(NamedTuple, Generic[R]):
-    """The compiled rules of a simulator by when they are applied.
-
-    :ivar rounds: the rules of each round, and the factors that they may change in it.
-    :ivar drifts: what changes positions beside the built-in rule `move`.
-    :ivar moves: whether `move` is among the rules. :ivar reorders: whether one changes Order.
-    """
-
-    rounds: tuple[tuple[list[R], frozenset[type[Factor]]], ...]
-    drifts: list[R]
-    moves: bool
-    reorders: bool
-
-
-def schedule(rules: Sequence[R], numeric: frozenset[type[Factor]], move: Rule) -> Schedule[R]:
-    """:param rules: those that reach an entity. :param numeric: the factors that are columns of numbers."""
-    wanted = numeric - {Position, Velocity}, frozenset([Velocity])
-    return Schedule(
-        tuple(([each for each in rules if each.rule.changes & factors], factors) for factors in wanted),
-        [each for each in rules if Position in each.rule.changes and each.rule is not move],
-        any(each.rule is move for each in rules),
-        any(Order in each.rule.changes for each in rules),
-    )

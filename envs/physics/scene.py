@@ -39,15 +39,8 @@ from .shapes import HIGHEST, NARROWEST, scaled, width
 Preset = Literal["fixed", "compat"]
 #: The rules of SEGAR, in its order.
 ALL_RULES = (
-    "move",
-    "lorentz_law",
-    "apply_friction",
-    "apply_burn",
-    "stop_condition",
-    "kill_condition",
-    "consume",
-    "accelerate",
-)
+    "move", "lorentz_law", "apply_friction", "apply_burn", "stop_condition", "kill_condition", "consume", "accelerate",
+)  # fmt: skip
 #: The parameter that each setting is the value of.
 SETTINGS: dict[str, type[Parameter]] = {
     "framerate": Framerate,
@@ -62,15 +55,13 @@ SETTINGS: dict[str, type[Parameter]] = {
 
 @settings
 class SimSettings:
-    """What holds for the whole of a scene; the defaults are SEGAR's. Numbers are within the bounds that the parameters
-    declare.
+    """The settings of a whole scene; the defaults are SEGAR's, the bounds of numbers those of the parameters.
 
     :ivar framerate: steps a second; a step takes dt = 1 / framerate.
     :ivar boundaries: the walls stand at these two numbers, on both axes.
     :ivar friction: the coefficient of the floor.
     :ivar wall_damping: the share of the velocity that a wall takes.
-    :ivar gravity, min_mass, max_velocity, min_velocity: see the parameters of these names in
-        `gumption.envs.physics.factors`.
+    :ivar gravity, min_mass, max_velocity, min_velocity: see the parameters in `gumption.envs.physics.factors`.
     :ivar rules: names of rules, or rules, in the order in which they are tried.
     :ivar parameters: values of a person's own parameters, by name.
     """
@@ -98,7 +89,7 @@ class SimSettings:
             read_number(parameter, getattr(self, name), name)
         for name, value in self.parameters.items():
             if name not in PARAMETERS or PARAMETERS[name] in SETTINGS.values():
-                raise InputError(f"parameters: {_unknown('parameter', name, PARAMETERS)}")
+                raise InputError(f"parameters: {no_such('parameter', name, PARAMETERS)}")
             read_number(PARAMETERS[name], value, f"parameters: {name}")
 
     def values(self) -> dict[type[Parameter], float]:
@@ -110,7 +101,7 @@ class SimSettings:
         }
 
 
-#: Values by factor. (Within EntityData, `type` is its field.)
+#: Values by factor.
 Factors = Mapping[type[Factor], Any]
 
 
@@ -124,8 +115,11 @@ class EntityData:
 
     def to_data(self) -> dict[str, Any]:
         """As it stands in a file."""
-        told = {factor: value for factor, value in self.factors.items() if factor not in (ID, Label)}
-        factors = {factor.__name__: _plain(value) for factor, value in told.items()}
+        factors = {
+            factor.__name__: list(value) if isinstance(value, tuple) else value
+            for factor, value in self.factors.items()
+            if factor not in (ID, Label)
+        }
         return {"id": self.id, "type": self.type.__name__, "factors": factors}
 
 
@@ -140,9 +134,9 @@ class Scene:
     def read(given: Any, where: str = "the scene") -> "Scene":
         """From data: {"sim": {...}, "entities": [{"id", "type", "factors": {...}}]}.
 
-        :param where: what it belongs to, for messages.
-        :raises InputError: a name that there is not, a value that does not fit its factor or is outside its bounds, two
-            entities of one id, an entity outside the walls; the message names entity and field.
+        :param where: what messages call it.
+        :raises InputError: an unknown name, a value that does not fit its factor or is outside its bounds, two entities
+            of one id, an entity outside the walls; the message names entity and field.
         """
         if isinstance(given, Scene):
             return given
@@ -177,32 +171,26 @@ class Scene:
 
 
 def rule_name(rule: Callable[..., Any]) -> str:
-    """The name by which a rule, or the function that it is made of, is found again."""
+    """The name of a rule, or of the function that it is made of."""
     return getattr(rule, "name", None) or rule.__name__
 
 
 def entity_type(name: Any, where: str) -> type[Entity]:
-    """The entity type of a name, or itself.
-
-    :raises InputError: there is none.
-    """
+    """The entity type of a name, or itself; InputError where there is none."""
     if isinstance(name, type) and issubclass(name, Entity):
         return name
     if isinstance(name, str) and name in TYPES:
         return TYPES[name]
-    raise InputError(f"{where}: {_unknown('entity type', name, TYPES)}")
+    raise InputError(f"{where}: {no_such('entity type', name, TYPES)}")
 
 
 def factor_type(name: Any, where: str) -> type[Factor]:
-    """The factor of a name, or itself.
-
-    :raises InputError: there is none.
-    """
+    """The factor of a name, or itself; InputError where there is none."""
     if isinstance(name, type) and issubclass(name, Factor):
         return name
     if isinstance(name, str) and name in FACTORS:
         return FACTORS[name]
-    raise InputError(f"{where}: {_unknown('factor', name, FACTORS)}")
+    raise InputError(f"{where}: {no_such('factor', name, FACTORS)}")
 
 
 def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> EntityData:
@@ -223,7 +211,8 @@ def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> Entity
         factor = factor_type(label, where)
         owner = next((each for each in kind.all_factors if issubclass(factor, each)), None)
         if owner is None and issubclass(kind, Thing):
-            raise InputError(f"{where} has no {factor.__name__}: a {kind.__name__} has {_names(kind)}")
+            able = ", ".join(sorted(each.__name__ for each in kind.all_factors))
+            raise InputError(f"{where} has no {factor.__name__}: a {kind.__name__} has {able}")
         if factor.belongs_to is not None:
             raise InputError(f"{where}: {factor.__name__} is computed by the rules; a scene does not give it")
         mine[factor] = read_value(factor, value, where)
@@ -233,16 +222,15 @@ def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> Entity
     values = {factor: value for factor, value in _defaults(kind).items() if factor.root not in taken} | mine
     values[ID], values[Label] = name, kind.__name__
     _tie_size(values, mine, where)
-    _check_place(values, sim, where)
+    low, high = sim.boundaries
+    if Position in values and not all(low <= each <= high for each in values[Position]):
+        raise InputError(f"{where}: Position {values[Position]} is outside the walls at {low} and {high}")
     return EntityData(name, kind, values)
 
 
 @cache
 def _defaults(kind: type[Entity]) -> Factors:
-    """The defaults of a type.
-
-    :raises InputError: one that does not fit its factor.
-    """
+    """The defaults of a type; InputError where one does not fit its factor."""
     where = f"the entity type {kind.__name__}"
     return {
         factor: None if value is None else read_value(factor, value, where)
@@ -251,7 +239,7 @@ def _defaults(kind: type[Entity]) -> Factors:
 
 
 def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any], where: str) -> None:
-    """Size and Shape tell the same: who gives one gets the other."""
+    """Size and Shape must agree: each follows from the other where only one is given."""
     if Shape not in values or values[Shape] is None:
         return
     wide = width(values[Shape])
@@ -263,21 +251,8 @@ def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any]
     values[Size] = wide
 
 
-def _check_place(values: Mapping[type[Factor], Any], sim: SimSettings, where: str) -> None:
-    low, high = sim.boundaries
-    if Position in values and not all(low <= each <= high for each in values[Position]):
-        raise InputError(f"{where}: Position {values[Position]} is outside the walls at {low} and {high}")
-
-
-def _names(kind: type[Entity]) -> str:
-    return ", ".join(sorted(factor.__name__ for factor in kind.all_factors))
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _unknown(what: str, name: Any, known: Mapping[str, Any]) -> str:
+def no_such(what: str, name: Any, known: Mapping[str, Any]) -> str:
+    """The message that a name is none of the known ones, with the nearest one or all of them."""
     near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
     return f"there is no {what} {shown(name)}; {hint}"

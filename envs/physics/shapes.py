@@ -17,7 +17,7 @@ from gumption.data.settings import check
 from gumption.data.wording import shown
 
 Shape = dict[str, Any]
-#: No number of a scene is beyond it, so that products of six of them are finite.
+#: The bound of all numbers of a scene: products of six of them are finite.
 HIGHEST = 1e50
 #: The least width of a thing, and the least distance of two corners of a polygon.
 NARROWEST = 1e-12
@@ -29,10 +29,7 @@ def circle(size: float) -> Shape:
 
 
 def polygon(vertices: Sequence[Sequence[float]]) -> Shape:
-    """The convex polygon with these corners, in their order around it, relative to the position.
-
-    :raises InputError: as `read_shape`.
-    """
+    """The convex polygon with these corners, relative to the position; InputError as of `read_shape`."""
     return read_shape({"kind": "polygon", "vertices": [list(each) for each in vertices]}, "the polygon")
 
 
@@ -43,10 +40,7 @@ def square(side: float) -> Shape:
 
 
 def regular_polygon(corners: int, width: float) -> Shape:
-    """A polygon of equal sides in the circle of this diameter around the position.
-
-    :raises InputError: fewer than three corners.
-    """
+    """A polygon of equal sides, three at least, in the circle of this diameter around the position."""
     if corners < 3:
         raise InputError(f"a polygon of {corners} corners; it has 3 at least")
     turns = [pi / 2 + 2 * pi * i / corners for i in range(corners)]
@@ -62,9 +56,8 @@ def random_convex_hull(size: float, rng: np.random.Generator) -> Shape:
 def read_shape(given: Any, where: str) -> Shape:
     """A shape as data, checked, with plain numbers.
 
-    :param where: what it belongs to, for the message.
     :raises InputError: no shape, a size that is not positive, or a polygon that is not convex, crosses itself or has no
-        area.
+        area; the message begins with `where`.
     """
     kind = given.get("kind") if isinstance(given, Mapping) else None
     if kind == "circle" and set(given) == {"kind", "size"}:
@@ -132,16 +125,15 @@ def _hull(points: list[list[float]]) -> list[list[float]]:
     def half(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         chain: list[tuple[float, float]] = []
         for point in run:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
+            while len(chain) > 1:
+                (ax, ay), (bx, by), (cx, cy) = chain[-2], chain[-1], point
+                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 0:  # a turn to the left
+                    break
                 chain.pop()
             chain.append(point)
         return chain[:-1]
 
     return [list(point) for point in half(ordered) + half(ordered[::-1])]
-
-
-def _turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _area(vertices: Sequence[Sequence[float]]) -> float:

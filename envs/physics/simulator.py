@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,33 +16,11 @@ from gumption.data.wording import shown
 from gumption.data.writing import write_text
 
 from .compat import COMPAT_RULES, CompatMotion
-from .compiled_rules import CompiledRule, evaluated
-from .factors import (
-    Acceleration,
-    Alive,
-    Done,
-    Factor,
-    Framerate,
-    Mass,
-    MaxVelocity,
-    Position,
-    Velocity,
-)
+from .compiled_rules import CompiledRule, check_conflicts, evaluated, schedule
+from .factors import Acceleration, Alive, Done, Factor, Framerate, Mass, MaxVelocity, Position, Velocity
 from .motion import WINDOW, Motion, OwnValues, RestWatch
-from .resolution import Resolution, conflict
-from .rules import (
-    FIXED_RULES,
-    INCOMPARABLE,
-    RULES,
-    Aggregate,
-    Differential,
-    Output,
-    Rule,
-    SetFactor,
-    read_rule,
-    schedule,
-)
-from .scene import Preset, Scene
+from .rules import FIXED_RULES, RULES, Aggregate, Differential, Rule, read_rule
+from .scene import Preset, Scene, no_such
 from .state import POLYGON, State
 
 if TYPE_CHECKING:
@@ -63,11 +40,11 @@ class Simulator:
         sim.step(100)
         sim.state()["a"]["Position"]
 
-    A step takes dt = 1 / framerate: the rules for all factors but Velocity and Position, on the same state; the rules
-    for Velocity; the speed limited to MaxVelocity; the motion, with collisions.
+    A step of dt = 1 / framerate applies the rules for all factors but Velocity and Position to one state, then the
+    rules for Velocity; it limits speeds to MaxVelocity, and moves discs, with collisions.
 
     :ivar preset: "fixed" (mended) or "compat" (SEGAR's code of 2022, faults included).
-    :ivar device: of torch, where the scenes are; None for NumPy.
+    :ivar device: the torch device of the scenes; None for NumPy.
     :ivar time: (B,) seconds since the start.
     """
 
@@ -77,10 +54,10 @@ class Simulator:
         preset: Preset = "fixed",
         device: str | None = None,
     ) -> None:
-        """:param scenes: one scene or several, as data (see `Scene.read`); `state()` then has a batch axis.
-        :param device: "cuda", "cpu" or "auto" has the scenes in torch tensors there; None in arrays of NumPy.
-        :raises InputError: a scene that cannot be read, a rule that there is not, different rules in one batch, rules
-            that are certain to conflict, a shape that cannot move, or what does not run on a device.
+        """:param scenes: one scene, or several as a batch, as data (see `Scene.read`).
+        :param device: "cuda", "cpu" or "auto" for torch tensors there; None for arrays of NumPy.
+        :raises InputError: a scene that cannot be read, an unknown rule, different rules in one batch, rules that are
+            certain to conflict, a shape that cannot move, or what does not run on a device.
         """
         self.preset: Preset = check("preset", preset, Preset)
         self.device = check("device", device, str | None)
@@ -98,26 +75,31 @@ class Simulator:
         self.arrays.polygons_scale = self.preset == "fixed"
         self.time = np.zeros(self.arrays.num_envs)
         self._discs = self.arrays.layout.owners([Position, Velocity])
-        #: Vectors of discs that do not change at rest, and all that does not in a step that changes nothing.
+        #: Vectors of discs that are constant at rest, and all factors that a step without effect leaves unchanged.
         self._watched: list[type[Factor]] = [Position]
         self._integrated: list[type[Factor]] = [Position, Velocity]
-        self._check_shapes()
+        bad = self.arrays.kinds[self._discs] == POLYGON
+        if bad.any():
+            k, i = (int(each[0]) for each in np.nonzero(bad))
+            name = self.arrays.name(int(self._discs[k]), i)
+            raise InputError(f"scene {i}: {name} moves and is a polygon; only circles can move and collide")
         self.rules = _read_rules(self.arrays.scenes, self.preset)
         if self.device is None:
             self._compile()
         else:
-            self._simulation = self._moved()
+            from . import torch_simulation
+
+            self._simulation = torch_simulation.TensorSimulation(self._arrays, self.rules, self.preset, self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, or what was pickled, compiles its rules anew: compiled ones hold views of the arrays."""
+        """A copy compiles its rules anew, as compiled ones hold views of the arrays."""
         return _copied, (self.arrays, self.preset, self.device, self.batched, self.time)
 
     @property
     def arrays(self) -> State:
-        """The state in arrays; see `State`. With a device a copy, which cannot be written; reading it waits for the
-        device.
+        """The state in arrays. With a device it is a read-only copy, and reading waits for the device.
 
-        :raises InputError: on the device two rules conflicted, or something became infinite, in a step before this.
+        :raises InputError: in an earlier step on the device two rules conflicted, or something became infinite.
         """
         if self._simulation is not None:
             self._simulation.read()
@@ -125,10 +107,7 @@ class Simulator:
 
     @property
     def tensors(self) -> "dict[type[Factor], Tensor]":
-        """With a device: root factor -> (d, N, B), as `arrays.columns`, to be read and written there.
-
-        :raises InputError: the simulator has no device.
-        """
+        """On a device: root factor -> (d, N, B), as `arrays.columns`, to read and write; elsewhere InputError."""
         if self._simulation is None:
             raise InputError("the simulator has no device, and no tensors: give one as device=, or read arrays.columns")
         return self._simulation.state.tensors
@@ -138,18 +117,18 @@ class Simulator:
     def step(self, n: Count = 1) -> None:
         """Go on for n steps.
 
-        :raises InputError: two rules that conflict, or a person's rule that gives what is outside the bounds of its
-            factor; with "compat" also where the code of 2022 fails.
+        :raises InputError: two rules conflict, or a person's rule gives a number outside the bounds of its factor; with
+            "compat" also where the code of 2022 fails.
         """
         for _ in range(check("n", n, Count)):
             self._step()
 
     @checked
     def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4, window: Count = WINDOW) -> np.ndarray:
-        """Run each scene until it rests, or the time is over; what rests has no velocity then.
+        """Run each scene until it rests, or the time is over; a scene at rest has no velocities.
 
-        A scene rests when a step changes nothing, or when no disc was, in the last `window` steps, as far from where it
-        is now as something of the speed `slow` goes in that time.
+        A scene rests when a step changes nothing, or when in the last `window` steps no disc was farther from its
+        present place than the speed `slow` leads in that time.
 
         :returns: (B,) bool, which scenes rest.
         """
@@ -158,13 +137,11 @@ class Simulator:
 
     @checked
     def watch(self, slow: Positive = 1e-4, window: Size = WINDOW) -> RestWatch:
-        """A watch for `run` that begins with the state as it is; see `run_until_rest`."""
+        """A watch for `run` that begins with the present state; see `run_until_rest`."""
         return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
 
     def places(self) -> np.ndarray:
-        """(2, n, B): what a watch compares: places of all discs, and other vectors of theirs that rules change, such as
-        orientations.
-        """
+        """(2, n, B) what a watch compares: places of discs, and other vectors that rules change, as orientations."""
         columns = self.arrays.columns
         if not len(self._discs):
             return np.zeros((2, 0, self._arrays.num_envs))
@@ -175,7 +152,7 @@ class Simulator:
         """Run each scene until it rests, at most so many steps; `run_until_rest` says when that is.
 
         :param steps: (B,) int64.
-        :param watch: goes on, so that a run in parts is the run as a whole.
+        :param watch: is updated, so that a run in parts equals one whole run.
         :param compiled: use the compiled loop where the rules have one; both ways give the same bits.
         :returns: (B,) int64 steps made, (B,) bool which rest.
         :raises InputError: as `step`.
@@ -232,8 +209,9 @@ class Simulator:
     def add_force(self, name: str, force: "Pair | Tensor", i: Whole | None = None) -> None:
         """Push an entity: its velocity changes by force / mass at once.
 
-        :param force: (2,), or (B, 2) for a batch; `i` for one scene of a batch. With a device also a tensor, which
-            stays there, so that its numbers are not checked; what has no mass is not moved then.
+        :param force: (2,), or (B, 2) for a batch. On a device it may be a tensor, which stays there, so that its
+            numbers are not checked, and an entity without mass does not move.
+        :param i: one scene of a batch.
         :raises InputError: no such entity, one without a mass, or a force that is not finite or far too large.
         """
         if self._simulation is not None:
@@ -242,7 +220,7 @@ class Simulator:
         for k, slot, push in self._pushes(name, force, i, Mass):
             mass = self.arrays.columns[Mass][0, slot, k]
             if mass == 0.0:
-                raise InputError(f"{name!r} has no mass: a force has no effect that could be told")
+                raise InputError(f"{name!r} has no mass, so that a force cannot move it; use add_velocity")
             if not np.abs(push).max() <= Velocity.most * mass:
                 raise InputError(f"the force {shown(force)} is too large for {name!r}, whose mass is {mass}")
             self.arrays.columns[Velocity][:, slot, k] += push / mass
@@ -260,11 +238,12 @@ class Simulator:
     def state(self) -> dict[str, dict[str, Any]]:
         """The entities now: id -> factor -> value.
 
-        Of a single scene plain values. Of a batch arrays (B,) or (B, 2), nan or False where a scene has no such entity;
-        shapes and texts are lists.
+        A single scene gives plain values, a batch arrays (B,) or (B, 2) with nan or False where a scene has no such
+        entity; shapes and texts are lists.
         """
         if not self.batched:
-            return {each.id: _named(each.factors) for each in self.arrays.scene(0).entities}
+            entities = self.arrays.scene(0).entities
+            return {each.id: {one.__name__: value for one, value in each.factors.items()} for each in entities}
         scenes = self.scenes()
         found: dict[str, dict[str, Any]] = {}
         for i, scene in enumerate(scenes):
@@ -281,10 +260,7 @@ class Simulator:
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write the state as JSON; `load` goes on from it, bit for bit.
-
-        :raises InputError: the file cannot be written.
-        """
+        """Write the state as JSON; `load` goes on from it, bit for bit. InputError where it cannot be written."""
         scenes = [scene.to_data() for scene in self.scenes()]
         kept = {"preset": self.preset, "batched": self.batched, "time": self.time.tolist(), "scenes": scenes}
         write_text(Path(path), json.dumps(kept, indent=1) + "\n")
@@ -294,8 +270,8 @@ class Simulator:
     def load(cls, path: str | Path) -> "Simulator":
         """A simulator that goes on where another was saved.
 
-        :raises InputError: no such file, or another kind of file; a scene that cannot be read; rules of a person's own
-            that are not defined now.
+        :raises InputError: no such file, another kind of file, a scene that cannot be read, or a rule that is not
+            defined.
         """
         try:
             kept = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -316,11 +292,6 @@ class Simulator:
         return made
 
     # ---- a step
-
-    def _moved(self) -> "TensorSimulation":
-        from .torch_simulation import TensorSimulation
-
-        return TensorSimulation(self._arrays, self.rules, self.preset, str(self.device))
 
     def _compile(self) -> None:
         exact = self.preset == "compat"
@@ -352,7 +323,7 @@ class Simulator:
 
     @cached_property
     def _compiled_run(self) -> "CompiledRun | None":
-        """The compiled loop of `run`, where the rules have one; made when it is first asked for."""
+        """The compiled loop of `run`; None where the rules have none."""
         if not isinstance(self._motion, Motion) or self._answering:
             return None
         from .compiled_runs import CompiledRun, NotTraced
@@ -379,16 +350,11 @@ class Simulator:
         if self._schedule.reorders:
             self.arrays.order()
         if self._motion is not None:
-            self._clip()
+            from .contacts import limit_speeds
+
+            if not limit_speeds(self.arrays.columns[Velocity], self.arrays.parameters[MaxVelocity]):
+                self.arrays.check_finite()
             self._motion.step()
-
-    def _clip(self) -> None:
-        from .contacts import limit_speeds
-
-        if not limit_speeds(self.arrays.columns[Velocity], self.arrays.parameters[MaxVelocity]):
-            self.arrays.check_finite()
-
-    # ---- helpers of the public methods
 
     def _moving(self, b: int) -> np.ndarray:
         """(n,) bool: the discs of scene b that are there, alive and not done."""
@@ -440,14 +406,6 @@ class Simulator:
             found.append((k, slot, push if push.ndim == 1 else push[k]))
         return found
 
-    def _check_shapes(self) -> None:
-        bad = self.arrays.kinds[self._discs] == POLYGON
-        if not bad.any():
-            return
-        k, i = (int(each[0]) for each in np.nonzero(bad))
-        name = next(name for name, slot in self.arrays.slot_of[i].items() if slot == self._discs[k])
-        raise InputError(f"scene {i}: {name!r} moves and is a polygon; only circles can move and collide")
-
 
 def _copied(state: State, preset: Preset, device: str | None, batched: bool, time: np.ndarray) -> Simulator:
     copy = Simulator(state, preset, device)
@@ -466,9 +424,7 @@ def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:
         if isinstance(each, str):
             known = {**RULES, **builtin}
             if each not in known:
-                near = get_close_matches(each, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-                raise InputError(f"there is no rule {each!r}; {hint}")
+                raise InputError(no_such("rule", each, known))
             found.append(known[each])
         else:
             found.append(each if isinstance(each, Rule) else read_rule(each))
@@ -477,10 +433,6 @@ def _read_rules(scenes: Sequence[Scene], preset: Preset) -> list[Rule]:
         if names.count(name) > 1:
             raise InputError(f"the rule {name!r} is named twice")
     return found
-
-
-def _named(factors: Mapping[type[Factor], Any]) -> dict[str, Any]:
-    return {factor.__name__: value for factor, value in factors.items()}
 
 
 def _gap(factor: type[Factor], batch: int) -> Any:
@@ -493,62 +445,3 @@ def _gap(factor: type[Factor], batch: int) -> Any:
             return np.zeros(batch, dtype=bool)
         case _:
             return [None] * batch
-
-
-# ---- Conflicts of rules that are certain before the first step.
-#
-# Two rules conflict in every step where each sets a factor of the same entity without any condition that can be false
-# (no
-# relation, no `where=`), to constants that differ, and neither is more specific. Values that are calculated from
-# factors
-# may be equal, so that such rules are only compared when they are applied.
-
-
-def check_conflicts(state: State, rules: Sequence[CompiledRule], fixed: bool) -> None:
-    """:param fixed: see `Resolution`.
-    :raises InputError: two rules that are certain to conflict; the message names both, the factor and the entity.
-    """
-    counts: dict[type[Factor], int] = {}
-    unrelated = [each for each in rules if each.rule.relation is None]
-    for factor in (factor for each in unrelated for factor in each.rule.sets):
-        counts[factor] = counts.get(factor, 0) + 1
-    shared = frozenset(factor for factor, count in counts.items() if count > 1)
-    constants = _Constants(state, shared, fixed)
-    for each in unrelated:
-        if each.rule.sets & shared:
-            each.evaluate({}, constants)
-    for factor, settings in constants.found.items():
-        for (one, mine, value), (other, its, another) in combinations(settings, 2):
-            both = mine & its
-            if both.any() and _tied(one, other, fixed) and np.any(np.asarray(value) != np.asarray(another)):
-                slot, i = (int(each[0]) for each in np.nonzero(both))
-                raise conflict(state, factor, one.rule.name, other.rule.name, slot, i)
-
-
-class _Constants(Resolution):
-    """Keeps the constants that rules set, and for which entities they do without conditions.
-
-    :ivar found: factor -> (rule, (N, B) bool, constant).
-    """
-
-    def __init__(self, state: State, factors: frozenset[type[Factor]], fixed: bool) -> None:
-        super().__init__(state, factors, fixed)
-        self._present, self._wanted = state.present, factors
-        self.found: dict[type[Factor], list[tuple[CompiledRule, np.ndarray, Any]]] = {}
-
-    def add(
-        self, kind: type[Output[Any]], factor: type[Factor], rule: Any, place: int, value: Any, mask: np.ndarray | None
-    ) -> None:
-        """See `Resolution.add`; only what is constant and has no condition is kept."""
-        if kind is not SetFactor or factor not in self._wanted or isinstance(value, np.ndarray | np.generic):
-            return
-        if mask is not rule.applies({}):
-            return
-        said, spoke = np.zeros(self._present.shape, dtype=bool), rule.speaks(place)
-        said[rule.slots[place]] = True if spoke is None else spoke
-        self.found.setdefault(factor, []).append((rule, said & self._present, value))
-
-
-def _tied(one: CompiledRule, other: CompiledRule, fixed: bool) -> bool:
-    priorities = {each.rule.priority(fixed) for each in (one, other)}
-    return len(priorities) == 1 or INCOMPARABLE in priorities

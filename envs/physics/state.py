@@ -1,8 +1,8 @@
-"""The state of a batch of scenes in arrays: one column per factor, its slots shared by scenes of like entities.
+"""The state of a batch of scenes in arrays: one column per factor, with a slot for each entity.
 
-Entities with the same factors form a group, and a group has as many slots as the scene with most of them needs: slots
-that a scene does not use are absent. Slots come in an order that depends on the factors alone, so that sums over
-entities are the same for a scene alone and in a batch.
+Entities with the same factors form a group. A group has as many slots as the scene with the most such entities needs;
+slots that a scene does not use are absent. The order of slots depends on the factors alone, so that sums over entities
+are the same for a scene alone and in a batch.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +32,7 @@ from .factors import (
     Velocity,
 )
 from .scene import EntityData, Scene
+from .shapes import circle, scaled
 
 #: The id of the entity that stands for the floor: it has a Friction and no Position.
 FLOOR = "global_friction"
@@ -54,14 +55,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which slots there are, and how many corners a polygon can have."""
+    """The slots of a batch, and how many corners a polygon can have."""
 
     groups: tuple[Group, ...]
     corners: int
 
     @staticmethod
     def of(scenes: Iterable[Scene]) -> "Layout":
-        """One that holds each of the scenes."""
+        """A layout with room for each of the scenes."""
         most: dict[frozenset[type[Factor]], int] = {}
         corners = 3
         for scene in scenes:
@@ -82,14 +83,10 @@ class Layout:
 
     @property
     def slots(self) -> int:
-        """N."""
         return self.groups[-1].stop if self.groups else 0
 
     def owners(self, factors: Iterable[type[Factor]], exact: bool = False) -> np.ndarray:
-        """(n,) the slots whose entities have all these factors.
-
-        :param exact: a subclass of a factor is none of it.
-        """
+        """(n,) the slots whose entities have all these factors, or, unless `exact`, subclasses of them."""
         wanted = list(factors)
         found = [np.arange(group.start, group.stop) for group in self.groups if _has(group.factors, wanted, exact)]
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
@@ -98,8 +95,7 @@ class Layout:
 class State:
     """Columns of B scenes.
 
-    Arrays are stored with the batch as last axis, which is what sums and products over a batch are quick on; `view`
-    turns them around.
+    The batch is the last axis of arrays, which makes operations on a whole batch fast; `view` has it first.
 
     :ivar num_envs, slots: B and N.
     :ivar columns: root factor -> (d, N, B), float64, int64 or bool; 0 where an entity has no such factor.
@@ -108,8 +104,8 @@ class State:
     :ivar present: (N, B) bool, whether the scene has an entity in the slot.
     :ivar types: (N, B) numbers of entity types in `type_list`.
     :ivar insertion: (N, B) places among the scene's entities.
-    :ivar sequence: (N, B) slots in the order of iteration: by Order, then by insertion; what has no Order, and what is
-        absent, last. :ivar rank: (N, B) its inverse.
+    :ivar sequence: (N, B) slots in the order of iteration: by Order, then by insertion; entities without Order come
+        late, absent slots last. :ivar rank: (N, B) its inverse.
     :ivar kinds: (N, B) ABSENT, CIRCLE or POLYGON.
     :ivar corners: (V, 2, N, B) vertices relative to the position, counter-clockwise, for a Size of `drawn_size` (N, B).
     :ivar corner_counts, reaches: (N, B), how many vertices, and the distance of the farthest.
@@ -123,11 +119,11 @@ class State:
         self.num_envs, self.slots = len(scenes), self.layout.slots
         #: Polygons grow with their Size.
         self.polygons_scale = True
-        #: What relations have calculated since rules last changed anything.
+        #: Results of relations on the present state.
         self.derived: dict[str, Any] = {}
         self._kept: dict[Any, tuple[int, np.ndarray]] = {}
         self._marks: dict[type[Factor], np.ndarray] = {}
-        #: Changes when entities come or go, or change their type or place in the order.
+        #: Grows when entities come or go, or change their type or their place in the order.
         self.version = 0
         self.scenes: list[Scene] = [scenes[0]] * self.num_envs
         self.slot_of: list[dict[str, int]] = [{} for _ in scenes]
@@ -158,7 +154,7 @@ class State:
         self.order()
 
     def view(self, factor: type[Factor]) -> np.ndarray:
-        """(B, N, d) of the factor's column, writable; without one, KeyError."""
+        """(B, N, d) of the factor's column, writable; KeyError where there is none."""
         return self.columns[factor.root].transpose(2, 1, 0)
 
     def marks(self, factor: type[Factor]) -> np.ndarray:
@@ -168,7 +164,7 @@ class State:
         return self._marks[factor]
 
     def order(self) -> None:
-        """Recompute the order of iteration: some Order changed."""
+        """Recompute the order of iteration, after a change of Order."""
         orders = self.columns.get(Order)
         key = np.full((self.slots, self.num_envs), _LAST)
         if orders is not None:
@@ -182,10 +178,7 @@ class State:
         self.version += 1
 
     def take(self, columns: np.ndarray, other: "State", rows: np.ndarray) -> None:
-        """Put the scenes `rows` of a state of the same layout into `columns`.
-
-        :raises InputError: a state of another layout.
-        """
+        """Put the scenes `rows` of another state into `columns`; InputError where it has another layout."""
         if other.layout != self.layout:
             raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
@@ -215,11 +208,11 @@ class State:
         return chosen
 
     def moving(self, columns: np.ndarray) -> list[np.ndarray]:
-        """Copies of what steps can change, of these scenes; `put_back` takes them."""
+        """Copies of the arrays of these scenes that steps change, for `put_back`."""
         return [array.take(columns, axis=-1) for array in self._moving_arrays()]
 
     def put_back(self, columns: np.ndarray, kept: Sequence[np.ndarray]) -> None:
-        """Have these scenes as they were when `moving` copied them."""
+        """Restore these scenes to what `moving` copied."""
         for array, values in zip(self._moving_arrays(), kept, strict=True):
             array[..., columns] = values
 
@@ -236,11 +229,11 @@ class State:
                 raise InputError(f"scene {i}: a rule gives {self.name(slot, i)} a {factor.__name__} that is not finite")
 
     def name(self, slot: int, i: int) -> str:
-        """What a message calls the entity in a slot."""
+        """What messages call the entity in a slot."""
         return next((repr(name) for name, mine in self.slot_of[i].items() if mine == slot), f"slot {slot}")
 
     def is_a(self, entity_type: type[Entity]) -> np.ndarray:
-        """(N, B) bool, read-only: the entity is of this type."""
+        """(N, B) bool, read-only: the entities of this type."""
 
         def found() -> np.ndarray:
             fits = np.array([issubclass(each, entity_type) for each in self.type_list])
@@ -261,7 +254,7 @@ class State:
         return self._until_changed(("place", entity_type), find)
 
     def _until_changed(self, key: Any, find: Callable[[], np.ndarray]) -> np.ndarray:
-        """What `find` returns, found again when `version` changes."""
+        """The result of `find`, recomputed when `version` has changed."""
         version, found = self._kept.get(key, (-1, _NONE))
         if version != self.version:
             found = find()
@@ -327,14 +320,8 @@ class State:
         if self.kinds[slot, i] != ABSENT:
             shape, scale = values[Shape], values[Size] / float(self.drawn_size[slot, i])
             if scale != 1.0:
-                values[Shape] = _resized(shape, values[Size], scale)
+                values[Shape] = circle(values[Size]) if shape["kind"] == "circle" else scaled(shape, scale)
         return EntityData(drawn.id, drawn.type, values)
-
-
-def _resized(shape: dict[str, Any], size: float, scale: float) -> dict[str, Any]:
-    if shape["kind"] == "circle":
-        return {"kind": "circle", "size": size}
-    return {"kind": "polygon", "vertices": [[x * scale, y * scale] for x, y in shape["vertices"]]}
 
 
 def _with_floor(scene: Scene) -> tuple[EntityData, ...]:
@@ -343,14 +330,10 @@ def _with_floor(scene: Scene) -> tuple[EntityData, ...]:
 
 
 def _signature(entity: EntityData) -> frozenset[type[Factor]]:
-    """The factors of an entity, with those that rules compute for what it has."""
-    mine = set(entity.factors)
-    derived = (each for each in _derived() if _has(frozenset(mine), [each.belongs_to], False))
-    return frozenset(mine.union(derived))
-
-
-def _derived() -> list[Any]:
-    return [factor for factor in FACTORS.values() if factor.belongs_to is not None]
+    """The factors of an entity, with those that rules compute for it."""
+    mine = frozenset(entity.factors)
+    computed = [each for each in FACTORS.values() if each.belongs_to is not None]
+    return mine.union(each for each in computed if _has(mine, [each.belongs_to], False))
 
 
 def _has(mine: frozenset[type[Factor]], wanted: Sequence[Any], exact: bool) -> bool:

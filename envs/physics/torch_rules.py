@@ -13,11 +13,10 @@ from torch import Tensor
 
 from gumption.data import InputError
 
-from .compiled_rules import CompiledRule, listed
+from .compiled_rules import CompiledRule, conflict, listed, unfit
 from .conditions import And, Contains, IsEqual, IsOn, Or, Overlaps, Relation
 from .factors import Factor, Floor, Framerate, Order, Position, Size
 from .geometry import EPS
-from .resolution import unfit
 from .rules import Aggregate, Differential, Output, Rule
 from .state import CIRCLE, POLYGON, State
 
@@ -38,10 +37,7 @@ class Numbers:
     real: torch.dtype
 
     def tensor(self, value: Any) -> Tensor:
-        """A number, a list or an array as a tensor; of a `TensorArray` its own.
-
-        A copy to a GPU makes the program wait for it, so that the tensors of the last 256 constants are kept.
-        """
+        """A number, a list or an array as a tensor. As the program waits for copies to a GPU, constants are kept."""
         if isinstance(value, TensorArray):
             return value.tensor
         if isinstance(value, Tensor):
@@ -51,10 +47,6 @@ class Numbers:
             raise InputError(f"{type(value).__name__} is no number and no array of numbers; {_NUMPY_PATH}")
         return _constant(array.tobytes(), array.dtype.str, array.shape, self)
 
-    def array(self, value: Any) -> "TensorArray":
-        """See `tensor`."""
-        return TensorArray(self.tensor(value), self)
-
 
 @lru_cache(maxsize=256)
 def _constant(data: bytes, dtype: str, shape: tuple[int, ...], numbers: Numbers) -> Tensor:
@@ -63,11 +55,17 @@ def _constant(data: bytes, dtype: str, shape: tuple[int, ...], numbers: Numbers)
     return torch.tensor(array.tolist(), dtype=wanted, device=numbers.device)
 
 
-class TensorArray(NDArrayOperatorsMixin):
-    """A tensor in the place of a NumPy array, for rules.
+def _method(function: Callable[..., Any]) -> Callable[..., "TensorArray"]:
+    """A reduction of NumPy's as a method of arrays."""
 
-    :ivar tensor: the tensor.
-    """
+    def call(self: "TensorArray", axis: Any = None, keepdims: bool = False) -> "TensorArray":
+        return function(self, axis=axis, keepdims=keepdims)
+
+    return call
+
+
+class TensorArray(NDArrayOperatorsMixin):
+    """A tensor in the place of a NumPy array, for rules."""
 
     def __init__(self, tensor: Tensor, numbers: Numbers) -> None:
         self.tensor, self._numbers = tensor, numbers
@@ -133,23 +131,7 @@ class TensorArray(NDArrayOperatorsMixin):
             raise _missing(function.__name__, kwargs) from None
         return self._made(found) if isinstance(found, Tensor) else found
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.sum(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.mean(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.max(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.min(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
-
-    def any(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.any(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
-
-    def all(self, axis: Any = None, keepdims: bool = False) -> "TensorArray":
-        return np.all(self, axis=axis, keepdims=keepdims)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    sum, mean, max, min, any, all = map(_method, (np.sum, np.mean, np.max, np.min, np.any, np.all))
 
     def clip(self, min: Any = None, max: Any = None) -> "TensorArray":
         return np.clip(self, min, max)  # pyright: ignore[reportCallIssue, reportArgumentType, reportReturnType]
@@ -170,7 +152,7 @@ class TensorArray(NDArrayOperatorsMixin):
         return self._made(self.tensor.to({"b": torch.bool, "i": torch.int64, "f": self._numbers.real}[kind]))
 
     def __bool__(self) -> bool:
-        raise InputError(f"it asks `if`, `and`, `or` or `not` of an array. Use np.where and & | ~, or {_NUMPY_PATH}")
+        raise InputError(f"it uses `if`, `and`, `or` or `not` on an array. Use np.where and & | ~, or {_NUMPY_PATH}")
 
     def _refused(self, *args: Any, **kwargs: Any) -> Any:
         raise InputError(f"it takes single values out of an array on the device. Use whole arrays, or {_NUMPY_PATH}")
@@ -208,12 +190,11 @@ class TensorArray(NDArrayOperatorsMixin):
 
 
 def _missing(name: str, kwargs: dict[str, Any]) -> InputError:
-    said = f" with {', '.join(kwargs)}=" if kwargs else ""
-    return InputError(f"it calls np.{name}{said}, which there is not for arrays on the device; {_NUMPY_PATH}")
+    options = f" with {', '.join(kwargs)}=" if kwargs else ""
+    return InputError(f"it calls np.{name}{options}, which does not run on arrays on the device; {_NUMPY_PATH}")
 
 
 # ---- NumPy's functions and their counterparts in torch.
-
 
 Axis = int | tuple[int, ...] | None
 
@@ -322,16 +303,11 @@ _NEVER = torch.iinfo(torch.int64).max
 
 
 class TensorState:
-    """The columns of a `State` on a device.
+    """The columns of a `State` on a device, with its names and shapes, so that rules and conditions read both alike.
 
-    Names and shapes are those of `State`, so that rules and conditions read it in the same way.
-
-    :ivar host: the state as it was at the start; only what never changes is read from it.
-    :ivar tensors: root factor -> (d, N, B).
-    :ivar columns, parameters: the same and (B,), as arrays for rules.
-    :ivar corners: (V, 2, N, B); :ivar corner_counts, kinds, drawn_size, rank: (N, B).
+    :ivar host: the state at the start; only what never changes is read from it.
+    :ivar tensors: root factor -> (d, N, B); `columns` are the same as arrays for rules.
     :ivar of_texts: relations that concern texts, (N, 1, B).
-    :ivar faults: what went wrong on the device.
     """
 
     def __init__(self, host: State, numbers: Numbers) -> None:
@@ -370,10 +346,7 @@ class TensorState:
         self.rank.copy_(sequence.argsort(dim=0))
 
     def read_into(self, state: State) -> None:
-        """Copy the columns into a state of NumPy, whose columns cannot be written after that.
-
-        :raises InputError: something went wrong on the device since it was read last.
-        """
+        """Copy the columns into a state of NumPy, which then are read-only; InputError where the device has a fault."""
         self.faults.check()
         for root, tensor in self.tensors.items():
             column = tensor.cpu().numpy().astype(state.columns[root].dtype)
@@ -382,18 +355,14 @@ class TensorState:
 
 
 class Faults:
-    """What goes wrong on a device, kept there until a person reads the state: telling it at once would wait for it."""
+    """Faults of steps, kept on the device until a person reads the state: to report at once would wait for it."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._found: dict[str, tuple[Tensor, Callable[[int], str]]] = {}
 
     def add(self, name: str, where: Tensor, told: Callable[[int], str]) -> None:
-        """Keep the place of the first fault of a kind.
-
-        :param where: bool, true at faults.
-        :param told: the message for an index into `where`, flattened.
-        """
+        """Keep the place of the first fault of a kind: `where` (bool) is true. `told` makes the message of a place."""
         if name not in self._found:
             self._found[name] = torch.full((), _NEVER, device=self._device), told
         flat = where.reshape(-1)
@@ -402,18 +371,17 @@ class Faults:
         self._found[name][0].copy_(torch.minimum(self._found[name][0], first))
 
     def clear(self) -> None:
-        """Forget all."""
         self._found.clear()
 
     def check(self) -> None:
-        """:raises InputError: there was a fault."""
-        for first, told in self._found.values():
+        """:raises InputError: there is a fault."""
+        for first, message in self._found.values():
             place = int(first)
             if place != _NEVER:
-                raise InputError(told(place))
+                raise InputError(message(place))
 
 
-# ---- What becomes of the outputs of all rules on torch tensors; see resolution.py, whose preset "fixed" it follows.
+# ---- The outputs of all rules on torch tensors, combined as `Resolution` does with the preset "fixed".
 
 
 class Setting(NamedTuple):
@@ -426,10 +394,7 @@ class Setting(NamedTuple):
 
 
 class TensorResolution:
-    """The outputs of one round of rules, combined factor by factor; see `Resolution`.
-
-    :param factors: outputs for others are dropped.
-    """
+    """The outputs of one round of rules, combined factor by factor; see `Resolution`."""
 
     def __init__(self, state: TensorState, factors: frozenset[type[Factor]] | None) -> None:
         self._state, self._factors = state, factors
@@ -449,12 +414,12 @@ class TensorResolution:
             self._settings.setdefault(factor, []).append(self._setting(factor, rule, place, value, mask))
 
     def apply(self) -> None:
-        """Write the new values. Two settings that conflict are kept as a fault."""
+        """Write the new values. A conflict of two settings becomes a fault."""
         new = dict[type[Factor], Tensor]()
-        for (factor, aggregate), (total, said) in self._sums.items():
+        for (factor, aggregate), (total, aggregated) in self._sums.items():
             column = new.get(factor, self._state.tensors[factor])
             if aggregate:
-                new[factor] = torch.where(said, total, column)
+                new[factor] = torch.where(aggregated, total, column)
                 continue
             change = total / self._state.parameters[Framerate].tensor
             both = self._sums.get((factor, True))
@@ -477,16 +442,16 @@ class TensorResolution:
             real = self._state.numbers.real
             total = torch.zeros(column.shape, dtype=real, device=column.device)
             self._sums[factor, aggregate] = total, torch.zeros(column.shape[1:], dtype=torch.bool, device=column.device)
-        total, said = self._sums[factor, aggregate]
+        total, aggregated = self._sums[factor, aggregate]
         at, spoke = rule.at[place], rule.spoken[place]
         total[:, at] += summed
         if aggregate:
-            said[at] = torch.ones_like(said[at]) if spoke is None else said[at] | spoke
+            aggregated[at] = torch.ones_like(aggregated[at]) if spoke is None else aggregated[at] | spoke
 
     def _setting(
         self, factor: type[Factor], rule: "TensorRule", place: int, value: Tensor, mask: Tensor | None
     ) -> Setting:
-        """Of a rule of several entities: what it says of each, which must be the same in all rows."""
+        """A setting with one value for each entity; a rule of several entities must give it in all rows alike."""
         width, column = len(self._state.tensors[factor]), self._state.tensors[factor]
         if value.is_floating_point() and not column.is_floating_point():
             raise unfit(factor, [rule.rule.name])
@@ -529,7 +494,7 @@ class TensorResolution:
                 shared = np.intersect1d(earlier.rule.slots[earlier.place], later.rule.slots[later.place])
                 if priorities[first] != priorities[second] or not len(shared) or earlier.values is later.values:
                     continue
-                for number in (*range(second), second):
+                for number in range(second + 1):
                     if number not in full:
                         full[number] = self._spread(settings[number], column)
                 (one, here), (two, there) = full[first], full[second]
@@ -555,30 +520,21 @@ class TensorResolution:
 
         def told(index: int) -> str:
             i, k = divmod(index, self._state.slots if place is None else second.counts[place])
-            name = self._state.host.name(k if place is None else int(second.slots[place][k]), i)
-            return (
-                f"the rules {first.rule.name} and {second.rule.name} set {factor.__name__} of {name} to different "
-                "values, and neither is more specific: give one of them a condition, such as entity_type="
-            )
+            slot = k if place is None else int(second.slots[place][k])
+            return str(conflict(self._state.host, factor, first.rule.name, second.rule.name, slot, i))
 
         return told
 
 
-# ---- Rules
-
-
 class TensorRule(CompiledRule):
-    """A `CompiledRule` that is called with tensors.
-
-    :raises InputError: the relation or the function does something that there is not for tensors.
-    """
+    """A `CompiledRule` on tensors; InputError where its relation or function has no counterpart there."""
 
     def __init__(self, rule: Rule, host: State, state: TensorState) -> None:
         super().__init__(replace(rule, relation=None), host, exact=False)
         mask = self.applies({})
         self._rows = None if mask is None else state.moved(mask)
         spoken = [self.speaks(place) for place in range(len(self.slots))]
-        #: For each pattern (n, B), the entities that the rule concerns, whatever its relation; None for all.
+        #: As `speaks`, for each pattern.
         self.spoken = [None if rows is None else state.moved(rows) for rows in spoken]
         self.rule = rule
         self.tensor_state = state
@@ -591,7 +547,7 @@ class TensorRule(CompiledRule):
             _check_relation(rule.relation, rule.name)
 
     def call(self, relations: dict[Relation, Tensor], resolution: TensorResolution) -> None:
-        """Call the rule and hand its outputs on."""
+        """Call the rule and add its outputs to the resolution."""
         numbers = self.tensor_state.numbers
         mask = self._rows_now(relations)
         arguments, sources = self._gather() if self._given is None else self._given
@@ -636,8 +592,7 @@ def _check_relation(relation: Relation, name: str) -> None:
             _check_relation(part, name)
     elif not isinstance(relation, IsOn | Contains | Overlaps | IsEqual):
         raise InputError(
-            f"the rule {name} has the relation {type(relation).__name__}, which there is not for tensors; a simulator "
-            "without device= runs it"
+            f"the rule {name} has the relation {type(relation).__name__}, which does not run on tensors; {_NUMPY_PATH}"
         )
 
 
@@ -662,7 +617,7 @@ def _holds(relation: Relation, state: TensorState) -> Tensor:
 def evaluated_on_device(
     state: TensorState, rules: Iterable[TensorRule], wanted: frozenset[type[Factor]] | None
 ) -> TensorResolution:
-    """What the rules say of the state as it is; see `evaluated`."""
+    """The outputs of the rules on the present state; see `evaluated`."""
     resolution, relations = TensorResolution(state, wanted), dict[Relation, Tensor]()
     for each in rules:
         each.call(relations, resolution)
@@ -704,10 +659,11 @@ def overlaps(state: TensorState) -> Tensor:
 
 
 def _lies_on(state: TensorState, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
-    """(n, m, B) whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether i lies
-    inside j as a whole.
+    """(n, m, B) whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether all of
+    i lies inside j.
     """
-    size, x = _size(state), state.tensors[Position]
+    x = state.tensors[Position]
+    size = state.tensors[Size][0] if Size in state.tensors else torch.zeros_like(state.drawn_size)
     apart = x[:, i][:, :, None] - x[:, j][:, None]
     radius = torch.where(state.kinds[i] == CIRCLE, size[i] / 2, 0.0)[:, None]
     distance = (apart[0] * apart[0] + apart[1] * apart[1]).sqrt()
@@ -717,10 +673,6 @@ def _lies_on(state: TensorState, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
         return over, inside
     polygon, depth = state.kinds[j] == POLYGON, _depth(state, apart, j, size)
     return over | polygon & (depth >= 0.0), inside | polygon & (depth >= radius)
-
-
-def _size(state: TensorState) -> Tensor:
-    return state.tensors[Size][0] if Size in state.tensors else torch.zeros_like(state.drawn_size)
 
 
 def _depth(state: TensorState, point: Tensor, j: Tensor, size: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The steps of a simulator on a device of torch, and what such a simulator does not do."""
+"""The steps of a simulator on a device of torch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from torch import Tensor
 from gumption.data import InputError
 from gumption.kg.checkpoint import pick_device
 
+from .compiled_rules import schedule
 from .factors import (
     Alive,
     Collides,
@@ -30,7 +31,7 @@ from .factors import (
     WallDamping,
 )
 from .motion import OwnValues, RestWatch
-from .rules import FIXED_RULES, Rule, schedule
+from .rules import FIXED_RULES, Rule
 from .scene import Preset
 from .state import State
 from .torch_rules import Numbers, TensorRule, TensorState, evaluated_on_device
@@ -39,18 +40,15 @@ _INSTEAD = "make the simulator without device="
 
 
 class TensorSimulation:
-    """A batch of scenes that moves on a device. Nothing in a step waits for the device.
-
-    :ivar state: the scenes there.
-    """
+    """A batch of scenes that moves on a device. Nothing in a step waits for the device."""
 
     def __init__(self, host: State, rules: Sequence[Rule], preset: Preset, device: str) -> None:
-        """:raises InputError: a device that cannot be used, or something that only the NumPy path does."""
+        """:raises InputError: the device cannot be used, or a scene needs what only the NumPy path does."""
         _refuse(host, rules, preset)
         self._host, self._values = host, OwnValues(host, rules)
         self.state = TensorState(host, Numbers(pick_device(device), torch.float64))
         live = [each for each in (TensorRule(rule, host, self.state) for rule in rules) if each.reaches]
-        for each in live:  # a rule that cannot run on tensors says so before the first step
+        for each in live:  # a rule that cannot run on tensors raises before the first step
             evaluated_on_device(self.state, [each], None)
         self.state.faults.clear()
         self._schedule = schedule(live, frozenset(self.state.tensors), FIXED_RULES["move"])
@@ -60,7 +58,6 @@ class TensorSimulation:
         self._places: dict[str, tuple[Tensor, Tensor]] = {}
 
     def step(self) -> None:
-        """Go on for a step."""
         for rules, factors in self._schedule.rounds:
             if rules:
                 evaluated_on_device(self.state, rules, factors).apply()
@@ -86,8 +83,8 @@ class TensorSimulation:
             self._host.check_finite()
 
     def run(self, steps: np.ndarray, watch: RestWatch) -> tuple[np.ndarray, np.ndarray]:
-        """As `Simulator.run`. What rests in some scenes is put back after each step of the others; the device is asked
-        once a window whether any goes on.
+        """As `Simulator.run`. Scenes at rest are put back after each step of the others; once a window the program
+        waits for the device, to see whether any scene goes on.
         """
         device, tensors = self.state.tensors[Position].device, self.state.tensors
         discs = self.state.moved(self._discs)
@@ -152,7 +149,7 @@ class TensorSimulation:
 
 
 def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
-    """:raises InputError: what only the NumPy path does."""
+    """:raises InputError: a scene or a rule needs what only the NumPy path does."""
     if preset != "fixed":
         raise InputError(f"the preset {preset!r} does not run on a device: take 'fixed', or {_INSTEAD}")
     answering = [rule.name for rule in rules if rule.at_contacts]
@@ -177,10 +174,10 @@ def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
 # scene with more, each disc then goes on until its next contact, and the rest comes in the next step.
 
 
-#: Impacts of a scene within a step: so many, and so many for each disc. A disc with more than the third number stays
-#: where it is for the rest of the step.
+#: Impacts of a scene within a step: the first number, and the second for each disc. A disc with more than the third
+#: number stays where it is for the rest of the step.
 IMPACTS, IMPACTS_PER_DISC, MAX_IMPACTS = 4, 2, 8
-#: Approaching more slowly than this is none; overlaps up to this share of the distance of centres are none.
+#: Slower approaches, and overlaps up to this share of the distance of centres, do not count.
 STILL, TOUCH = 1e-12, 1e-9
 #: Rounds of pushing overlapping discs apart; all pairs of a round at once.
 PUSHING = 4
@@ -192,9 +189,7 @@ class TensorMotion:
     """Moves the discs of a state."""
 
     def __init__(self, state: TensorState, discs: np.ndarray, moves: bool, drifts: Sequence[TensorRule]) -> None:
-        """:param discs: (M,) slots. :param moves: velocities move things. :param drifts: other rules that change
-        Position.
-        """
+        """:param discs: (M,) slots. :param moves: velocities move discs. :param drifts: further rules for Position."""
         self._state, self._moves, self._drifts = state, moves, drifts
         self._count, numbers = len(discs), state.numbers
         self._slots = numbers.tensor(discs)
@@ -212,7 +207,6 @@ class TensorMotion:
         self._signs = numbers.tensor(np.array(signs).reshape(m, max(m - 1, 0), 1))
 
     def step(self) -> None:
-        """Move for a step."""
         state = self._state
         x, v, energy = (self._column(each) for each in (Position, Velocity, StoredEnergy))
         rate = self._parameter(Framerate)
@@ -293,7 +287,7 @@ class TensorMotion:
         u1, u2 = me[U], other[U]
         if self._moves:
             u1, u2 = u1 + (v1 - me[V]), u2 + (v2 - other[V])
-        # What places still approach by, without the velocities doing so, ends at the contact.
+        # Places may still approach where velocities do not; that ends at the contact.
         total = me[INVERSE] + other[INVERSE]
         into = (u1[0] - u2[0]) * normal[0] + (u1[1] - u2[1]) * normal[1]
         push = torch.where((into > 0.0) & (total > 0.0), into / torch.where(total > 0.0, total, 1.0), 0.0) * normal

@@ -1,7 +1,7 @@
-"""The distributions of scenes that have names: those of SEGAR's benchmark, and of its four demonstrations.
+"""Named distributions of scenes: those of SEGAR's benchmark and of its four demonstrations; and levels drawn from them.
 
 A name of the benchmark is a kind and a difficulty: "empty-easy", "objectsx2-hard", "tilesx3-medium", with any number
-of objects or tiles from 1 on. The preset "compat" has the distributions of the first release as they were.
+of objects or tiles from 1 on. The preset "compat" has the distributions of the first release.
 """
 
 import json
@@ -70,9 +70,8 @@ TILES: tuple[type[Entity], ...] = (SandTile, MagmaTile, Hole, FireTile)
 #: The most objects or tiles of a configuration: more do not fit between the walls.
 MOST = 20
 
-_Places = tuple[type[Noise], type[Noise], type[Noise]]
-#: Where golf ball, goal and the others are.
-_PLACES: dict[str, _Places] = {
+#: The places of golf ball, goal and the others.
+_PLACES: dict[str, tuple[type[Noise], type[Noise], type[Noise]]] = {
     "easy": (Center, RandomTopRightLocation, RandomTopLocation),
     "medium": (RandomBottomLocation, RandomTopLocation, RandomMiddleLocation),
     "hard": (RandomUniformLocation, RandomUniformLocation, RandomUniformLocation),
@@ -81,16 +80,13 @@ _PLACES: dict[str, _Places] = {
 
 @checked
 def configuration(name: str, preset: Preset = "fixed") -> Initialization:
-    """The distribution of scenes of a name.
-
-    :raises InputError: there is none of this name.
-    """
+    """The distribution of scenes of a name; InputError where there is none."""
     return _configuration(name, preset)
 
 
-def configuration_names(most: int = 3) -> list[str]:
-    """The names of all configurations, with up to so many objects or tiles."""
-    kinds = ["empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in range(1, most + 1))]
+def configuration_names() -> list[str]:
+    """The names of all configurations, with up to three objects or tiles."""
+    kinds = ["empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in (1, 2, 3))]
     return [*(f"{kind}-{difficulty}" for kind in kinds for difficulty in DIFFICULTIES), *_DEMONSTRATIONS]
 
 
@@ -166,21 +162,18 @@ def _signs(spread: float) -> list[Prior]:
 
 
 def _hull(preset: Preset) -> Any:
-    """The first release drew one polygon for all tiles of all levels; which one, no seed decided."""
+    """The first release drew one polygon for all tiles of all levels, before any seed was set."""
     return RandomConvexHull(0.3) if preset == "fixed" else random_convex_hull(0.3, np.random.default_rng(0))
 
 
 def _tile_size(preset: Preset, largest: float) -> list[Prior]:
-    """The first release drew sizes of tiles that changed no shape; as they would here, "fixed" leaves them out."""
+    """Sizes of tiles, which changed no shape in the first release; here they would, so "fixed" leaves them out."""
     size = GaussianNoise(1.0, 0.01, clip=(0.5, largest))
     return [] if preset == "fixed" else [Prior(Size, size, entity_type=Tile)]
 
 
 def _objects_and_ball() -> list[Prior]:
-    return [
-        Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object),
-        Prior(Mass, 1.0),
-    ]
+    return [Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object), Prior(Mass, 1.0)]
 
 
 def _puttputt_default(preset: Preset) -> Initialization:
@@ -276,8 +269,8 @@ _DEMONSTRATIONS: dict[str, Callable[[Preset], Initialization]] = {
 
 # ---- Levels: scenes drawn from a configuration for training or for the test, by name or in files.
 #
-# A level has a name that says all of it: "objectsx2-hard/train/0/17" is number 17 of the training levels with the seed
-# 0, and "objectsx2-hard@compat/train/0/17" that of the preset "compat". Training and test levels come from different
+# The name of a level identifies it: "objectsx2-hard/train/0/17" is number 17 of the training levels with the seed 0,
+# and "objectsx2-hard@compat/train/0/17" that of the preset "compat". Training and test levels come from different
 # random streams, so that no level is in both.
 
 Split = Literal["train", "test"]
@@ -289,10 +282,8 @@ _STREAMS: dict[Split, int] = {"train": 0, "test": 1}
 class Levels:
     """Levels of one distribution.
 
-    :ivar name: of the configuration; None for a distribution of a person's own.
-    :ivar initialization: what they are drawn from.
-    :ivar split: "train" or "test".
-    :ivar first: the number of the first one.
+    :ivar name: of the configuration; None for a distribution of your own.
+    :ivar first: the number of the first level.
     """
 
     name: str | None
@@ -307,7 +298,7 @@ class Levels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of each level; of a distribution of one's own, these do not replay without its file."""
+        """The name of each level. Without its file, a level of your own distribution cannot be drawn from the name."""
         stem = self.name or "own"
         preset = "" if self.initialization.preset == "fixed" else f"@{self.initialization.preset}"
         numbers = range(self.first, self.first + len(self))
@@ -317,15 +308,12 @@ class Levels:
         """Write a file with sha256; False where it is there already, byte for byte.
 
         :param force: replace other content.
-        :raises InputError: other content is there; an error of the system.
+        :raises InputError: the file has other content, or cannot be written.
         """
         parameters = {
-            "configuration": self.name,
-            "split": self.split,
-            "seed": self.seed,
-            "first": self.first,
+            "configuration": self.name, "split": self.split, "seed": self.seed, "first": self.first,
             "levels": len(self),
-        }
+        }  # fmt: skip
         levels = [{"name": name, "scene": scene.to_data()} for name, scene in zip(self.names, self.scenes, strict=True)]
         content = {"parameters": parameters, "initialization": self.initialization.to_data(), "levels": levels}
         return write_file(Path(path), FORMAT.seal(content), force=force)
@@ -343,8 +331,8 @@ def draw_levels(
 ) -> Levels:
     """n levels.
 
-    :param distribution: the name of a configuration, or a distribution of one's own, which has its preset.
-    :param first: the number of the first level: levels do not depend on how many are drawn.
+    :param distribution: the name of a configuration, or a distribution of your own, which has its preset.
+    :param first: the number of the first level; a level does not depend on how many are drawn.
     :raises InputError: no configuration of this name, or things that cannot be placed; the message names the level.
     """
     name = distribution if isinstance(distribution, str) else None
@@ -363,10 +351,7 @@ def draw_levels(
 
 @checked
 def level(name: str) -> Scene:
-    """The level of a name.
-
-    :raises InputError: no name of a level.
-    """
+    """The level of a name; InputError where it is no name of a level."""
     found = re.fullmatch(r"([^/@]+)(?:@(fixed|compat))?/(train|test)/(\d{1,18})/(\d{1,18})", name)
     if not found:
         raise InputError(
@@ -406,17 +391,14 @@ def load_levels(path: str | Path) -> Levels:
 
 @checked
 def check_replay(levels: Levels) -> None:
-    """Draw the levels again, and compare.
-
-    :raises InputError: one of them differs; the message names it.
-    """
+    """Draw the levels again, and compare; InputError names a level that differs."""
     distribution = levels.name or levels.initialization
     preset = levels.initialization.preset
     drawn = draw_levels(distribution, levels.split, n=len(levels), seed=levels.seed, first=levels.first, preset=preset)
     for name, mine, its in zip(levels.names, levels.scenes, drawn.scenes, strict=True):
         if mine.to_data() != its.to_data():
             raise InputError(
-                f"level {name} is another one when it is drawn again: another version made it, or a person"
+                f"level {name} differs when it is drawn again: another version of gumption made it, or a person"
             )
 
 

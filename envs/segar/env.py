@@ -1,4 +1,4 @@
-"""A batch of SEGAR's tasks: levels are played by one simulator, as one batch of scenes."""
+"""SEGAR's environments: one simulator plays the levels of a batch as one batch of scenes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,6 @@ from .memory import (
     OVER,
     OWN_SCENE,
     SUCCESS,
-    Seen,
     check_room,
     count_things,
     layout,
@@ -48,18 +47,16 @@ from .observations import ObservationSettings, make_observation, read_settings
 from .render import RendererSettings, draw_frame
 from .tasks import TASKS, Standing, hide
 
-# ---- The keyword arguments of SEGAR's environments, checked once.
-
 
 @settings
 class SegarSettings:
-    """What is played, and what is seen of it.
+    """The keyword arguments of SEGAR's environments.
 
-    :ivar levels: the name of a configuration such as "objectsx2-hard", a distribution of a person's own, a file of
-        levels, or `Levels`; None for the usual one of the task.
+    :ivar levels: the name of a configuration such as "objectsx2-hard", a distribution of your own, a file of levels, or
+        `Levels`; None for the usual one of the task.
     :ivar partition: "train" or "test" levels, where they are drawn.
-    :ivar num_levels, level_seed: how many levels are drawn. Each episode plays one of them, which makes them an
-        epistemic POMDP (section 5).
+    :ivar num_levels, level_seed: how many levels are drawn, by which seed. Each episode plays one of them, which makes
+        them an epistemic POMDP (section 5).
     :ivar observation: "rgb", "state" or another kind, or settings such as {"kind": "state", "hidden": ["Mass"]}; see
         `ObservationSettings`.
     :ivar resolution: pixels of a side, of the observation "rgb".
@@ -68,12 +65,12 @@ class SegarSettings:
     :ivar action_max: the largest force along an axis.
     :ivar sub_steps: steps of the simulation in a step of the environment; the force acts before the first.
     :ivar max_steps: an episode is cut off after so many steps; with "compat" after one more, in which nothing moves.
-    :ivar friction, wall_damping: of the scenes, where they are to differ from those of the levels.
-    :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and what
-        overlaps in a level is moved as in the code of 2022.
+    :ivar friction, wall_damping: of the scenes, in place of those of the levels.
+    :ivar preset: "fixed" or "compat"; see `Simulator`. With "compat" textures are drawn anew in each episode, and
+        overlapping things of a level are moved as in the code of 2022.
     """
 
-    # Of which a memory has the content.
+    # A memory keeps the content of these, not their names.
     CONTENT: ClassVar = ("levels", "partition", "num_levels", "level_seed")
 
     levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None
@@ -95,7 +92,6 @@ class SegarSettings:
             raise InputError(f"directions is {self.directions}; it is 0, or at least 3")
 
     def seen(self) -> ObservationSettings:
-        """The settings of the observation."""
         if self.observation == "rgb":
             renderer = RendererSettings(resolution=self.resolution, preset=self.preset)
             return ObservationSettings(renderer=renderer)
@@ -117,16 +113,13 @@ class SegarSettings:
         return draw_levels(given, self.partition, n=self.num_levels, seed=self.level_seed, preset=self.preset)
 
 
-#: Directions whose facts are told where actions are forces of a box.
+#: Directions that facts are about where actions are forces in a box.
 DIRECTIONS = 8
 _OPTIONS = ("scene", "level")
 
 
 class SegarVectorEnv(NativeVectorEnv):
-    """A batch of environments; see the single ones in `gumption.envs.segar.env` for rewards and ends.
-
-    :cvar task_name: of the task.
-    """
+    """A batch of environments; the single ones below describe rewards and ends."""
 
     task_name = "PuttPutt"
 
@@ -148,7 +141,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._affordances = Affordances()
         count = self.settings.directions or DIRECTIONS
         turns = 2 * pi * np.arange(count) / count
-        #: (A, 2): unit vectors, the first one zero where no force is an action.
+        #: (A, 2) unit vectors; the first one is zero where "no force" is an action.
         self._directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
         bound = self.settings.action_max
         action_space: spaces.Space[Any] = spaces.Box(-bound, bound, (2,), np.float32)
@@ -199,11 +192,11 @@ class SegarVectorEnv(NativeVectorEnv):
         self._fresh = True
 
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        told = ~self._idle
-        reward = np.where(told, self._standing.reward, 0.0).astype(np.float32)
-        over = self._standing.over & told
+        playing = ~self._idle
+        reward = np.where(playing, self._standing.reward, 0.0).astype(np.float32)
+        over = self._standing.over & playing
         # In the code of 2022 an episode has one step more, in which nothing moves.
-        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & told & ~over
+        return reward, over, (self.steps >= self.settings.max_steps + self._compat) & playing & ~over
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
         rows = rng.integers(len(self.levels), size=len(columns))
@@ -230,16 +223,19 @@ class SegarVectorEnv(NativeVectorEnv):
         self.task.check(State([read]))
         if self.recorder is not None:
             check_room(read, self._things, self.vocabulary)
-        if not _fits(read, self.state.layout):
+        try:
+            one = State([read], self.state.layout)
+        except InputError:
             self._make_room(read, columns)
-        one, looks = State([read], self.state.layout), self._looks([seed] * len(columns), rng)
+            one = State([read], self.state.layout)
+        looks = self._looks([seed] * len(columns), rng)
         self._put(columns, one, np.zeros(len(columns), dtype=np.int64), np.full(len(columns), number), looks)
 
     @property
     def success(self) -> np.ndarray:
         return self._standing.success & ~self._idle
 
-    # ---- what is seen
+    # ---- observations
 
     def observe(self) -> Observation:
         fresh, self._fresh = self._fresh, False
@@ -259,14 +255,14 @@ class SegarVectorEnv(NativeVectorEnv):
         }
 
     def describe(self, i: int) -> dict[str, Any]:
-        told = {name: values[i] for name, values in self.info_arrays().items()}
+        info = {name: values[i] for name, values in self.info_arrays().items()}
         own = int(self.level[i]) == len(self.levels)
         return {
-            **told,
-            "success": bool(told["success"]),
-            "distance": float(told["distance"]),
-            "mass": float(told["mass"]),
-            "alive": bool(told["alive"]),
+            **info,
+            "success": bool(info["success"]),
+            "distance": float(info["distance"]),
+            "mass": float(info["mass"]),
+            "alive": bool(info["alive"]),
             "level": "" if own else self.levels.names[int(self.level[i])],
             "scene": self.state.scene(i).to_data(),
         }
@@ -283,7 +279,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances(self.state, self._actors, self.pushed())
 
     def pushed(self) -> np.ndarray:
-        """(B, A, 2) the velocity that each direction's force would give to what is pushed."""
+        """(B, A, 2) the velocity of the actor after the force of each direction."""
         forces = self._directions * self.settings.action_max
         before = self.state.columns[Velocity][:, self._actors, np.arange(self.num_envs)].T
         return before[:, None] + forces * self._push()[:, None, None]
@@ -291,7 +287,7 @@ class SegarVectorEnv(NativeVectorEnv):
     def draw_frame(self, i: int, mode: str) -> Any:
         return draw_frame(self.state, i, mode)
 
-    # ---- what a memory keeps
+    # ---- memory
 
     @property
     def memory_layout(self) -> MemoryLayout:
@@ -308,7 +304,7 @@ class SegarVectorEnv(NativeVectorEnv):
     def memory_fields(
         self, before: tuple[np.ndarray, ...], actions: np.ndarray, episode: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        slots, *things, inside = Seen(*before)
+        slots, *things, inside = before
         columns, at = self.state.columns, (self._actors, np.arange(self.num_envs))
         destroyed, consumed = ~columns[Alive][0][at], columns[Done][0][at]
         reward, terminated, truncated = self.results()
@@ -335,10 +331,8 @@ class SegarVectorEnv(NativeVectorEnv):
     _STATE = ("level", "steps", "_look", "_idle", "_over")
 
     def state_dict(self) -> dict[str, Any]:
-        """State for an exact resume, but for earlier frames of an observation: arrays, and the strings "rng" (JSON) and
-        "levels" (a hash).
-
-        :raises InputError: a scene of reset options is played, which is in no level.
+        """State for an exact resume, except earlier frames of an observation: arrays, and the strings "rng" (JSON) and
+        "levels" (a hash); InputError where an episode plays a scene of reset options.
         """
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
@@ -385,13 +379,13 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._directions[actions] * self.settings.action_max
 
     def _push(self) -> np.ndarray:
-        """(B,) what a force of 1 adds to the velocity of what is pushed."""
+        """(B,) what a force of 1 adds to the velocity of the actor."""
         mine = np.arange(self.num_envs)
         alive, mobile, mass = (self.state.columns[one][0, self._actors, mine] for one in (Alive, Mobile, Mass))
         return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
-        """What textures are drawn with: the seeds of the levels; in the code of 2022 they are new in each episode."""
+        """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""
         return rng.integers(2**32, size=len(seeds)).tolist() if self._compat else seeds
 
     def _adapted(self, scene: Scene, seed: int) -> Scene:
@@ -403,7 +397,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return replace(scene, sim=replace(scene.sim, **changes)) if changes else scene
 
     def _play(self, state: State) -> None:
-        """Go on with these scenes, one for each environment."""
+        """Go on with a state that has one scene for each environment."""
         self.task.check(state)
         self.state = state
         self.simulator = Simulator(state, preset=self.settings.preset)
@@ -412,7 +406,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
 
     def _make_room(self, scene: Scene, columns: np.ndarray) -> None:
-        """Give the batch slots for a scene, to be played in these columns, that has other entities than the levels."""
+        """Give the batch slots for a scene in these columns that has other entities than the levels."""
         others = set(range(self.num_envs)).difference(columns.tolist())
         playing = [self.state.scene(i) if i in others else self._all.scenes[0] for i in range(self.num_envs)]
         layout, time = Layout.of([*self._all.scenes, *playing, scene]), self.simulator.time
@@ -437,7 +431,7 @@ class SegarVectorEnv(NativeVectorEnv):
 
 
 def _copied(state: State, which: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Scenes, and what steps can change of them."""
+    """The numbers of some scenes, and copies of their arrays that steps change."""
     columns = np.flatnonzero(which)
     return columns, state.moving(columns)
 
@@ -446,14 +440,6 @@ def _merged(before: Standing, now: Standing, frozen: np.ndarray) -> Standing:
     if not frozen.any():
         return now
     return Standing(*(np.where(frozen, old, new) for old, new in zip(before, now, strict=True)))
-
-
-def _fits(scene: Scene, layout: Layout) -> bool:
-    try:
-        State([scene], layout)
-    except InputError:
-        return False
-    return True
 
 
 # ---- The tasks by name, and single environments that are batches of one.
@@ -484,7 +470,7 @@ class BilliardsVectorEnv(SegarVectorEnv):
 
 
 class SegarEnv(NativeEnv):
-    """A task of SEGAR, alone. :cvar batched: the class of its batches."""
+    """A single environment. :cvar batched: the class of its batches."""
 
     batched: type[SegarVectorEnv] = SegarVectorEnv
     batch: SegarVectorEnv
@@ -495,7 +481,6 @@ class SegarEnv(NativeEnv):
 
     @property
     def simulator(self) -> Simulator:
-        """What runs the scene."""
         return self.batch.simulator
 
     def action_masks(self) -> np.ndarray:
@@ -511,7 +496,7 @@ class PuttPuttEnv(SegarEnv):
     The rules of motion are those of the simulator. Each episode plays one of `num_levels` scenes that were drawn from a
     distribution: an epistemic POMDP. Training and test levels come from different random streams.
 
-    Observation: "rgb" Box (64, 64, 3) uint8, in textures that tell factors; or factors themselves, or both; see
+    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or factors themselves, or both; see
     `ObservationSettings`.
 
     Actions: Box (2,) float32 within +-`action_max`: a force on the ball, which changes its velocity by force / mass at
@@ -534,7 +519,7 @@ class PuttPuttEnv(SegarEnv):
 class PuttPuttNegDistEnv(SegarEnv):
     """PuttPutt with another reward (Hjelm et al., 2022, SEGAR).
 
-    Description: as `PuttPuttEnv`. Observation and Actions: too.
+    Description: as `PuttPuttEnv`. Observation, Actions: as there.
 
     Reward: -D, the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
 
@@ -549,8 +534,8 @@ class PuttPuttNegDistEnv(SegarEnv):
 class InvisiballEnv(SegarEnv):
     """PuttPutt with a ball that cannot be seen (Hjelm et al., 2022, SEGAR, section 4.4).
 
-    Description: the ball is visible before the first action alone. It is charged, and so are other objects, so that
-    their motion tells where it is. Observation, Actions: see `PuttPuttEnv`.
+    Description: the ball is visible only before the first action. It is charged, and so are other objects, so that
+    their motion shows where it is. Observation, Actions: see `PuttPuttEnv`.
 
     Reward: -D^2, D the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
 

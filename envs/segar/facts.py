@@ -1,6 +1,6 @@
 """SEGAR as triples: entity and factor types, what rules read and write, and what things afford.
 
-The causal facts are read off the rules' hints, so that a person's own rule is in them as soon as it is defined.
+The causal facts follow from the rules' hints, so that a rule of your own is among them as soon as it is defined.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,9 +31,6 @@ from gumption.envs.physics.state import State
 
 from .tasks import REACHED, diagonal
 
-# ---- What an entity does to a ball that meets it: facts that follow from rules and factors, and what a ball meets that
-# is pushed.
-
 #: What an entity affords a ball, each a relation, so that a policy weighs it by itself; see `afforded`.
 BURNING, FALLING, SLOWING, BOUNCING = "affordsBurning", "affordsFallingIn", "affordsSlowing", "affordsBouncing"
 PULLING, TURNING, SPEEDING, REACHING = "affordsPulling", "affordsTurning", "affordsSpeeding", "affordsReaching"
@@ -44,26 +41,22 @@ _WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physi
 
 
 def is_ours(kind: type[Entity] | type[Factor]) -> bool:
-    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: what
-    is known must not depend on which worlds were imported.
+    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: the
+    facts must not depend on which worlds were imported.
     """
     return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
 
 
 def afforded(kind: type[Thing]) -> list[str]:
-    """What an entity type affords a ball that meets it, by its default factors and the built-in rules."""
+    """The affordances of an entity type for a ball that meets it, by its default factors and the built-in rules."""
     mine = kind.all_factors
-
-    def has(factor: type[Factor]) -> bool:
-        return bool(mine.get(factor))
-
     found = {
-        BURNING: has(Heat),
+        BURNING: mine.get(Heat),
         FALLING: Consumes in mine,
-        SLOWING: has(Friction) or mine.get(StoredEnergy, 0.0) < 0,
+        SLOWING: mine.get(Friction) or mine.get(StoredEnergy, 0.0) < 0,
         BOUNCING: issubclass(kind, Object),
-        PULLING: has(Charge) and issubclass(kind, Object),
-        TURNING: has(Magnetism),
+        PULLING: mine.get(Charge) and issubclass(kind, Object),
+        TURNING: mine.get(Magnetism),
         SPEEDING: mine.get(StoredEnergy, 0.0) > 0,
         REACHING: issubclass(kind, GoalTile),
     }
@@ -78,16 +71,16 @@ def kinds() -> list[type[Thing]]:
 
 
 def askable() -> list[tuple[str, str, str]]:
-    """Every fact that can be asked about a push, whether it holds or not."""
+    """Every fact that can be asked about a push, true or not."""
     return [(kind.__name__, effect, BALL) for kind in kinds() for effect in EFFECTS]
 
 
 class Affordances:
-    """The facts that speak for pushes: (the type of what the ball meets then, affords..., ball).
+    """The facts that speak for pushes: (type of the thing that the ball meets, affords..., ball).
 
-    The ball is taken to roll straight on. It meets the first thing on its way. The goal is a case of its own, because
-    rolling over its edge does not reach it: `affordsReaching` has the goal as its subject wherever the way leads over
-    the goal's middle, also behind other things, and nothing elsewhere.
+    The ball is assumed to roll straight on to the first thing on its way. The goal is a case of its own, as rolling
+    over its edge does not reach it: the subject of `affordsReaching` is the goal where the way leads over its middle,
+    also behind other things, and nothing elsewhere.
 
     :ivar vocabulary: "" for nothing, entity types and the ball.
     """
@@ -98,10 +91,7 @@ class Affordances:
         self.vocabulary: Sequence[str] = ("", *(kind.__name__ for kind in kinds()), BALL)
 
     def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
-        """
-        :param actors: (B,) slots of what the agent pushes.
-        :param velocities: (B, A, 2) that it has after each push.
-        """
+        """:param actors: (B,) slots of what the agent pushes. :param velocities: (B, A, 2) that it has after a push."""
         ids = {name: place for place, name in enumerate(self.vocabulary)}
         by_type = np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
         batch = np.arange(state.num_envs)[:, None]
@@ -109,52 +99,39 @@ class Affordances:
         def labels(slots: np.ndarray) -> np.ndarray:
             return np.where(slots >= state.slots, 0, by_type[state.types[np.minimum(slots, state.slots - 1), batch]])
 
-        way = Way(state, actors, velocities)
-        first, goal = labels(way.first_met()), labels(way.goal_reached())
+        first, goal = map(labels, straight_ahead(state, actors, velocities))
         parties = [(goal if effect == REACHING else first, ids[BALL], 0) for effect in EFFECTS]
         return action_facts(self.relations, velocities.shape[:2], parties)
 
 
-class Way:
-    """What lies straight ahead of actors at each of A velocities. What is dead or done is not there."""
+def straight_ahead(state: State, actors: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The things ahead of actors at each of A velocities: (B, A) the slot of the first thing, as wide as its Size, and
+    that of the goal where the way leads over its middle; N for none. Dead and done entities are left out.
 
-    def __init__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> None:
-        """
-        :param actors: (B,) slots.
-        :param velocities: (B, A, 2); at rest nothing is met.
-        """
-        self._state = state
-        x, size = state.columns[Position], state.columns[Size][0]
-        batch = np.arange(state.num_envs)
-        away = x - x[:, actors, batch][:, None]
-        vx, vy = velocities.transpose(2, 1, 0)[:, :, None]
-        speed = np.sqrt(vx * vx + vy * vy)
-        speed[speed == 0] = 1.0
-        #: (A, N, B) of the middle of each thing.
-        self._along = (vx * away[0] + vy * away[1]) / speed
-        self._across = np.abs(vx * away[1] - vy * away[0]) / speed
-        there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
-        for factor, gone in ((Alive, False), (Done, True)):
-            if factor in state.columns:
-                owners = state.layout.owners([factor])
-                there[owners] &= state.columns[factor][0, owners] != gone
-        self._ahead = there & (self._along > 0)
-        # Things touch by their edges; on tiles the middle of the ball counts.
-        self._wide = size / 2 + np.where(state.is_a(Object), size[actors, batch] / 2, 0.0)
+    :param actors: (B,) slots. :param velocities: (B, A, 2); an actor at rest meets nothing.
+    """
+    x, size = state.columns[Position], state.columns[Size][0]
+    batch = np.arange(state.num_envs)
+    away = x - x[:, actors, batch][:, None]
+    vx, vy = velocities.transpose(2, 1, 0)[:, :, None]
+    speed = np.sqrt(vx * vx + vy * vy)
+    speed[speed == 0] = 1.0
+    along = (vx * away[0] + vy * away[1]) / speed  # (A, N, B) of the middle of each thing
+    across = np.abs(vx * away[1] - vy * away[0]) / speed
+    there = state.present & (state.kinds != 0) & (np.arange(state.slots)[:, None] != actors)
+    for factor, gone in ((Alive, False), (Done, True)):
+        if factor in state.columns:
+            owners = state.layout.owners([factor])
+            there[owners] &= state.columns[factor][0, owners] != gone
+    ahead = there & (along > 0)
+    # Objects touch by their edges; on a tile the middle of the ball counts.
+    wide = size / 2 + np.where(state.is_a(Object), size[actors, batch] / 2, 0.0)
 
-    def first_met(self) -> np.ndarray:
-        """(B, A) the slot of the first thing, as wide as its Size; N where there is none."""
-        hit = self._ahead & (self._across <= self._wide)
-        return self._nearest(hit, self._along - self._wide)
+    def nearest(hit: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        return np.where(hit.any(axis=1), np.where(hit, distance, np.inf).argmin(axis=1), state.slots).T
 
-    def goal_reached(self) -> np.ndarray:
-        """(B, A) the slot of the goal where the way leads over its middle, else N."""
-        hit = self._ahead & self._state.is_a(GoalTile) & (self._across <= REACHED * diagonal(self._state))
-        return self._nearest(hit, self._along)
-
-    def _nearest(self, hit: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        nearest = np.where(hit, distance, np.inf).argmin(axis=1)
-        return np.where(hit.any(axis=1), nearest, self._state.slots).T
+    reached = ahead & state.is_a(GoalTile) & (across <= REACHED * diagonal(state))
+    return nearest(ahead & (across <= wide), along - wide), nearest(reached, along)
 
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
@@ -175,36 +152,28 @@ def facts(*, partition: Literal["train", "test", "all"], split_seed: Seed = 0) -
     """
     from random import Random
 
-    known, afford = sorted({*_types(), *causal_facts(all_rules())}), sorted(_affordances())
+    known = {*_types(), *causal_facts({**FIXED_RULES, **RULES}.values())}
+    afford = sorted((kind.__name__, effect, BALL) for kind in kinds() for effect in afforded(kind))
     chosen = set(Random(split_seed).sample(afford, round(0.8 * len(afford))))
     if partition == "test":
         return iter([fact for fact in afford if fact not in chosen])
     return iter(sorted({*known, *(afford if partition == "all" else chosen)}))
 
 
-def all_rules() -> list[Rule]:
-    """The built-in rules, and those that a person has defined."""
-    return list({**FIXED_RULES, **RULES}.values())
-
-
 def causal_facts(rules: Iterable[Rule]) -> Iterator[Triple]:
     """Which factors each rule reads and writes, and so which can change which."""
     for rule in rules:
-        read, written = sorted(_read(rule)), sorted({factor.__name__ for _, factor in rule.returns})
+        factors = {factor for pattern in rule.patterns for factor in pattern.factors}
+        for pattern in rule.patterns:
+            factors.update(pattern.entity_type.all_factors if pattern.entity_type is not None else ())
+        read = sorted({factor.__name__ for factor in factors})
+        written = sorted({factor.__name__ for _, factor in rule.returns})
         yield from ((rule.name, READS, factor) for factor in read)
         yield from ((rule.name, WRITES, factor) for factor in written)
         for argument in rule.arguments:
             if not isinstance(argument, int):
                 yield rule.name, DEPENDS_ON, argument.__name__
         yield from ((cause, CAN_CHANGE, effect) for cause in read for effect in written)
-
-
-def _read(rule: Rule) -> set[str]:
-    read = {factor.__name__ for pattern in rule.patterns for factor in pattern.factors}
-    for pattern in rule.patterns:
-        if pattern.entity_type is not None:
-            read |= {factor.__name__ for factor in pattern.entity_type.all_factors}
-    return read
 
 
 def _types() -> Iterator[Triple]:
@@ -218,9 +187,3 @@ def _types() -> Iterator[Triple]:
         for parent in factor.__bases__:
             if issubclass(parent, Factor) and parent is not Factor:
                 yield factor.__name__, SUBTYPE_OF, parent.__name__
-
-
-def _affordances() -> Iterator[Triple]:
-    for kind in kinds():
-        for effect in afforded(kind):
-            yield kind.__name__, effect, BALL

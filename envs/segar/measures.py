@@ -19,21 +19,21 @@ from gumption.data.settings import Count, NonNegative, Seed, checked, unknown
 from gumption.envs.physics.factors import WIDTHS, Order
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.initialization_measures import MISMATCH, differences, w2_of
-from gumption.envs.physics.noise import largest_difference, transport
+from gumption.envs.physics.noise import Curves, largest_difference, transport
 from gumption.envs.physics.scene import EntityData, Scene
 
 from .configurations import configuration, draw_levels
 
 Grouping = Literal["type", "factors"]
 
-#: Settings of the simulation that count as the factors of one more entity.
+#: Settings of the simulation that count as factors of one more entity.
 _SETTINGS = ("friction", "wall_damping", "gravity", "min_mass", "max_velocity")
 _PROJECTIONS = 50
 _MOST_PERMUTED = 4
 
 
 class _Key(NamedTuple):
-    """A group of entities whose states are vectors of one space."""
+    """Names a group of entities whose states are vectors of one space."""
 
     name: str
     factors: tuple[str, ...]
@@ -41,11 +41,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True)
 class _Group:
-    """The entities of a group in all tasks of a set.
-
-    :ivar counts: (T,) how many entities each task has.
-    :ivar states: (T, K, d) their states; those from `counts` on are zeros.
-    """
+    """The entities of a group in T tasks: `counts` (T,), and `states` (T, K, d), zeros from `counts` on."""
 
     counts: np.ndarray
     states: np.ndarray
@@ -90,7 +86,8 @@ def task_costs(
 ) -> np.ndarray:
     """(n, m) the squared distance of each task of one set to each of another; see `w2`."""
     theirs, others = _groups(first, order, grouping), _groups(second, order, grouping)
-    cost = np.zeros((_size(theirs), _size(others)))
+    n_first, n_second = (len(next(iter(groups.values())).counts) for groups in (theirs, others))
+    cost = np.zeros((n_first, n_second))
     for key in dict.fromkeys([*theirs, *others]):
         if key not in theirs or key not in others:
             there = theirs.get(key) or others[key]
@@ -111,47 +108,27 @@ def task_costs(
 
 
 @checked
-def ks_by_factor(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> dict[str, dict[str, float]]:
-    """The Kolmogorov-Smirnov distance of each number of each entity type that both sets have."""
-    return {
-        kind: {name: float(np.abs(a - b).max()) for name, (a, b) in columns.items()}
-        for kind, (_, columns) in _curves(first, second, order).items()
-        if columns
-    }
-
-
-@checked
 def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
     """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
-    difference of the products, over entity types and their numbers, of the shares up to a value. A task that lacks a
-    type counts as below every value of it. The supremum is over all values.
+    difference of the products, over entity types and their numbers, of the shares up to a value. A task without a type
+    counts as below every value of it. All entities of a type in a task together have one weight.
 
     :raises InputError: a set without tasks.
     """
-    curves = _curves(first, second, order).values()
-    return largest_difference([(shares, list(columns.values())) for shares, columns in curves])
-
-
-def _curves(
-    first: Iterable[Scene], second: Iterable[Scene], order: bool
-) -> dict[str, tuple[tuple[float, float], dict[str, tuple[np.ndarray, np.ndarray]]]]:
-    """:returns: of each entity type the shares of tasks that have it in both sets, and of each of its numbers the two
-    shares of entities up to each value that occurs. All entities of a type in a task together have one weight.
-    """
     theirs, others = _groups(first, order, "type"), _groups(second, order, "type")
-    found = {}
+    curves: dict[str, Curves] = {}
     for key in dict.fromkeys([*theirs, *others]):
         both = theirs.get(key), others.get(key)
         share, its_share = (0.0 if each is None else float((each.counts > 0).mean()) for each in both)
-        columns = {}
+        columns = []
         if both[0] is not None and both[1] is not None:
             (states, weights), (its_states, its_weights) = _weighted(both[0]), _weighted(both[1])
-            for name, mine, its in zip(key.factors, states.T, its_states.T, strict=True):
+            for mine, its in zip(states.T, its_states.T, strict=True):
                 at = np.unique(np.concatenate([mine, its]))
                 if len(at) > 1:
-                    columns[name] = _shares_up_to(at, mine, weights), _shares_up_to(at, its, its_weights)
-        found[key.name] = (share, its_share), columns
-    return found
+                    columns.append((_shares_up_to(at, mine, weights), _shares_up_to(at, its, its_weights)))
+        curves[key.name] = (share, its_share), columns
+    return largest_difference(list(curves.values()))
 
 
 def _weighted(group: _Group) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +144,7 @@ def _shares_up_to(at: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np
 
 
 def _groups(scenes: Iterable[Scene], order: bool, grouping: Grouping) -> dict[_Key, _Group]:
-    """The groups of a set of tasks; the settings of the simulation are one, so that there is always a group."""
+    """The groups of a set of tasks; the settings of the simulation are one of them."""
     tasks: list[dict[_Key, list[list[float]]]] = []
     for scene in scenes:
         task: dict[_Key, list[list[float]]] = {}
@@ -204,10 +181,6 @@ def _state(entity: EntityData, order: bool) -> tuple[tuple[str, ...], list[float
     return tuple(names), [values[name] for name in names]
 
 
-def _size(groups: Mapping[Any, _Group]) -> int:
-    return len(next(iter(groups.values())).counts)
-
-
 def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(A, B) the squared W2 distance of each set of a (A, n, d) to each of b (B, m, d)."""
     n, m = a.shape[1], b.shape[1]
@@ -223,7 +196,7 @@ def _exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(A, B) the mean over random directions of the squared W2 distance along each, of each set to each."""
     n, m, d = a.shape[1], b.shape[1], a.shape[2]
-    # The generator is that of the library which the first release called, for the same directions.
+    # The first release called a library with this generator: these are its directions.
     directions = np.random.RandomState(0).randn(d, _PROJECTIONS)
     directions /= np.sqrt((directions**2).sum(0))
     common = n * m // gcd(n, m)
@@ -232,8 +205,6 @@ def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 # ---- Named axes: pairs of a training and a test distribution that differ along one axis, as data in axes.toml.
-#
-# Beside each pair stand exact distances: between the noises that differ, and between drawn levels.
 
 _FILE = Path(__file__).with_name("axes.toml")
 _SIDES = {"numbers", "priors", "sim", "without", "from"}
@@ -241,10 +212,7 @@ _SIDES = {"numbers", "priors", "sim", "without", "from"}
 
 @dataclass(frozen=True)
 class AxisPair:
-    """A training and a test distribution.
-
-    :ivar axis: what they differ in: "mass".
-    """
+    """A training and a test distribution, and the axis on which they differ, such as "mass"."""
 
     name: str
     axis: str
@@ -255,15 +223,11 @@ class AxisPair:
 @cache
 def axis_pairs() -> dict[str, AxisPair]:
     """All pairs by their names."""
-    content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    return read_pairs(content, str(_FILE.name))
+    return read_pairs(tomllib.loads(_FILE.read_text(encoding="utf-8")), _FILE.name)
 
 
 def read_pairs(content: Mapping[str, Any], where: str) -> dict[str, AxisPair]:
-    """Pairs of data; see axes.toml.
-
-    :raises InputError: what does not fit; the message names the pair.
-    """
+    """Pairs from data as in axes.toml; InputError names the pair that does not fit."""
     bases = content.get("base", {})
     found: dict[str, AxisPair] = {}
     for place, row in enumerate(content.get("pair", ())):
@@ -282,18 +246,6 @@ def read_pairs(content: Mapping[str, Any], where: str) -> dict[str, AxisPair]:
             raise InputError(f"{spot}: its two distributions are the same")
         found[name] = AxisPair(name, row["axis"], train, test)
     return found
-
-
-@checked
-def axis_pair(name: str) -> AxisPair:
-    """The pair of a name.
-
-    :raises InputError: there is none.
-    """
-    pairs = axis_pairs()
-    if name not in pairs:
-        raise InputError(unknown("the list of pairs", name, pairs))
-    return pairs[name]
 
 
 def measure(pair: AxisPair, *, levels: int = 100, seed: int = 0) -> dict[str, Any]:
@@ -329,7 +281,7 @@ def axes_table(*, levels: Count = 100, seed: Seed = 0) -> dict[str, Any]:
 
 
 def _base(bases: Mapping[str, Any], name: str, where: str, below: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A base with what it extends."""
+    """A base, joined with those that it extends."""
     if name not in bases or name in below:
         raise InputError(f"{where}: {unknown('the list of bases', name, set(bases) - set(below))}")
     mine = dict(bases[name])
@@ -347,7 +299,7 @@ def _side(base: Mapping[str, Any], changes: Mapping[str, Any], where: str) -> In
 
 
 def _changed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with the numbers, settings and priors of the changes."""
+    """The base with the numbers, settings and priors of the changes in place of its own."""
     replaced = [_target(each) for each in (*changes.get("priors", ()), *changes.get("without", ()))]
     kept = [each for each in base.get("priors", ()) if _target(each) not in replaced]
     whole = {name: value for name, value in (*base.items(), *changes.items()) if name in ("numbers", "sim")}
@@ -355,5 +307,5 @@ def _changed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _target(prior: Mapping[str, Any]) -> dict[str, Any]:
-    """What a prior is of: its target and its conditions."""
+    """The target and the conditions of a prior."""
     return {name: value for name, value in prior.items() if name != "value"}

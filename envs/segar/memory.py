@@ -38,25 +38,14 @@ DESTROYED, CONSUMED, SUCCESS, OVER, INSIDE = 1, 2, 4, 8, 16  # bits of `flags`
 def layout(things: Whole, levels: str) -> Layout:
     """The record of a step of the environment; the actor, which forces act on, is thing 0.
 
-    :param things: of a scene, at most; :param levels: hash of the scenes that `level` numbers.
+    :param things: the most of a scene. :param levels: hash of the scenes that `level` numbers.
     """
     fields = [
-        ("level", "<i4"),
-        ("episode", "<i4"),
-        ("force", "<f4", (2,)),
-        ("reward", "<f4"),
-        ("flags", "u1"),
-        ("type", "<u2", (things,)),
-        ("position", "<f4", (things, 2)),
-        ("velocity", "<f4", (things, 2)),
-        ("size", "<f4", (things,)),
-        ("mass", "<f4"),
-        ("top", "<u2"),
-        ("position_after", "<f4", (2,)),
-        ("velocity_after", "<f4", (2,)),
-        ("mass_after", "<f4"),
-        ("top_after", "<u2"),
-    ]
+        ("level", "<i4"), ("episode", "<i4"), ("force", "<f4", (2,)), ("reward", "<f4"), ("flags", "u1"),
+        ("type", "<u2", (things,)), ("position", "<f4", (things, 2)), ("velocity", "<f4", (things, 2)),
+        ("size", "<f4", (things,)), ("mass", "<f4"), ("top", "<u2"),
+        ("position_after", "<f4", (2,)), ("velocity_after", "<f4", (2,)), ("mass_after", "<f4"), ("top_after", "<u2"),
+    ]  # fmt: skip
     return Layout(SCHEMA, fields, {"things": things, "levels": levels})
 
 
@@ -88,9 +77,13 @@ class Memory(TransitionMemory):
         """
         memory = super().load(folder)
         path = Path(folder) / LEVELS
-        told = read_sealed(path, advice="restore it from a copy")
+        content = read_sealed(path, advice="restore it from a copy")
         try:
-            levels, types, scenes = tuple(map(str, told["levels"])), tuple(map(str, told["types"])), told["hash"]
+            levels, types, scenes = (
+                tuple(map(str, content["levels"])),
+                tuple(map(str, content["types"])),
+                content["hash"],
+            )
         except (KeyError, TypeError) as error:
             raise InputError(f"{path}: no lists of levels and types ({error}); restore it from a copy") from None
         records, things = memory.records, memory.layout.settings["things"]
@@ -101,27 +94,11 @@ class Memory(TransitionMemory):
         return replace(memory, levels=levels, types=types)
 
 
-class Seen(NamedTuple):
-    """What records hold of B scenes before a step; see `Memory`.
+def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The things of B scenes now: slots (B, T), the actor first; the fields type, position, velocity, size, mass and
+    top of `Memory`; and (B,) bool, see INSIDE.
 
-    :ivar slots: (B, T) where the state has the things, the actor first.
-    :ivar inside: (B,) bool; see INSIDE.
-    """
-
-    slots: np.ndarray
-    type: np.ndarray
-    position: np.ndarray
-    velocity: np.ndarray
-    size: np.ndarray
-    mass: np.ndarray
-    top: np.ndarray
-    inside: np.ndarray
-
-
-def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> Seen:
-    """The things of each scene as they are now.
-
-    :param actors: (B,) slots; :param things: T, not less than any scene has; :param numbers: of the state's types.
+    :param actors: (B,) slots. :param things: T, not less than any scene has. :param numbers: of the state's types.
     """
     batch = np.arange(state.num_envs)
     placed = _placed(state)
@@ -137,20 +114,15 @@ def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> 
         return np.stack([column(values[0]), column(values[1])], axis=2)
 
     columns = state.columns
-    return Seen(
-        slots.T,
-        column(numbers[state.types]),
-        vectors(columns[Position]),
-        vectors(columns[Velocity]),
-        column(columns[Size][0]),
-        columns[Mass][0, actors, batch].copy(),
-        *top_tile(state, actors, slots.T),
-    )
+    return (
+        slots.T, column(numbers[state.types]), vectors(columns[Position]), vectors(columns[Velocity]),
+        column(columns[Size][0]), columns[Mass][0, actors, batch].copy(), *top_tile(state, actors, slots.T),
+    )  # fmt: skip
 
 
 def top_tile(state: State, actors: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(B,) place among the things, (B, T) of slots, of the topmost tile below the actor, 0 for the bare floor; and (B,)
-    bool, whether the actor lies on it as a whole.
+    """(B,) the place of the topmost tile below the actor among the things (B, T), 0 for the bare floor; and (B,) bool,
+    whether the actor lies on it as a whole.
     """
     from gumption.envs.physics.geometry import is_on
 
@@ -167,9 +139,9 @@ def _placed(state: State) -> np.ndarray:
 
 
 def level_file(names: Sequence[str], scenes: str, types: Sequence[str]) -> dict[str, str]:
-    """What a memory keeps of what its numbers stand for. :param scenes: their hash."""
-    told = {"levels": list(names), "hash": scenes, "types": list(types)}
-    return {LEVELS: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
+    """The file of the names that a memory's numbers stand for. :param scenes: their hash."""
+    content = {"levels": list(names), "hash": scenes, "types": list(types)}
+    return {LEVELS: json.dumps(sealed(content), ensure_ascii=False, indent=0) + "\n"}
 
 
 def scenes_hash(scenes: Sequence[Scene]) -> str:
@@ -178,15 +150,12 @@ def scenes_hash(scenes: Sequence[Scene]) -> str:
 
 
 def count_things(scene: Scene) -> int:
-    """How many entities of a scene are somewhere."""
+    """How many entities of a scene have a position."""
     return sum(Position in entity.factors for entity in scene.entities)
 
 
 def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
-    """
-    :param things: that a record has room for; :param types: that have a number.
-    :raises InputError: the scene has more, or another.
-    """
+    """:raises InputError: the scene has more things than a record has room for, or a type that has no number."""
     if (count := count_things(scene)) > things:
         raise InputError(
             f"the scene has {count} things, and records of this memory hold {things}, as many as a level of the "
@@ -200,7 +169,7 @@ def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
             )
 
 
-# ---- What a memory shows of what things afford a ball, with the evidence.
+# ---- What things afford a ball, as a memory shows it, with the evidence.
 #
 # An effect counts where one tile explains it: the ball lies on it before and after the step. For each effect the memory
 # is asked how often the ball met a tile in such a way that the effect could show, and how often it did show:
@@ -236,10 +205,10 @@ STRAIGHT = 1e-4
 
 
 class Evidence(NamedTuple):
-    """How often a type of tile was met where an effect could show, and what came of it.
+    """How often a ball met a type of tile where an effect could show, and how often it showed.
 
-    :ivar thing: the type; `effect` a relation of `affordances.EFFECTS`.
-    :ivar met: steps; `shown` those that showed the effect; `episodes` and `levels` in which that was.
+    :ivar thing: the type. :ivar effect: a relation of `facts.EFFECTS`.
+    :ivar met, shown: steps. :ivar episodes, levels: those in which the effect showed.
     """
 
     thing: str
@@ -252,7 +221,7 @@ class Evidence(NamedTuple):
 
 @checked
 def evidence(memory: Memory) -> list[Evidence]:
-    """What the memory says to each effect of each type of tile that was met, sorted."""
+    """The evidence for each effect of each type of tile that was met, sorted."""
     found, records = [], memory.records
     place = _places(records)
     for effect, met, shown in _meetings(records):
@@ -268,9 +237,10 @@ def evidence(memory: Memory) -> list[Evidence]:
 def memory_facts(memory: Memory, *, threshold: Count = THRESHOLD, share: Share = SHARE) -> list[Triple]:
     """What tiles afford a ball, as far as the memory shows it, sorted: (type, affords..., ball).
 
-    :param threshold: steps that show an effect before it is a fact; :param share: of the meetings, at least.
+    :param threshold: steps that must show an effect. :param share: of the meetings that must show it.
     """
-    return [(one.thing, one.effect, BALL) for one in evidence(memory) if _holds(one, threshold, share)]
+    holds = [one for one in evidence(memory) if one.shown >= threshold and one.shown >= share * one.met]
+    return [(one.thing, one.effect, BALL) for one in holds]
 
 
 @checked
@@ -289,7 +259,7 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
 def add_memory(
     graph: KnowledgeGraph, memory: Memory, run: str, *, threshold: Count = THRESHOLD, share: Share = SHARE
 ) -> dict[str, int]:
-    """Put what a memory shows into a graph, in place of what was there: segar/RUN and segar/RUN/evidence.
+    """Write what a memory shows into a graph: segar/RUN and segar/RUN/evidence, which are replaced.
 
     :returns: name of each graph -> number of facts.
     """
@@ -300,10 +270,6 @@ def add_memory(
     }  # fmt: skip
     facts = memory_facts(memory, threshold=threshold, share=share)
     return state_facts(graph, name, facts, memory_evidence(memory, run), about)
-
-
-def _holds(one: Evidence, threshold: int, share: float) -> bool:
-    return one.shown >= threshold and one.shown >= share * one.met
 
 
 def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -323,7 +289,7 @@ def _meetings(records: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def _slowed(records: Any, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the type of tile that was rolled over, 0 for none, and (n,) bool, whether it took more than the floor."""
+    """(n,) the type of tile that the ball rolled over, 0 for none; and bool, whether it lost more than on the floor."""
     mass = records["mass"].astype(np.float64)
     push = records["force"] / np.where(mass > 0, mass, 1.0)[:, None]
     pushed, left = records["velocity"][:, 0] + push, records["velocity_after"].astype(np.float64)
@@ -332,13 +298,15 @@ def _slowed(records: Any, before: np.ndarray, after: np.ndarray) -> tuple[np.nda
     straight = (turned <= STRAIGHT * fast * slow) & ((pushed * left).sum(axis=1) > 0)
     # There may be a greatest speed, which a push goes beyond; what was ever seen is within it.
     rolls = straight & (mass > 0) & (fast <= slow.max(initial=0.0)) & ((records["flags"] & OVER) == 0)
-    rolls &= (before == after) & _tiles_only(records, before, after)
+    # The ball lay on things of the types of all others in the scene, so that these are tiles.
+    tiles = np.union1d(np.concatenate([before, after]), [0])
+    rolls &= (before == after) & np.isin(records["type"][:, 1:], tiles).all(axis=1)
     floor = _floor(_places(records), fast - slow, rolls & (before == 0))
     return np.where(rolls & np.isfinite(floor), before, 0), fast - slow > FACTOR * floor + LEAST
 
 
 def _floor(place: np.ndarray, loss: np.ndarray, bare: np.ndarray) -> np.ndarray:
-    """(n,) the median loss of speed on the bare floor of each step's level; inf where that is not known."""
+    """(n,) the median loss of speed on the bare floor of each step's level; inf where it is not known."""
     groups = np.unique(place, return_inverse=True)[1]
     rows = np.flatnonzero(bare)
     rows = rows[np.lexsort((loss[rows], groups[rows]))]
@@ -348,12 +316,6 @@ def _floor(place: np.ndarray, loss: np.ndarray, bare: np.ndarray) -> np.ndarray:
     return medians[groups]
 
 
-def _tiles_only(records: Any, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(n,) bool: the ball lay on things of the types of all others in the scene, so that these are tiles."""
-    tiles = np.union1d(np.concatenate([before, after]), [0])
-    return np.asarray(np.isin(records["type"][:, 1:], tiles).all(axis=1))
-
-
 def _below(records: Any, name: str) -> np.ndarray:
     """(n,) the type of the topmost tile below the ball; 0 for the bare floor."""
     place = records[name]
@@ -361,5 +323,5 @@ def _below(records: Any, name: str) -> np.ndarray:
 
 
 def _places(records: Any) -> np.ndarray:
-    """(n,) a number of its own for each level, and for each episode in a scene of reset options."""
+    """(n,) the number of the level, and one for each episode in a scene of reset options."""
     return np.where(records["level"] == OWN_SCENE, OWN_SCENE - records["episode"], records["level"])

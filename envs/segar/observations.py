@@ -1,10 +1,10 @@
-"""What an agent sees of a batch of scenes: pixels, factors, several of these, and frames one after another."""
+"""What an agent sees of a batch of scenes: pixels, factors, several of these, and stacks of frames."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -33,30 +33,44 @@ from gumption.envs.physics.state import ABSENT, Layout, State
 
 from .render import Renderer, RendererSettings, check_kind, make_renderer
 
+
+class Observation:
+    """What an agent sees of a batch.
+
+    :ivar space: of one environment.
+    """
+
+    space: spaces.Space[Any]
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        """Episodes begin in these columns.
+
+        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
+        """
+        raise NotImplementedError
+
+    def observe(self, state: State, fresh: bool = True) -> Any:
+        """The observations of all environments, batch first.
+
+        :param fresh: a step was made since the last call: frames move on.
+        """
+        raise NotImplementedError
+
+
 # ---- Observations that are numbers: the factors of one entity, or a row for each of several.
 
 Factors = tuple[type[Factor], ...]
-OBJECT_FACTORS: Factors = (
-    Charge,
-    Mass,
-    Magnetism,
-    StoredEnergy,
-    Position,
-    Velocity,
-    Acceleration,
-    Alive,
-    Done,
-)
+OBJECT_FACTORS: Factors = (Charge, Mass, Magnetism, StoredEnergy, Position, Velocity, Acceleration, Alive, Done)
 TILE_FACTORS: Factors = (Heat, Friction, Position)
 ALL_FACTORS: Factors = (*OBJECT_FACTORS, Heat, Friction)
-#: Stands for the factors of an entity that is not there, and for those that an entity lacks.
+#: The number for factors of an absent entity, and for factors that an entity lacks.
 MISSING = -1000.0
 
 
 def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
     """The factors of these names without the hidden ones.
 
-    :raises InputError: a name that is no factor, a factor that is no number, or none that is left.
+    :raises InputError: a name that is no factor, a factor that is no number, or no factor left.
     """
     chosen = [factor_type(name, "factors") for name in names]
     for factor in chosen:
@@ -66,8 +80,8 @@ def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
     left_out = {factor_type(name, "hidden") for name in hidden}
     for factor in left_out:
         if factor not in chosen:
-            told = ", ".join(each.__name__ for each in chosen)
-            raise InputError(f"hidden: {factor.__name__} is not observed anyway; observed are {told}")
+            observed = ", ".join(each.__name__ for each in chosen)
+            raise InputError(f"hidden: {factor.__name__} is not observed anyway; observed are {observed}")
     left = tuple(factor for factor in chosen if factor not in left_out)
     if not left:
         raise InputError("no factor is left to be observed: give factors, or hide fewer")
@@ -84,12 +98,10 @@ class _Rows:
         self._owned: list[np.ndarray] = []
 
     def read(self, state: State, slots: np.ndarray) -> np.ndarray:
-        """
-        :param slots: (B, n), -1 for an entity that is not there.
-        """
+        """:param slots: (B, n), -1 for an absent entity."""
         if state.layout is not self._layout:
             self._layout = state.layout
-            self._owned = [np.isin(np.arange(state.slots), state.layout.owners([one])) for one in self.factors]
+            self._owned = [state.marks(one) for one in self.factors]
         found = np.full((*slots.shape, self.width), MISSING, dtype=np.float32)
         rows, there = np.arange(len(slots))[:, None], slots >= 0
         start = 0
@@ -103,22 +115,15 @@ class _Rows:
         return found
 
 
-class EntityState:
-    """The factors of one entity.
-
-    :ivar space: the observations of one environment.
-    """
+class EntityState(Observation):
+    """The factors of one entity; all numbers are `MISSING` where a scene has none of that id."""
 
     def __init__(self, id: str, factors: Factors) -> None:
-        """
-        :param id: of the entity; where a scene has none of that id, all numbers are `MISSING`.
-        """
         self._id, self._rows = id, _Rows(factors)
         self.space = _box(self._rows.width)
         self._slots = np.zeros((0, 1), dtype=np.int64)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns; see `gumption.envs.segar.observations.Observation`."""
         self._slots = _slots_of([self._id], self._slots, state, columns)
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
@@ -126,18 +131,14 @@ class EntityState:
         return self._rows.read(state, self._slots)[:, 0]
 
 
-class ManyStates:
-    """A row for each of several entities: those of given ids first, the others in the order of iteration, then zeros.
-
-    :ivar space: the observations of one environment.
-    """
+class ManyStates(Observation):
+    """A row for each of several entities: those of given ids first, others in the order of iteration, then zeros."""
 
     def __init__(
         self, factors: Factors, n_things: int = 20, unique_ids: Sequence[str] = (), required: Factors = ()
     ) -> None:
-        """
-        :param n_things: rows; things beyond are left out.
-        :param unique_ids: whose rows come first; a row is `MISSING` where a scene has no such entity.
+        """:param n_things: how many rows; further things are left out.
+        :param unique_ids: of the first rows; a row is `MISSING` where a scene has no such entity.
         :param required: only things with all these factors have rows.
         :raises InputError: more ids than rows, or an id twice.
         """
@@ -149,7 +150,6 @@ class ManyStates:
         self._fitting = np.zeros((0, 0), dtype=bool)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns; see `gumption.envs.segar.observations.Observation`."""
         self._slots = _slots_of(self._ids, self._slots, state, columns)
         owners = np.isin(np.arange(state.slots), state.layout.owners(self._required))
         self._fitting = owners[:, None] & state.present & (state.kinds != ABSENT)
@@ -175,7 +175,7 @@ def _box(*shape: int) -> spaces.Box:
 
 
 def _slots_of(ids: Sequence[str], before: np.ndarray, state: State, columns: np.ndarray) -> np.ndarray:
-    """(B, n) the slots of the ids, -1 where there is none; only `columns` differ from before."""
+    """(B, n) the slots of the ids, -1 for none; only `columns` differ from before."""
     found = before if len(before) == state.num_envs else np.full((state.num_envs, len(ids)), -1)
     for column in np.asarray(columns).tolist():
         found[column] = [state.slot_of[column].get(id, -1) for id in ids]
@@ -183,7 +183,6 @@ def _slots_of(ids: Sequence[str], before: np.ndarray, state: State, columns: np.
 
 
 Kind = Literal["rgb", "entity", "object", "tile", "state", "objects", "tiles", "multimodal"]
-Seen = np.ndarray | dict[str, np.ndarray]
 
 _MANY: tuple[Kind, ...] = ("state", "objects", "tiles")
 _ONE: tuple[Kind, ...] = ("entity", "object", "tile")
@@ -206,29 +205,6 @@ _FIELDS: dict[str, tuple[Kind, ...]] = {
 }
 
 
-class Observation(Protocol):
-    """What an agent sees."""
-
-    @property
-    def space(self) -> spaces.Space[Any]:
-        """Of one environment."""
-        ...
-
-    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns.
-
-        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
-        """
-        ...
-
-    def observe(self, state: State, fresh: bool = True) -> Seen:
-        """The observations of all environments, batch first.
-
-        :param fresh: a step was made since the last call: frames move on.
-        """
-        ...
-
-
 @settings
 class ObservationSettings:
     """What an agent sees.
@@ -236,13 +212,13 @@ class ObservationSettings:
     :ivar kind: "rgb": pixels; "entity", "object" and "tile": the factors of the entity `id`; "state", "objects" and
         "tiles": a row of factors for each thing; "multimodal": a dict of `parts`.
     :ivar id: of the entity.
-    :ivar factors: names, in order; () for those that SEGAR shows of the kind ("entity" has none).
-    :ivar hidden: names of factors that are left out; those of pixels are in `renderer`.
-    :ivar n_things: rows; unique_ids: ids of the first ones.
+    :ivar factors: names, in order; () for SEGAR's choice for the kind ("entity" has none).
+    :ivar hidden: names of factors to leave out; for pixels set them in `renderer`.
+    :ivar n_things: how many rows. :ivar unique_ids: ids of the first rows.
     :ivar renderer: how pixels are made.
     :ivar parts: names to settings of observations, or dicts of such.
-    :ivar stack: how many frames there are, the oldest first: pixels side by side as channels, numbers along a new first
-        axis. Frames before the first one of an episode are like that one.
+    :ivar stack: how many frames, the oldest first: of pixels side by side as channels, of numbers along a new first
+        axis. At the beginning of an episode all frames are the first one.
     """
 
     kind: Kind = "rgb"
@@ -264,10 +240,7 @@ class ObservationSettings:
 def read_settings(
     given: ObservationSettings | Mapping[str, Any] | str, where: str = "observation"
 ) -> ObservationSettings:
-    """Settings of what a person gives: a kind, a dict of settings, or settings.
-
-    :raises InputError: something else, or settings that are none.
-    """
+    """Settings of a kind, a dict of settings, or settings; InputError for anything else."""
     if isinstance(given, ObservationSettings):
         return given
     if isinstance(given, str):
@@ -284,7 +257,7 @@ def make_observation(given: ObservationSettings | Mapping[str, Any] | str) -> Ob
     """The observation of these settings.
 
     :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, or settings.
-    :raises InputError: what they say cannot be.
+    :raises InputError: settings that do not fit.
     """
     wanted = read_settings(given)
     if wanted.stack > 1:
@@ -302,52 +275,42 @@ def make_observation(given: ObservationSettings | Mapping[str, Any] | str) -> Ob
     return ManyStates(factors, wanted.n_things, wanted.unique_ids, required)
 
 
-class Pixels:
-    """Pictures.
-
-    :ivar space: (R, R, 3) uint8.
-    """
+class Pixels(Observation):
+    """Pictures, (R, R, 3) uint8."""
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
         self.space = spaces.Box(0, 255, (renderer.resolution, renderer.resolution, 3), np.uint8)
-        self.begin = renderer.begin
+
+    def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
+        self.renderer.begin(state, columns, seeds)
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, R, R, 3)."""
         return self.renderer.draw(state)
 
 
-class Multimodal:
-    """Several observations under their names.
-
-    :ivar space: a Dict of theirs.
-    """
+class Multimodal(Observation):
+    """A dict of several observations."""
 
     def __init__(self, parts: Mapping[str, Observation]) -> None:
         self._parts = dict(parts)
         self.space = spaces.Dict({name: part.space for name, part in self._parts.items()})
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """As `Observation.begin`."""
         for part in self._parts.values():
             part.begin(state, columns, seeds)
 
     def observe(self, state: State, fresh: bool = True) -> dict[str, Any]:
-        """Name to array."""
         return {name: part.observe(state, fresh) for name, part in self._parts.items()}
 
 
-class Stacked:
-    """The last frames of an observation.
-
-    :ivar space: (count, ...), or (R, R, 3 * count) where frames are channels.
-    """
+class Stacked(Observation):
+    """The last frames of an observation: (count, ...), or (R, R, 3 * count) where frames are channels."""
 
     def __init__(self, observation: Observation, count: int, channels: bool) -> None:
-        """:raises InputError: an observation of several parts: stack each part."""
+        """:raises InputError: an observation of several parts."""
         if not isinstance(observation.space, spaces.Box):
-            raise InputError("stack is of arrays: give it to each of the parts")
+            raise InputError("stack is for arrays: set it in each of the parts")
         self._observation, self._count, self._channels = observation, count, channels
         box = observation.space
         join = np.concatenate if channels else np.stack
@@ -357,16 +320,13 @@ class Stacked:
         self._new = np.zeros(0, dtype=bool)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """As `Observation.begin`; the next frame is the first of these columns."""
         self._observation.begin(state, columns, seeds)
         if len(self._new) != state.num_envs:
             self._frames, self._new = [], np.zeros(state.num_envs, dtype=bool)
         self._new[columns] = True
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, count, ...), or (B, R, R, 3 * count)."""
-        seen = self._observation.observe(state, fresh)
-        assert isinstance(seen, np.ndarray)
+        seen: np.ndarray = self._observation.observe(state, fresh)
         if not self._frames:
             self._frames = [seen.copy() for _ in range(self._count)]
         self._frames = [*(self._frames[1:] if fresh else self._frames[:-1]), seen]

@@ -1,9 +1,10 @@
-"""Renderers: how a scene looks. Each has the same protocol, and settings make one."""
+"""Renderers: pictures of scenes in plain colours and in textures, and a map of letters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
+from math import sqrt
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -25,6 +26,7 @@ from gumption.envs.physics.factors import (
     Velocity,
     Visible,
 )
+from gumption.envs.physics.noise import transport
 from gumption.envs.physics.scene import Preset
 from gumption.envs.physics.state import State
 
@@ -40,27 +42,22 @@ from .textures import (
     read_tensors,
 )
 
-# ---- Pictures of a batch of scenes: things in their patterns on the floor.
-
 
 class Drawing:
-    """Draws a batch of scenes into (B, R, R, 3) arrays of uint8, row 0 at the top.
+    """Draws a batch of scenes into (B, R, R, 3) arrays of uint8, row 0 at the top; R is the resolution.
 
     A position becomes a boundary between pixels: column round((x - low) * R / side), and row R minus the same of y. The
-    floor with its tiles, the first of the order of iteration on top, is kept until a tile changes. Objects are drawn
+    floor with its tiles, the first in the order of iteration on top, is kept until a tile changes. Objects are drawn
     onto it in the order of iteration.
-
-    :ivar resolution: R.
     """
 
     def __init__(
         self, state: State, resolution: int, outlines: bool = True, centred: bool = False, only_tiles: bool = False
     ) -> None:
-        """
-        :param state: whose layout and batch all later ones have.
-        :param outlines: what is Mobile has a black line of a pixel around it.
-        :param centred: polygons have the centre of their bounding box at the position, wherever their vertices are.
-        :param only_tiles: objects are not drawn.
+        """:param state: with the layout and the batch of all later ones.
+        :param outlines: a black line of one pixel around what is Mobile.
+        :param centred: polygons have the centre of their bounding box at the position.
+        :param only_tiles: leave objects out.
         """
         self.resolution, self._outlines, self._centred = resolution, outlines, centred
         num_envs, slots, layout = state.num_envs, state.slots, state.layout
@@ -69,25 +66,24 @@ class Drawing:
         self._stale = np.ones(num_envs, dtype=bool)
         self._seen = np.zeros((4, slots, num_envs))
         self._sequence = np.zeros((slots, num_envs), dtype=np.int64)
-        self._is_tile = _mask(state, Floor)
-        self._always_shown = ~_mask(state, Visible)[:, None]
+        self._is_tile = state.marks(Floor)
+        self._always_shown = ~state.marks(Visible)[:, None]
         self._drawn = self._is_tile[:, None] if only_tiles else np.ones((slots, 1), dtype=bool)
         self._nothing = np.zeros((slots, num_envs), dtype=bool)
         self._no_place = np.zeros((2, slots, num_envs))
 
     def fits(self, state: State) -> bool:
-        """Whether the state has this drawing's layout and batch."""
         return state.layout == self._layout and state.num_envs == len(self._stale)
 
     def renew(self, changed: np.ndarray) -> None:
-        """Textures (B, N + 1) bool, have changed: paint the floors again where they are of tiles or the background."""
+        """Paint floors again where textures (B, N + 1) bool of tiles or of the background have changed."""
         self._stale |= (changed[:, :-1] & self._is_tile).any(axis=1) | changed[:, -1]
 
     def draw(self, state: State, textures: np.ndarray) -> np.ndarray:
         """(B, R, R, 3) uint8, a new array.
 
-        :param textures: (B, N + 1, P, P, 3) uint8: a pattern of each slot and, last, of the background; it is repeated
-            from the thing's top left corner.
+        :param textures: (B, N + 1, P, P, 3) uint8, the pattern of each slot and, last, of the background, repeated from
+            the thing's top left corner.
         """
         from .drawing_kernels import Floors, Things, paint
 
@@ -115,14 +111,7 @@ class Drawing:
         return out
 
 
-def _mask(state: State, factor: type[Factor]) -> np.ndarray:
-    """(N,) bool, the slots whose entities have the factor."""
-    mask = np.zeros(state.slots, dtype=bool)
-    mask[state.layout.owners([factor])] = True
-    return mask
-
-
-# ---- Renderers in plain colours: pictures for people, optical flow and affordance maps; and a map of letters.
+# ---- Renderers in plain colours: pictures for people, optical flow and affordance maps.
 
 Colour = tuple[int, int, int]
 Annotations = Literal["none", "ids", "labels"]
@@ -147,7 +136,7 @@ COLOURS: dict[type[kinds.Entity], Colour] = {
     kinds.GoalTile: (80, 175, 90),
 }
 
-#: What a place does to the ball, and its colour; the first that holds for the tile on top is shown.
+#: Effects of a place on the ball, with their colours; the first that holds for the tile on top is shown.
 AFFORDANCES: dict[str, Colour] = {
     "goal": (0, 160, 60),
     "consumes": (20, 20, 20),
@@ -161,11 +150,7 @@ STILL: Colour = (255, 255, 255)
 
 
 class Coloured:
-    """What the renderers in plain colours share: each frame they colour the slots, and draw these.
-
-    :cvar outlines, only_tiles: see `Drawing`.
-    :ivar resolution: pixels of a side.
-    """
+    """The base of the renderers in plain colours, which colour the slots anew in each frame."""
 
     outlines = True
     only_tiles = False
@@ -177,16 +162,11 @@ class Coloured:
         self._colours = np.zeros(0, dtype=np.uint8)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns; colours need nothing of their seeds."""
         if self._drawing is None or not self._drawing.fits(state):
             self._drawing = Drawing(state, self.resolution, self.outlines, self._centred, self.only_tiles)
             self._colours = np.zeros((state.num_envs, state.slots + 1, 3), dtype=np.uint8)
 
     def draw(self, state: State) -> np.ndarray:
-        """(B, R, R, 3) uint8.
-
-        :raises InputError: no episode has begun.
-        """
         if self._drawing is None:
             raise InputError("no episode has begun: call begin first")
         colours = self.colours(state)
@@ -208,11 +188,10 @@ class SolidColours(Coloured):
         self._annotations = annotations
 
     def colours(self, state: State) -> np.ndarray:
-        """By entity type."""
-        return _with_background(np.array([_colour(kind) for kind in state.type_list])[state.types.T], FLOOR)
+        kinds = [next(COLOURS[each] for each in kind.__mro__ if each in COLOURS) for kind in state.type_list]
+        return _with_background(np.array(kinds)[state.types.T], FLOOR)
 
     def draw(self, state: State) -> np.ndarray:
-        """(B, R, R, 3) uint8, with the annotations."""
         pictures = super().draw(state)
         if self._annotations != "none":
             for i, picture in enumerate(pictures):
@@ -242,12 +221,13 @@ class OpticalFlow(Coloured):
     outlines = False
 
     def colours(self, state: State) -> np.ndarray:
-        """By velocity."""
         shape = 2, state.slots, state.num_envs
         across, up = state.columns.get(Velocity, np.zeros(shape)).transpose(0, 2, 1)
         hue = np.arctan2(up, across) / (2 * np.pi) % 1.0
         saturation = np.minimum(np.hypot(across, up) / FULL_SPEED, 1.0)
-        return _with_background(_of_hue(hue, saturation), STILL)
+        k = (np.array([5.0, 3.0, 1.0]) + 6.0 * hue[..., None]) % 6.0  # from HSV of the full value to RGB
+        rgb = np.rint(255.0 * (1.0 - saturation[..., None] * np.clip(np.minimum(k, 4.0 - k), 0.0, 1.0)))
+        return _with_background(rgb, STILL)
 
 
 class AffordanceMap(Coloured):
@@ -256,23 +236,18 @@ class AffordanceMap(Coloured):
     only_tiles = True
 
     def colours(self, state: State) -> np.ndarray:
-        """By the factors of the tiles."""
         found = np.empty((state.num_envs, state.slots, 3), dtype=np.uint8)
         found[:] = AFFORDANCES["nothing"]
         is_goal = np.array([issubclass(kind, kinds.GoalTile) for kind in state.type_list])
         effects = {
             "slows": _positive(state, Friction),
             "burns": _positive(state, Heat),
-            "consumes": np.isin(np.arange(state.slots), state.layout.owners([Consumes]))[:, None],
+            "consumes": state.marks(Consumes)[:, None],
             "goal": is_goal[state.types],
         }
         for name, holds in effects.items():
             found[np.broadcast_to(holds, state.present.shape).T] = AFFORDANCES[name]
         return _with_background(found, AFFORDANCES["nothing"])
-
-
-def _colour(kind: type[kinds.Entity]) -> Colour:
-    return next(COLOURS[each] for each in kind.__mro__ if each in COLOURS)
 
 
 def _with_background(found: np.ndarray, background: Colour) -> np.ndarray:
@@ -287,14 +262,6 @@ def _positive(state: State, factor: type[Factor]) -> np.ndarray:
     return np.zeros(state.present.shape, dtype=bool) if column is None else column[0] > 0
 
 
-def _of_hue(hue: np.ndarray, saturation: np.ndarray) -> np.ndarray:
-    """(..., 3) RGB from 0 to 255 of the full value in HSV; hue and saturation are from 0 to 1."""
-    k = (np.array([5.0, 3.0, 1.0]) + 6.0 * hue[..., None]) % 6.0
-    return np.rint(255.0 * (1.0 - saturation[..., None] * np.clip(np.minimum(k, 4.0 - k), 0.0, 1.0)))
-
-
-# ---- Pictures of a scene for people: text, and solid colours.
-
 PIXELS = 256
 
 
@@ -308,34 +275,31 @@ def draw_frame(state: State, i: int, mode: str) -> Any:
     return colours.draw(one)[0]
 
 
-# ---- A scene as a map of letters.
-
-
 ROWS = 20
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def ansi(state: State, i: int = 0) -> str:
-    """Scene i as text: 20 rows between walls, a letter for each thing that is visible, capital for objects, and a line
-    for each."""
+    """Scene i as text: a map of 20 rows, with capital letters for objects and small ones for tiles, and a line for each
+    thing."""
     one = state.select(np.array([i]))
     marks = np.arange(1, one.slots + 2, dtype=np.uint8)
     marks[-1] = 0  # the floor
     textures = np.repeat(marks[None, :, None], 3, axis=2)[:, :, None, None]
     slots = Drawing(one, ROWS, outlines=False).draw(one, textures)[0, :, :, 0]
-    told: list[str] = []
+    lines: list[str] = []
     signs = np.full(one.slots + 1, "  ", dtype=object)
     for entity in one.scene(0).entities:
         slot = one.slot_of[0][entity.id]
-        letter = _LETTERS[len(told) % len(_LETTERS)]
+        letter = _LETTERS[len(lines) % len(_LETTERS)]
         letter = letter if Floor in entity.factors else letter.upper()
         signs[slot + 1] = letter * 2
         moves = entity.factors.get(Velocity, (0.0, 0.0))
         speed = f", velocity {moves[0]:.2f} {moves[1]:.2f}" if any(moves) else ""
-        told.append(f"{letter} {entity.id} ({entity.type.__name__}){speed}")
+        lines.append(f"{letter} {entity.id} ({entity.type.__name__}){speed}")
     wall = "+" + "-" * (2 * ROWS) + "+"
     rows = [f"|{''.join(signs[row])}|" for row in slots]
-    return "\n".join([wall, *rows, wall, *told]) + "\n"
+    return "\n".join([wall, *rows, wall, *lines]) + "\n"
 
 
 Kind = Literal["linear", "features", "colours", "flow", "affordances"]
@@ -372,14 +336,14 @@ class RendererSettings:
     """How scenes look.
 
     :ivar kind: "linear": textures of autoencoders; "features": textures of a network's filters; "colours": plain
-        colours for people; "flow": the motion; "affordances": what each place does to the ball.
+        colours for people; "flow": the motion; "affordances": the effect of each place on the ball.
     :ivar resolution: pixels of a side.
-    :ivar models: of "linear": "baseline", "five", "twenty", one of these such as "twenty-07", or a file or folder; of
-        several, the seed of a level chooses one.
+    :ivar models: of "linear": "baseline", "five", "twenty", one of these such as "twenty-07", or a file or folder; the
+        seed of a level chooses among several.
     :ivar filters: of "features": a .npy or .safetensors file of (n, 3, k, k) filters; without one they are random.
-    :ivar feature_seed, feature_models: of "features": the seed of random filters and of the first model, and how many
-        models there are.
-    :ivar hidden: of textures: names of factors that they do not tell.
+    :ivar feature_seed, feature_models: of "features": the seed of random filters and of the first model, and the number
+        of models.
+    :ivar hidden: names of factors that textures do not show.
     :ivar annotations: of "colours": "none", "ids" or "labels".
     :ivar preset: "compat": textures do not change within an episode, and polygons are drawn with their bounding box
         at the position; "fixed": textures follow their factors, and polygons are drawn where they are.
@@ -400,11 +364,8 @@ class RendererSettings:
 
 
 def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> None:
-    """Refuse a value for a field that settings of this kind do not read.
-
-    :param given: settings with a field `kind`. :param kinds: field to the kinds that read it.
-    :raises InputError: there is one.
-    """
+    """Refuse, with an InputError, a value for a field that settings of this kind do not read; `kinds` are field to the
+    kinds that read it."""
     for field in fields(given):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         able = kinds.get(field.name, (given.kind,))
@@ -415,7 +376,7 @@ def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> N
 def make_renderer(settings: RendererSettings) -> Renderer:
     """The renderer of these settings.
 
-    :raises InputError: a file that cannot be read or is no model, a hidden factor that textures do not tell.
+    :raises InputError: a file that cannot be read or is no model, a hidden factor that textures do not show.
     """
     centred = settings.preset == "compat"
     match settings.kind:
@@ -435,12 +396,10 @@ def make_renderer(settings: RendererSettings) -> Renderer:
     return Textured(models, settings.resolution, settings.hidden, settings.preset == "fixed", centred)
 
 
-# ---- Textures of a network's first filters: k-means makes twelve clusters of them, and each stands for an entry of a
-# code.
+# ---- Textures of a network's first filters. k-means makes twelve clusters of them, one for each entry of a code.
 #
-# Of twelve clusters a `FeatureModel` shows one filter each, which are added up with the entries of a code. Models of
-# different seeds have clusters in the same order (Hungarian matching), so that they can be compared cluster by cluster.
-
+# A `FeatureModel` adds up one filter of each cluster, times the entry of the code. Models of different seeds have their
+# clusters in the same order (Hungarian matching), so that they can be compared cluster by cluster.
 
 RANDOM_FILTERS, RANDOM_SIDE = 64, 3
 #: Of the pattern of an entry that is 1, before tanh.
@@ -452,11 +411,11 @@ class FeatureModel(TextureModel):
     """A texture model of clustered filters.
 
     :ivar filters: (n, 3 * k * k), each with the mean 0 and the norm 1.
-    :ivar labels: (n,) the cluster of each, 0 to 11: that of the entry of a code.
+    :ivar labels: (n,) the cluster of each, 0 to 11, which is the number of an entry of a code.
     """
 
     def __init__(self, name: str, filters: np.ndarray, side: int, labels: np.ndarray, rng: np.random.Generator) -> None:
-        """:param rng: draws the filter that each cluster shows."""
+        """:param rng: draws one filter from each cluster."""
         self.filters, self.labels = filters, labels
         chosen = filters[[rng.choice(np.flatnonzero(labels == entry)) for entry in range(LENGTH)]]
         scaled = chosen * (_CONTRAST * np.sqrt(chosen.shape[1]))
@@ -464,10 +423,7 @@ class FeatureModel(TextureModel):
 
 
 def read_filters(path: Path) -> np.ndarray:
-    """(n, 3, k, k) filters of a .npy file, or of a .safetensors file with one such array.
-
-    :raises InputError: the file cannot be read, or has none.
-    """
+    """(n, 3, k, k) filters of a .npy file, or of a .safetensors file with one such array; else InputError."""
     if path.suffix == ".npy":
         try:
             found = [np.load(path, allow_pickle=False)]
@@ -494,9 +450,7 @@ def random_filters(seed: int) -> np.ndarray:
 
 @checked
 def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "features") -> tuple[FeatureModel, ...]:
-    """A model for each seed, with the clusters in the order of the first one's.
-
-    The first seed decides which cluster stands for which entry of the code.
+    """A model for each seed, with clusters in the order that the first seed draws.
 
     :param filters: (n, 3, k, k).
     :raises InputError: fewer than twelve different filters, or another shape.
@@ -520,10 +474,7 @@ def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "featu
 
 
 def align(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """(n,) the labels with other numbers, so that as many as possible are those of the reference.
-
-    :param labels: (n,) and `reference` are clusters of the same things, 0 to 11.
-    """
+    """(n,) labels, 0 to 11, renumbered so that as many as possible equal those of the reference."""
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((LENGTH, LENGTH))
@@ -533,18 +484,17 @@ def align(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def cluster_distance(one: FeatureModel, other: FeatureModel) -> float:
-    """The sum, over the clusters, of the 2-Wasserstein distance between the filters of the two models' clusters."""
-    return sum(
-        _wasserstein(one.filters[one.labels == entry], other.filters[other.labels == entry]) for entry in range(LENGTH)
-    )
+    """The sum, over the clusters, of the Wasserstein-2 distance between the filters of the two models' clusters."""
+    total = 0.0
+    for entry in range(LENGTH):
+        mine, its = one.filters[one.labels == entry], other.filters[other.labels == entry]
+        total += sqrt(max(transport(np.square(mine[:, None] - its[None]).sum(-1)), 0.0))
+    return total
 
 
 def close_and_far(models: Sequence[FeatureModel], count: int) -> tuple[list[FeatureModel], list[FeatureModel]]:
-    """The models that are nearest to the first one, and those farthest from it, by `cluster_distance`.
-
-    :param count: how many of each.
-    :raises InputError: too few models.
-    """
+    """The `count` models nearest to the first one by `cluster_distance`, and as many that are farthest from it;
+    InputError where there are too few models."""
     if not count >= 1 or 2 * count > len(models) - 1:
         raise InputError(f"{count} close and {count} far models of {len(models) - 1} others; give more models")
     others = sorted(models[1:], key=lambda model: (cluster_distance(models[0], model), model.name))
@@ -559,40 +509,21 @@ def _are_filters(array: np.ndarray) -> bool:
 
 
 def _normalized(filters: np.ndarray) -> np.ndarray:
-    """(n, 3 * k * k) with the mean 0 and the norm 1; filters that are constant stay 0."""
+    """(n, 3 * k * k) with the mean 0 and the norm 1; constant filters become 0."""
     flat = filters.reshape(len(filters), -1).astype(np.float64)
     flat = flat - flat.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(flat, axis=1, keepdims=True)
     return flat / np.where(norms > 0, norms, 1.0)
 
 
-def _wasserstein(one: np.ndarray, other: np.ndarray) -> float:
-    """The 2-Wasserstein distance between points (n, d) and (m, d), all of the same weight in their set."""
-    from scipy.optimize import linprog
-    from scipy.sparse import block_diag, hstack, identity, vstack
-
-    n, m = len(one), len(other)
-    costs = np.square(one[:, None] - other[None]).sum(-1)
-    leaving = block_diag([np.ones((1, m))] * n)
-    arriving = hstack([identity(m)] * n)
-    masses = np.concatenate([np.full(n, 1 / n), np.full(m, 1 / m)])
-    found = linprog(costs.reshape(-1), A_eq=vstack([leaving, arriving]), b_eq=masses, method="highs")
-    return float(np.sqrt(max(found.fun, 0.0)))
-
-
 # ---- The renderer for agents: textures made of factors.
 
-
-#: A texture is made anew when an entry of its code has changed by more: 5 % of the range from -1 to 1.
+#: A texture is made anew when an entry of its code has changed by more than this, 5 % of the range from -1 to 1.
 CHANGE = 0.1
 
 
 class Textured:
-    """Draws things in textures that tell their factors.
-
-    :ivar resolution: pixels of a side.
-    :ivar models: of the textures; a level's seed chooses one of them.
-    """
+    """Draws things in textures that show their factors; the seed of a level chooses one of the models."""
 
     def __init__(
         self,
@@ -602,11 +533,9 @@ class Textured:
         follow: bool = True,
         centred: bool = False,
     ) -> None:
-        """
-        :param hidden: names of factors that textures do not tell; position and size are seen all the same.
+        """:param hidden: names of factors that textures do not show; position and size are visible all the same.
         :param follow: the texture of a thing changes with its factors, and not only at the beginning of an episode.
-        :param centred: see `Drawing`.
-        :raises InputError: no model, models of different periods, or a hidden factor that no texture tells.
+        :raises InputError: no model, models of different periods, or a hidden factor that no texture shows.
         """
         if len({model.period for model in models}) != 1:
             raise InputError(f"{len(models)} models: give at least one, and all of one size of pattern")
@@ -620,11 +549,7 @@ class Textured:
         self._chosen = np.zeros(0, dtype=np.int64)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns: make their textures.
-
-        :param columns: (n,) int. :param seeds: those of the levels: an equal seed gives equal textures.
-        :raises InputError: another batch or layout than before, and not all columns.
-        """
+        """Make the textures of these columns; InputError where batch or layout are new and columns are missing."""
         if self._drawing is None or not self._drawing.fits(state):
             if len(columns) != state.num_envs:
                 raise InputError("the first episodes of a batch begin together: give all its columns")
@@ -642,10 +567,6 @@ class Textured:
         self._make(changed, codes)
 
     def draw(self, state: State) -> np.ndarray:
-        """(B, R, R, 3) uint8.
-
-        :raises InputError: no episode has begun.
-        """
         if self._drawing is None:
             raise InputError("no episode has begun: call begin first")
         if self._follow:
@@ -656,7 +577,7 @@ class Textured:
         return self._drawing.draw(state, self._textures)
 
     def _make(self, changed: np.ndarray, codes: np.ndarray) -> None:
-        """Make the textures of the (N + 1, B) mask of these codes."""
+        """Make the textures of these codes where the mask (N + 1, B) is true."""
         assert self._drawing is not None
         self._codes[:, changed] = codes[:, changed]
         n, b = np.nonzero(changed)

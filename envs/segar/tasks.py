@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gumption.envs.physics.simulator import Preset
 from gumption.envs.physics.simulator import Simulator as PhysicsSimulator
 from gumption.envs.physics.state import State
 
-#: What destroying the ball costs.
+#: The reward for destroying the ball.
 DEATH = -100.0
 #: The goal is reached at this distance, in diagonals of the arena.
 REACHED = 1e-2
@@ -36,45 +36,42 @@ class Standing(NamedTuple):
     distance: np.ndarray
 
 
-class Task(Protocol):
+@dataclass(frozen=True)
+class Task:
     """A task.
 
-    :ivar name: of its environment; `actor` the type of what the agent moves; `configuration` its usual levels.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def actor(self) -> type[Entity]: ...
-    @property
-    def configuration(self) -> str: ...
-    @property
-    def hides_actor(self) -> bool: ...
-
-    def standing(self, state: State) -> Standing:
-        """How it stands now."""
-        ...
-
-    def check(self, state: State) -> None:
-        """:raises InputError: a scene has not what the task needs."""
-        ...
-
-
-@dataclass(frozen=True)
-class PuttPutt:
-    """Bring the golf ball to the goal.
-
-    :ivar squared: the reward is minus the squared distance, else minus the distance.
-    :ivar hides_actor: the ball is seen before the first action alone.
-    :ivar fastest_at_goal: a ball that is faster has not reached the goal; None for any speed.
+    :ivar name: of its environment.
+    :ivar configuration: its usual levels.
+    :ivar actor: the type of the entity that the agent moves.
+    :ivar hides_actor: the actor is visible only before the first action.
     """
 
     name: str
-    squared: bool = True
+    configuration: str
+    actor: type[Entity]
     hides_actor: bool = False
+
+    def standing(self, state: State) -> Standing:
+        """How it stands now."""
+        raise NotImplementedError
+
+    def check(self, state: State) -> None:
+        """:raises InputError: a scene lacks what the task needs."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PuttPutt(Task):
+    """Bring the golf ball to the goal.
+
+    :ivar squared: the reward is minus the squared distance, else minus the distance.
+    :ivar fastest_at_goal: a faster ball has not reached the goal; None for any speed.
+    """
+
     configuration: str = "empty-easy"
-    fastest_at_goal: float | None = None
     actor: type[Entity] = GolfBall
+    squared: bool = True
+    fastest_at_goal: float | None = None
 
     def standing(self, state: State) -> Standing:
         """Reward -D^2 (or -D), -100 once the ball is destroyed; over when it is, or in a hole, or at the goal."""
@@ -90,17 +87,15 @@ class PuttPutt:
         return Standing(reward, dead | done | reached, reached & ~dead & ~done, far)
 
     def check(self, state: State) -> None:
-        """See `Task.check`."""
         _check_one(state, self.name, GolfBall, GoalTile)
 
 
 @dataclass(frozen=True)
-class Billiards:
+class Billiards(Task):
     """Bring the balls into the holes with the cue ball."""
 
     name: str = "Billiards"
     configuration: str = "billiards"
-    hides_actor: bool = False
     actor: type[Entity] = CueBall
 
     def standing(self, state: State) -> Standing:
@@ -120,7 +115,6 @@ class Billiards:
         return Standing(reward, dead | done | won, won & ~dead & ~done, left)
 
     def check(self, state: State) -> None:
-        """See `Task.check`."""
         _check_one(state, self.name, CueBall)
         if not state.is_a(Ball).any() or not state.is_a(Hole).any(axis=0).all():
             raise InputError(f"{self.name} needs a Ball and a Hole in each scene")
@@ -138,12 +132,12 @@ TASKS: dict[str, Task] = {
 
 
 def hide(state: State, slots: np.ndarray) -> None:
-    """Make an entity of each scene invisible."""
+    """Make the entity in one slot of each scene invisible."""
     state.columns[Visible][0, slots, np.arange(state.num_envs)] = False
 
 
 def _of(state: State, factor: type[Factor], places: np.ndarray) -> np.ndarray:
-    """(d, B): the factor of the entities at these `State.first_places`."""
+    """(d, B) the factor of the entities at these `State.first_places`."""
     column = state.columns[factor]
     # An index into one axis takes less time than one into two.
     return column.reshape(len(column), -1).take(places, axis=1)
@@ -162,11 +156,8 @@ def _check_one(state: State, task: str, *kinds: type[Entity]) -> None:
             raise InputError(f"{task} needs one {kind.__name__} in a scene; scene {i} has {counts[i]}")
 
 
-# ---- The physics' simulator with SEGAR's tasks: reward and end of a scene as it is now.
-
-
 class Simulator(PhysicsSimulator):
-    """A scene, or a batch of scenes, that moves, and tells how a task stands; see `gumption.envs.physics.simulator`.
+    """The simulator of `gumption.envs.physics.simulator`, with reward and end of a task.
 
     sim = Simulator({"entities": [{"type": "GolfBall"}, {"type": "GoalTile", "factors": {"Position": [0.5, 0]}}]},
                     task="PuttPutt")
@@ -181,8 +172,7 @@ class Simulator(PhysicsSimulator):
         task: str | None = None,
         device: str | None = None,
     ) -> None:
-        """:param device: see the simulator of the physics.
-        :param task: "PuttPutt", "PuttPuttNegDist", "Invisiball" or "Billiards".
+        """:param task: "PuttPutt", "PuttPuttNegDist", "Invisiball" or "Billiards".
         :raises InputError: as the simulator of the physics; no such task, or a scene that lacks what the task needs.
         """
         super().__init__(scenes, preset, device)
@@ -193,7 +183,7 @@ class Simulator(PhysicsSimulator):
             self.task.check(self.arrays)
 
     def reward(self) -> Any:
-        """The reward of the scene as it is now, a float; of a batch (B,)."""
+        """The reward now, a float; of a batch (B,)."""
         return self._told(self._standing().reward)
 
     def done(self) -> Any:

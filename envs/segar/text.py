@@ -16,15 +16,9 @@ from . import env as environments
 TaskName = Literal["PuttPutt", "PuttPuttNegDist", "Invisiball", "Billiards"]
 #: Typed -> degrees, counter-clockwise from the right.
 TURNS = {
-    "right": 0.0,
-    "up right": 45.0,
-    "up": 90.0,
-    "up left": 135.0,
-    "left": 180.0,
-    "down left": 225.0,
-    "down": 270.0,
+    "right": 0.0, "up right": 45.0, "up": 90.0, "up left": 135.0, "left": 180.0, "down left": 225.0, "down": 270.0,
     "down right": 315.0,
-}
+}  # fmt: skip
 RULES = """\
 You push {actor} (a capital letter is an object, a small one a tile). At each prompt type a direction, and how strong
 the push is if it is not the strongest, {bound:g}:
@@ -47,9 +41,9 @@ class TextFace:
 
     def rules(self, env: Any) -> str:
         batch = env.unwrapped.batch
-        told, kind = batch.describe(0), batch.task.actor.__name__
-        actor = next(one["id"] for one in told["scene"]["entities"] if one["type"] == kind)
-        return RULES.format(actor=actor, bound=batch.settings.action_max, level=told["level"] or self.level)
+        info, kind = batch.describe(0), batch.task.actor.__name__
+        actor = next(one["id"] for one in info["scene"]["entities"] if one["type"] == kind)
+        return RULES.format(actor=actor, bound=batch.settings.action_max, level=info["level"] or self.level)
 
     def observe(self, env: Any) -> str:
         return env.unwrapped.batch.draw_frame(0, "ansi")
@@ -59,7 +53,7 @@ class TextFace:
         return parse_push(typed, env.unwrapped.batch.settings.action_max)
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
-        """What a step came to, by its info; `over` where the episode ended with it."""
+        """The result of a step in words, from its info; `over` where the episode ended."""
         if info["success"]:
             return "the goal is reached"
         if not info["alive"]:
@@ -88,10 +82,9 @@ def begin(
 
 
 def parse_push(typed: str, bound: float) -> tuple[float, float]:
-    """The push (x, y) that was typed; see `RULES`.
+    """The push (x, y) that was typed; see `RULES`. InputError where it is none, or too strong.
 
     :param bound: the largest push along an axis, and the strength where none is typed.
-    :raises InputError: no push, or one that is too strong.
     """
     words = re.sub(r"\s+|(?<=[a-z])-(?=[a-z])", " ", typed.lower()).strip()
     if not words:

@@ -1,4 +1,4 @@
-"""Texture models: linear maps of codes to patterns, and how far two of them are apart.
+"""Texture models, linear maps of codes to patterns, and distances between them.
 
 A transposed convolution of a map that has one code everywhere repeats itself every `stride` pixels. The texture of a
 code is therefore one tile of P x P pixels, P the stride, and a tile is tanh(weights @ code + bias).
@@ -26,22 +26,16 @@ from gumption.envs.physics.factors import (
 )
 from gumption.envs.physics.state import State
 
-# ---- Codes of things: the twelve numbers that a texture is made of.
-
-#: Entry 0 of a code is 1 for the background; these follow, and then the random entries.
+#: The factors in a code, the twelve numbers that make a texture: 1 for the background, these, and three random entries.
 CODED: tuple[type[Factor], ...] = (Heat, Friction, Charge, Magnetism, Density, StoredEnergy, Mass, Alive)
 RANDOM = 3
 LENGTH = 1 + len(CODED) + RANDOM
-#: Keeps the random entries apart from what else is drawn from a level's seed.
+#: Keeps the random entries apart from other draws with a level's seed.
 _STREAM = 0x7E
 
 
 def coded_entries(hidden: Sequence[str]) -> np.ndarray:
-    """(8,) bool, which of `CODED` a texture shows.
-
-    :param hidden: names of factors that it does not show.
-    :raises InputError: a name that is none of `CODED`.
-    """
+    """(8,) bool, which of `CODED` a texture shows; InputError for a hidden name that is none of them."""
     names = [factor.__name__ for factor in CODED]
     for name in hidden:
         if name not in names:
@@ -50,9 +44,9 @@ def coded_entries(hidden: Sequence[str]) -> np.ndarray:
 
 
 def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
-    """(9, N + 1, B): the codes of the slots and, last, of the background, without the random entries.
+    """(9, N + 1, B) the codes of the slots and, last, of the background, without the random entries.
 
-    A factor that an entity lacks, and one that is not shown, is 0. The background shows the friction of the floor.
+    A factor that an entity lacks, or that is not shown, is 0. The background shows the friction of the floor.
     """
     codes = np.zeros((1 + len(CODED), state.slots + 1, state.num_envs))
     codes[0, -1] = 1.0
@@ -65,7 +59,7 @@ def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
 
 
 def random_entries(state: State, column: int, seed: int, models: int) -> tuple[np.ndarray, int]:
-    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and which of so many models is used.
+    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and the number of a model.
 
     They depend on the seed and on the place of each thing in its scene, not on the slots of the batch.
     """
@@ -79,7 +73,7 @@ def random_entries(state: State, column: int, seed: int, models: int) -> tuple[n
 
 @lru_cache(maxsize=4096)
 def _drawn(seed: int, count: int, models: int) -> tuple[np.ndarray, int]:
-    """(count, 3) numbers and a model: levels are played again and again, and a generator takes long to make."""
+    """(count, 3) numbers and a model, kept, as levels are played again and again and a generator takes long to make."""
     rng = np.random.default_rng([seed, _STREAM])
     drawn = np.clip(rng.standard_normal((count, RANDOM)), -1.0, 1.0)
     drawn.flags.writeable = False
@@ -100,11 +94,7 @@ _SHAPES = {"decoder.weight": (LENGTH, 3, KERNEL, KERNEL), "decoder.bias": (3,)}
 
 
 class TextureModel:
-    """A linear map of codes to patterns.
-
-    :ivar name: for messages.
-    :ivar weights: (P, P, 3, 12). :ivar bias: (P, P, 3).
-    """
+    """A linear map of codes to patterns, with weights (P, P, 3, 12) and bias (P, P, 3)."""
 
     def __init__(self, name: str, weights: np.ndarray, bias: np.ndarray | None = None) -> None:
         self.name = name
@@ -113,7 +103,6 @@ class TextureModel:
 
     @property
     def period(self) -> int:
-        """P."""
         return len(self.weights)
 
     def patterns(self, codes: np.ndarray) -> np.ndarray:
@@ -135,10 +124,7 @@ def patterns(weights: np.ndarray, bias: np.ndarray, codes: np.ndarray) -> np.nda
 
 
 def from_decoder(name: str, weight: np.ndarray, bias: np.ndarray) -> TextureModel:
-    """The model of a transposed convolution.
-
-    :param weight: (12, 3, 5, 5), as torch keeps it. :param bias: (3,).
-    """
+    """The model of a transposed convolution with weight (12, 3, 5, 5), as torch has it, and bias (3,)."""
     weights = np.zeros((STRIDE, STRIDE, 3, LENGTH))
     for row in range(KERNEL):
         for column in range(KERNEL):
@@ -149,10 +135,10 @@ def from_decoder(name: str, weight: np.ndarray, bias: np.ndarray) -> TextureMode
 
 
 def load_models(which: str) -> tuple[TextureModel, ...]:
-    """The models of a set that ships, one that ships, or those of a file or folder of `gumption segar renderers`.
+    """The models of a set that ships, one of them, or those of a file or folder of `gumption segar renderers`.
 
     :param which: "baseline", "five", "twenty", the name of one model such as "twenty-07", or a path.
-    :raises InputError: there is no such set or path, or a file that is no model.
+    :raises InputError: no such set or path, or a file that is no model.
     """
     if which in SETS:
         return tuple(_load(WEIGHTS / f"{name}.safetensors") for name in SETS[which])
@@ -170,10 +156,7 @@ def load_models(which: str) -> tuple[TextureModel, ...]:
 
 
 def read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file.
-
-    :raises InputError: it cannot be read.
-    """
+    """The arrays of a safetensors file; InputError where it cannot be read."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -184,10 +167,7 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def parameter_distance(one: TextureModel, other: TextureModel) -> float:
-    """The Euclidean distance between the parameters of two models.
-
-    :raises InputError: patterns of different sizes.
-    """
+    """The Euclidean distance between the parameters of two models; InputError for patterns of different sizes."""
     if one.period != other.period:
         raise InputError(
             f"the patterns of {one.name} have {one.period} x {one.period} pixels, and those of {other.name} "
@@ -197,34 +177,16 @@ def parameter_distance(one: TextureModel, other: TextureModel) -> float:
     return float(np.sqrt(squares))
 
 
-def texture_distance(one: TextureModel, other: TextureModel, codes: np.ndarray | None = None) -> float:
-    """The root mean square difference between the pixels (0 to 1) of two models' textures for the same codes.
-
-    :param codes: (n, 12); None for 1,000 from the uniform distribution from -1 to 1.
-    :raises InputError: an array of another shape.
-    """
-    if codes is None:
-        codes = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, LENGTH))
-    codes = np.asarray(codes, dtype=np.float64)
-    if codes.ndim != 2 or codes.shape[1] != LENGTH or not len(codes):
-        raise InputError(f"codes has the shape {codes.shape}; it has (n, {LENGTH})")
+def texture_distance(one: TextureModel, other: TextureModel) -> float:
+    """The root mean square difference between the pixels (0 to 1) of two models' textures, for 1,000 codes from the
+    uniform distribution from -1 to 1."""
+    codes = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, LENGTH))
     side = int(np.lcm(one.period, other.period))
-    first, second = (_repeated(model.patterns(codes), side) for model in (one, other))
+    first, second = (
+        np.tile(model.patterns(codes), (1, side // model.period, side // model.period, 1)).astype(np.float64)
+        for model in (one, other)
+    )
     return float(np.sqrt(np.mean(np.square((first - second) / 255.0))))
-
-
-def distances(models: Sequence[TextureModel]) -> np.ndarray:
-    """(n, n) texture distances between models, for the same 1,000 codes."""
-    found = np.zeros((len(models), len(models)))
-    for i, one in enumerate(models):
-        for j in range(i):
-            found[i, j] = found[j, i] = texture_distance(one, models[j])
-    return found
-
-
-def _repeated(tiles: np.ndarray, side: int) -> np.ndarray:
-    times = side // tiles.shape[1]
-    return np.tile(tiles, (1, times, times, 1)).astype(np.float64)
 
 
 def _load(path: Path) -> TextureModel:

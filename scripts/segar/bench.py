@@ -1,6 +1,6 @@
 """SEGAR in `gumption bench`: the simulator, the environment with pictures, and the compiling of rules.
 
-Rates are steps a second of CPU time, beside CartPole's; those of torch are by the clock, as a device works by itself.
+Rates are steps a second of CPU time, beside CartPole's; for torch of wall time, as a device works by itself.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ CASES = {"segar": Case(segar_case, title="SEGAR")}
 
 
 def simulated(name: str, batch: int) -> Callable[[float], float]:
-    """Simulation steps a second of scenes that are pushed at random, as environments of the 2022 code do, and begin
-    anew after 250 steps.
+    """Simulation steps a second of scenes with random pushes, as in environments of the 2022 code; scenes begin anew
+    after 250 steps.
     """
     import numpy as np
 

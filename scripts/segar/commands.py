@@ -1,4 +1,4 @@
-"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, and models of textures."""
+"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, axes, textures, stress test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import typer
 
 from gumption.agents.segar.config import SegarConfig
 from gumption.agents.settings import WorldConfig
-from gumption.data.settings import Count, Seed
+from gumption.data.settings import Count, Seed, Size
 from gumption.scripts.apps import App, NewFile, NewFolder, from_config, refuse_foreign, was_typed
 from gumption.scripts.worlds import Resume, Run, train_and_tell
-
-from . import axes, stress
 
 if TYPE_CHECKING:
     import torch
@@ -26,8 +24,6 @@ app = App(
     add_completion=False,
     help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
 )
-for part in (axes, stress):
-    app.add_typer(part.app)
 
 #: Fields of a `SegarConfig` that an agent with knowledge has, too.
 SHARED = ("levels", "num_levels", "level_seed", "test_levels", "total_steps", "eval_interval", "seed", "device")
@@ -38,6 +34,7 @@ PlayerName = Literal["scripted", "random", "no action"]
 TaskName = Literal["PuttPutt", "Invisiball", "Billiards"]
 MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
 SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
+CELL_SECONDS, SLOWEST = 60.0, 100  # a cell of the stress test may take so long, and a second for each so many steps
 
 
 @from_config(SegarConfig, skip=("world",))
@@ -92,6 +89,83 @@ def _guided(context: typer.Context, config: SegarConfig, guided: WorldConfig, re
         seed = config.seed if config.level_seed is None else config.level_seed
         changes["env"] = tuple(env_settings(config.levels, level_seed=seed, num_levels=config.num_levels).items())
     return replace(guided, **changes)
+
+
+@app.command(epilog="Example: gumption segar axes --out axes.json")
+def axes(*, levels: Size = 100, seed: Seed = 0, out: NewFile | None = None) -> None:
+    """Measure every pair of a training and a test distribution: exact distances of the noises that differ, and between
+    drawn levels, also without the order of things; beside them the distance that sampling alone makes.
+
+    :param levels: Levels drawn of each distribution.
+    :param seed: Draws the levels.
+    :param out: Also save the distances as JSON.
+    """
+    import sys
+
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    from gumption.data.provenance import command_line, versions
+    from gumption.data.writing import write_json
+    from gumption.envs.segar.measures import axes_table
+
+    found = axes_table(levels=levels, seed=seed)
+    heads = ("axis", "W2 of noises", "W2 of levels", "without order", "of sampling", "KS")
+    table = Table(Column("pair", no_wrap=True), *heads)
+    for name, row in found["pairs"].items():
+        apart = row["levels"]
+        figures = (row["noises"], apart["w2"], apart["w2 without order"], apart["floor without order"], apart["ks"])
+        table.add_row(name, row["axis"], *("-" if each is None else f"{each:.3f}" for each in figures))
+    Console().print(table)
+    if out is not None:
+        write_json(out, {"command": command_line(sys.argv[1:]), "versions": versions(), **found})
+
+
+@app.command(epilog="Example: gumption segar stress --steps 100000 --out stress.json --markdown stress.md")
+def stress(
+    *, steps: Count = 10_000_000, seed: Seed = 0, out: NewFile | None = None, markdown: NewFile | None = None
+) -> None:
+    """Push at random on levels of all kinds, with tiny and with huge forces, and in scenes that are made to be hard.
+
+    Checked: all numbers are finite, discs are inside the walls and out of one another, no speed is above MaxVelocity,
+    and it ends in time. Exits with 1 where something of this fails.
+
+    :param steps: Random steps, of five simulation steps each, in all cells.
+    :param seed: Draws levels, scenes and pushes.
+    :param out: Write what was found, cell by cell, as JSON.
+    :param markdown: Write the table as Markdown.
+    """
+    import sys
+    from dataclasses import asdict
+
+    from gumption.data.progress import Bar
+    from gumption.data.provenance import command_line, hardware, versions
+    from gumption.data.writing import write_json, write_text
+
+    from . import stress as test
+
+    chosen, found = test.cells(), dict[test.Cell, test.Found]()
+    share = -(-steps // len(chosen))
+    with Bar(len(chosen), "cells") as bar, test.Worker() as worker:
+        for done, cell in enumerate(chosen):
+            bar.show(done, cell.name)
+            found[cell] = worker.play(cell, share, seed, CELL_SECONDS + share / SLOWEST)
+    rows = test.summary(found)
+    failures = [f"{cell.name}: {failure}" for cell, each in found.items() for failure in each.failures]
+    made = {"command": command_line(sys.argv[1:]), "versions": versions(), "hardware": hardware()}
+    print("\n".join(rows))
+    if out is not None:
+        figures = [{**asdict(cell), **asdict(each)} for cell, each in found.items()]
+        write_json(out, {**made, "seed": seed, "cells": figures})
+    if markdown is not None:
+        origin = ", ".join(f"{key} {value}" for part in ("hardware", "versions") for key, value in made[part].items())
+        write_text(
+            markdown, "\n".join([*rows, "", f"Command: `{made['command']}`", "", f"Measured on: {origin}"]) + "\n"
+        )
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    if failures:
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: gumption segar level objectsx3-hard/test/0/7 --gif level.gif")
@@ -174,7 +248,7 @@ def renderers(*, out: NewFolder, models: Count = 1, seed: Seed = 0, epochs: Coun
             tensors, error = _texture_model(number, epochs, show)
             with whole_file(file) as beside:
                 save_file(tensors, beside)
-            print(f"{file}: codes are told from textures with a mean squared error of {error:.4f}")
+            print(f"{file}: codes are read from textures with a mean squared error of {error:.4f}")
 
 
 def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -> tuple[dict[str, Any], float]:
@@ -183,7 +257,7 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
     SEGAR trains for 500 epochs at a learning rate of 1e-5; the higher rate here needs fewer.
 
     :param tell: gets the number of the epoch and its mean error.
-    :returns: arrays for a file, and the mean squared error of the codes that the reader told in the last epoch.
+    :returns: arrays for a file, and the mean squared error of the reader's codes in the last epoch.
     """
     import torch
     from torch import nn

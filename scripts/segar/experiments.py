@@ -39,18 +39,9 @@ from gumption.scripts.results import (
 
 #: Fields of a config at the size of the paper: pixels, and the parameters of its Table 1.
 PAPER: dict[str, Any] = {
-    "observation": "rgb",
-    "resolution": 64,
-    "total_steps": 1_000_000,
-    "eval_interval": 100_000,
-    "num_envs": None,
-    "normalise_rewards": False,
-    "learning_rate": 1e-4,
-    "gamma": 0.999,
-    "n_steps": 30,
-    "minibatches": 4,
-    "epochs": 1,
-}
+    "observation": "rgb", "resolution": 64, "total_steps": 1_000_000, "eval_interval": 100_000, "num_envs": None,
+    "normalise_rewards": False, "learning_rate": 1e-4, "gamma": 0.999, "n_steps": 30, "minibatches": 4, "epochs": 1,
+}  # fmt: skip
 #: Observations with which a probe is trained and measured.
 PROBED = 5_000
 ALL = "all cells"
@@ -62,7 +53,7 @@ _TRANSFERS = {"easy": "easy to medium", "medium": "medium to hard"}
 
 @settings
 class Options:
-    """Of the command line, for SEGAR's experiments alone."""
+    """Options of the command line for SEGAR's experiments."""
 
     paper: Annotated[
         bool, typer.Option("--paper", help="The paper's size: 64 x 64 pixels, Table 1's parameters, 1,000,000 steps.")
@@ -74,11 +65,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Relation:
-    """Points of runs, one quantity against another.
+    """Points of runs, the gap against another quantity.
 
-    :ivar where: the test levels of the gap; `part` the runs that it is of; `x` what the gap is set against.
-    :ivar groups: label -> points (x, gap); `drawn` whether it is in the plot.
-    :ivar centred: of each point the mean of its cell is taken off.
+    :ivar where: the test levels of the gap. :ivar part: the name of the runs. :ivar x: the other quantity.
+    :ivar groups: label -> points (x, gap). :ivar drawn: whether the plot has it.
+    :ivar centred: the mean of its cell is subtracted from each point.
     """
 
     where: str
@@ -90,7 +81,7 @@ class Relation:
 
     @property
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """x and y of all points, centred where this is asked for."""
+        """x and y of all points."""
         from gumption.agents.statistics import centred
 
         labels = [label for label, points in self.groups.items() for _ in points]
@@ -99,7 +90,7 @@ class Relation:
 
 
 def gap_relations(rows: Sequence[Row]) -> list[Relation]:
-    """The gap against each distance, over all cells, by kind and difficulty, and on harder levels."""
+    """The gap against each distance: over all cells, by kind and difficulty, and on harder levels."""
     found = []
     for distance in dict.fromkeys(d for row in rows for study in row["runs"].values() for d in study["test"]["w2"]):
         label = f"W2, {distance}"
@@ -147,7 +138,7 @@ def information_relations(rows: Sequence[Row]) -> list[Relation]:
 
 
 def correlations(relations: Sequence[Relation]) -> list[dict[str, Any]]:
-    """The coefficients of each relation, as JSON; without any where there are too few points."""
+    """The coefficients of each relation, for JSON; none where there are too few points."""
     from gumption.agents.statistics import correlation
 
     found = []
@@ -181,7 +172,7 @@ def _rounded(found: Any) -> Any:
 
 
 def _mean(*path: str, form: str = ".2f") -> Cell:
-    """The cell of a figure's mean over the runs of a row; `path` leads to it."""
+    """The table cell with a figure's mean over the runs of a row; `path` leads to the figure."""
 
     def cell(row: Row, rows: Sequence[Row]) -> str:
         found = []
@@ -231,8 +222,8 @@ def _correlation_table(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 class GapRuns(Kind):
-    """How the gap between training and test levels goes with the distance between them: train a learner, then measure
-    it on training levels and on test levels."""
+    """The gap between training and test levels against the distance between them: each job trains a learner, and
+    measures it on training levels and on test levels."""
 
     title = "SEGAR's experiments"
     options = Options
@@ -251,7 +242,7 @@ class GapRuns(Kind):
         return self.informed(run, job, generalisation(run))
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
-        """What was measured, with what is measured beside it."""
+        """The measurement with further ones."""
         return found
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -262,22 +253,18 @@ class GapRuns(Kind):
         return {"panels": list(condition.panels), "runs": _rounded(found)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The correlations."""
         return {"correlations": correlations(self.relations(rows))}
 
     def relations(self, rows: Sequence[Row]) -> list[Relation]:
-        """Gap against distances, over all cells and cell by cell, and on harder levels."""
         return gap_relations(rows)
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """Correlations and conditions."""
         lines = ["## Conditions", "", *_conditions_table(results), ""]
         if found := results["correlations"]:
             lines = ["## Correlations", "", *_correlation_table(found), "", *lines]
         return lines
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """The coefficients of the relations that are drawn."""
         kept = [one for one in results["correlations"] if one["x"] == _AXIS or not one["x"].startswith("W2")]
         return "\n".join(_correlation_table(kept)) + "\n"
 
@@ -305,7 +292,7 @@ class GapRuns(Kind):
 
 
 class InformationRuns(GapRuns):
-    """How the gap goes with what the encoder's features tell of the factors."""
+    """The gap against the mutual information of features and factors."""
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
         """Probe the encoder on training levels and on test levels."""
@@ -318,15 +305,13 @@ class InformationRuns(GapRuns):
         return found
 
     def relations(self, rows: Sequence[Row]) -> list[Relation]:
-        """Gap against the accuracy of the probe, for each panel."""
         return information_relations(rows)
 
 
 class CurveRuns(GapRuns):
-    """How fast learners learn."""
+    """Learning curves."""
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """The figures of each run, and the curves."""
         from gumption.agents.run_folder import read_metrics
 
         lines = [read_metrics(run) for run in runs.values()]
@@ -335,16 +320,14 @@ class CurveRuns(GapRuns):
         return {**super().row(condition, runs), "curve": curve}
 
     def relations(self, rows: Sequence[Row]) -> list[Relation]:
-        """None: these are curves."""
         return []
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Returns and successes at the end."""
         return "\n".join(_conditions_table(results)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Success on the training levels over steps, a panel for each learner, with the most training levels that were
-        run: on a single level success is 0 or 1."""
+        """Success on training levels over steps, a panel for each learner, of the runs with the most training levels:
+        on a single level success is 0 or 1."""
         from gumption.agents.plots import Line, Panel, Scale, plot_curves
 
         most = max(row["settings"]["num_levels"] for row in results["rows"])
@@ -360,10 +343,9 @@ class CurveRuns(GapRuns):
         return list(plot_curves(curves, directory / "curves", results["title"]))
 
 
-# ---- Agents that are told what a push leads to, and agents that are not
+# ---- Agents with knowledge about their pushes, and agents without
 
-
-#: Knowledge that states every fact that can be asked; its graph is written into the folder of the experiment.
+#: The name of knowledge that states every fact that can be asked; its graph is written into the experiment's folder.
 EVERYTHING = "everything"
 #: Name in the files -> heading and format of the column.
 FIGURES = {
@@ -392,13 +374,12 @@ class KnowledgeRuns(Kind):
     drawn = ("test_success", "success", "share of test levels whose goal is reached")
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
-        """The device, which is the CPU."""
         if device not in ("auto", "cpu"):
             raise InputError(f"--device {device}: these agents are small and run on the CPU; leave it out")
         return {"device": "cpu"}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graph of every fact where they need it."""
+        """The jobs, with the graph of all facts where they need it."""
         from gumption.envs.segar.facts import askable
         from gumption.kg import KnowledgeGraph
 
@@ -414,7 +395,6 @@ class KnowledgeRuns(Kind):
         ]
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Train, where the method says so, and play each test level and each training level once."""
         from gumption.agents.evaluation import means
         from gumption.agents.segar import guided
         from gumption.agents.segar.evaluation import play_levels
@@ -426,8 +406,8 @@ class KnowledgeRuns(Kind):
         found: dict[str, float] = {}
         for part in ("test", "train"):
             rows = play_levels(player, guided.level_env(where, part), seed=job.seed)
-            told = means(rows, "return", "success", "destroyed", "consumed")
-            found |= {f"{part}_{name}": value for name, value in told.items()}
+            figures = means(rows, "return", "success", "destroyed", "consumed")
+            found |= {f"{part}_{name}": value for name, value in figures.items()}
         return {**found, "wall_s": round(perf_counter() - started, 2)}
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -438,21 +418,17 @@ class KnowledgeRuns(Kind):
         return {**row, "wall_s": round(sum(one["wall_s"] for one in found.values()) / len(found), 1)}
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Success and return of each agent, two columns for each kind of level."""
         names = ("success", "return")
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             for row in rows:
-                told = {f"{panel}: {name}": self.columns[name](row, rows) for name in names}
-                cells.setdefault(short(row, panel), {}).update(told)
+                mine = {f"{panel}: {name}": self.columns[name](row, rows) for name in names}
+                cells.setdefault(short(row, panel), {}).update(mine)
         return by_panel("agent", cells, [f"{panel}: {name}" for panel in panels(results) for name in names])
 
 
 def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress: bool) -> Any:
-    """Who plays.
-
-    :param chosen: fields of `WorldConfig`, and "ppo", parameters of PPO.
-    """
+    """The player of a job; `chosen` are fields of `WorldConfig`, and "ppo", parameters of PPO."""
     from gumption.agents.evaluation import Greedy
     from gumption.agents.learners.impala import train_impala
     from gumption.agents.segar import guided
@@ -474,13 +450,12 @@ def _player(job: Job, where: Mapping[str, Any], chosen: dict[str, Any], progress
         return untrained(config, advice)
     if method == "ppo":
         model = guided.train_ppo(dict(config.env), advice, config.total_steps, config.seed, **parameters)
-        return guided.PPOPlayer(model, advice)
+        return guided.ppo_player(model, advice)
     assert advice is not None
-    return guided.FollowsScores(advice, guided.BY_HAND if method == "by_hand" else None)
+    return guided.follows_scores(advice, guided.BY_HAND if method == "by_hand" else None)
 
 
 # ---- The experiments
-
 
 KINDS = ("empty", "objectsx1", "objectsx2", "objectsx3", "tilesx1", "tilesx2", "tilesx3")
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -488,15 +463,10 @@ CELLS = tuple(f"{kind}-{difficulty}" for kind in KINDS for difficulty in DIFFICU
 #: How many training levels; those of the paper that the default size leaves out run on demand.
 LEVELS = {1: False, 10: False, 50: True, 100: False, 200: True}
 
-_FAST: dict[str, Any] = {
-    "num_envs": 256,
-    "n_steps": 10,
-    "epochs": 4,
-    "learning_rate": 3e-3,
-    "gamma": 0.95,
-    "normalise_rewards": True,
-}
-STATE: dict[str, Any] = {"observation": "state", "total_steps": 100_000, "eval_interval": 100_000, **_FAST}
+STATE: dict[str, Any] = {
+    "observation": "state", "total_steps": 100_000, "eval_interval": 100_000, "num_envs": 256, "n_steps": 10,
+    "epochs": 4, "learning_rate": 3e-3, "gamma": 0.95, "normalise_rewards": True,
+}  # fmt: skip
 PIXELS: dict[str, Any] = {
     **STATE, "observation": "rgb", "resolution": 32, "total_steps": 50_000, "eval_interval": 50_000, "epochs": 2,
     "learning_rate": 1e-3,
@@ -507,16 +477,12 @@ SAC: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _words(levels: int) -> str:
-    return f"{levels} level{'s' if levels > 1 else ''}"
-
-
 def _cells(
     cells: Iterable[str], levels: Mapping[int, bool], chosen: Mapping[str, Any] | None = None, name: str = ""
 ) -> dict[str, Condition]:
     """Conditions CELL, n levels; `name` is their panel and the end of their labels."""
     return {
-        ", ".join(filter(None, (cell, _words(n), name))): Condition(
+        ", ".join(filter(None, (cell, f"{n} level{'s' * (n > 1)}", name))): Condition(
             {"levels": cell, "num_levels": n, **(chosen or {})}, panels=(name,) if name else (), on_demand=on_demand
         )
         for cell in cells
@@ -527,7 +493,7 @@ def _cells(
 def _variants(
     cells: Sequence[str], variants: Mapping[str, Mapping[str, Any]], levels: Mapping[int, bool] = LEVELS
 ) -> dict[str, Condition]:
-    """The cells once for each variant, which is their panel."""
+    """The cells of each variant, which is their panel."""
     return {k: v for name, chosen in variants.items() for k, v in _cells(cells, levels, chosen, name).items()}
 
 
@@ -551,19 +517,19 @@ _PPO: dict[str, Any] = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "learni
 
 
 def _told_or_not(levels: str, panel: str) -> dict[str, Condition]:
-    told: dict[str, Any] = {"levels": levels, "kg": "full"}
+    knowing: dict[str, Any] = {"levels": levels, "kg": "full"}
     guided = f"trained with knowledge, {panel}"
     rows = {
         "no knowledge": Condition({"levels": levels}),
-        "trained with knowledge": Condition(told),
-        "trained with the training facts": Condition({**told, "kg": "train"}, on_demand=True),
-        "trained, every fact is said to hold": Condition({**told, "kg": EVERYTHING}, on_demand=True),
-        "knowledge only: scores added up": Condition(told, "kg_only"),
-        "knowledge only: weights that people wrote": Condition(told, "by_hand"),
-        "untrained network with knowledge": Condition(told, "untrained"),
-        "trained, knowledge taken away": Condition(told, "without_kg", of=guided),
+        "trained with knowledge": Condition(knowing),
+        "trained with the training facts": Condition({**knowing, "kg": "train"}, on_demand=True),
+        "trained, every fact is said to hold": Condition({**knowing, "kg": EVERYTHING}, on_demand=True),
+        "knowledge only: scores added up": Condition(knowing, "kg_only"),
+        "knowledge only: weights that people wrote": Condition(knowing, "by_hand"),
+        "untrained network with knowledge": Condition(knowing, "untrained"),
+        "trained, knowledge taken away": Condition(knowing, "without_kg", of=guided),
         "PPO": Condition({"levels": levels, "ppo": _PPO}, "ppo"),
-        "PPO, scores in its observation": Condition({**told, "ppo": _PPO}, "ppo"),
+        "PPO, scores in its observation": Condition({**knowing, "ppo": _PPO}, "ppo"),
         "random": Condition({"levels": levels}, "random"),
         "scripted": Condition({"levels": levels}, "scripted"),
     }

@@ -71,7 +71,7 @@ def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> 
     env = table([goal(0.8, 0), thing("MagmaTile", -0.5, 0, Size=0.2)])
     env.reset(options={"level": 0})
     batch, told = env.unwrapped, advice(env)
-    summed, weighed = guided.FollowsScores(told), guided.FollowsScores(told, guided.BY_HAND)
+    summed, weighed = guided.follows_scores(told), guided.follows_scores(told, guided.BY_HAND)
     # Magma burns and slows: two facts, where one speaks for the goal.
     assert {int(summed(batch, None)[0]) for _ in range(20)} <= {WEST - 1, WEST, WEST + 1}
     assert {int(weighed(batch, None)[0]) for _ in range(20)} == {EAST}
@@ -80,7 +80,7 @@ def test_scores_that_are_added_up_do_not_tell_good_from_bad_and_weights_do() -> 
 def test_one_of_the_best_pushes_is_taken_at_random() -> None:
     env = table([goal(0.8, 0)])
     env.reset(options={"level": 0})
-    follows = guided.FollowsScores(advice(env, ("SandTile", "affordsSlowing", "ball")))
+    follows = guided.follows_scores(advice(env, ("SandTile", "affordsSlowing", "ball")))
     assert len({int(follows(env.unwrapped, None)[0]) for _ in range(100)}) > 10
 
 
@@ -121,5 +121,5 @@ def test_ppo_reads_the_scores_where_there_is_knowledge() -> None:
     model = guided.train_ppo(guided.env_settings(**where), told, 128, 0, n_steps=2, batch_size=64, n_epochs=1)
     env = guided.level_env(where, "test")
     assert set(model.observation_space.spaces) == {"ball", "goal", "tiles", "kg_scores"}
-    outcome = play_levels(guided.PPOPlayer(model, told), env)
+    outcome = play_levels(guided.ppo_player(model, told), env)
     assert len(outcome["return"]) == 5

@@ -139,7 +139,7 @@ def nowhere(x: Position) -> Differential[Position]:
     ("rules", "message"),
     [
         ([another_target], r"another_target returns SetFactor\[Velocity\]; its hint says SetFactor\[Mass\]"),
-        ([no_target], "no_target returns a SetFactor whose first argument is none of the arrays that it was given"),
+        ([no_target], "no_target returns a SetFactor whose first argument is none of the rule's arguments"),
         ([another_kind], r"another_kind returns Aggregate\[Mass\]; its hint says SetFactor\[Mass\]"),
         ([a_number], "the rule a_number returns float; it returns Aggregate, Differential or SetFactor"),
         ([to_one, to_speed], "the rules to_one and to_speed set Mass of 'a' to different values, and neither is more"),

@@ -11,11 +11,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Object
-from gumption.envs.physics.factors import (
-    Factor,
-    Mass,
-    Parameter,
-)
+from gumption.envs.physics.factors import Factor, Mass, Parameter
 from gumption.envs.physics.initialization import Initialization, Prior
 from gumption.envs.physics.noise import GaussianNoise
 from gumption.envs.physics.shapes import polygon

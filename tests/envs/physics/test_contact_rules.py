@@ -168,7 +168,7 @@ def test_sums_and_rules_of_single_values() -> None:
     assert [sim.state()[name]["Velocity"][0] for name in "ab"] == pytest.approx([-2, 3])
     data["sim"]["rules"] = ["move", turn_away]
     sim = Simulator(data)
-    with pytest.warns(UserWarning, match="turn_away is no rule of arrays"):
+    with pytest.warns(UserWarning, match="turn_away does not take arrays"):
         sim.step()
     assert [sim.state()[name]["Velocity"][0] for name in "ab"] == pytest.approx([-1, 1])
 

@@ -315,7 +315,7 @@ def test_the_papers_listings_run_as_they_stand() -> None:
         for each in scenes:
             each["sim"]["rules"] = [*laws, *names]
         sims.append(Simulator(scenes, preset="compat"))
-    with pytest.warns(UserWarning, match="is called for each row") as told:
+    with pytest.warns(UserWarning, match="is called once for each row") as told:
         sims[0].step(5)
     sims[1].step(5)
     assert sorted(str(each.message).split()[2] for each in told) == ["apply_friction", "lorentz_law"]

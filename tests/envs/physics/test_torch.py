@@ -16,7 +16,7 @@ from gumption.envs.physics.scene import ALL_RULES
 from gumption.envs.physics.simulator import Simulator
 from gumption.envs.physics.state import State
 from gumption.envs.segar.configurations import configuration_names, draw_levels
-from gumption.scripts.segar.stress_cells import crowd
+from gumption.scripts.segar.stress import crowd
 from tests.physics_scenes import FREE, disc, scene, tile
 
 
@@ -257,11 +257,11 @@ def with_rule(rule: Callable[..., Any]) -> dict[str, Any]:
         (scene(disc("a"), tile("w", "Block", side=0.2)), {}, "'w' is an inner wall"),
         (scene(disc("a"), parameters={"Restitution": 0.0}), {}, "Restitution is 0"),
         (with_rule(stick), {}, "stick answers contacts"),
-        (with_rule(scalar), {}, "scalar cannot run on tensors: it asks `if`"),
+        (with_rule(scalar), {}, "scalar cannot run on tensors: it uses `if`"),
         (with_rule(old_style), {}, "old_style cannot run on tensors: .*'norm'"),
         (with_rule(rare), {}, "rare cannot run on tensors: it calls np.sort"),
         (with_rule(reads), {}, "reads cannot run on tensors: it takes single values"),
-        (with_rule(read_rule(freeze, relation=Near())), {}, "relation Near, which there is not for tensors"),
+        (with_rule(read_rule(freeze, relation=Near())), {}, "relation Near, which does not run on tensors"),
         (scene(disc("a")), {"device": "abacus"}, "device 'abacus' cannot be used"),
         (scene(disc("a")), {"device": 3}, "device is 3"),
     ],

@@ -8,17 +8,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.physics.entities import Bumper, Charger, Damper, GoalTile, GolfBall, Hole, Object, SandTile, Tile
-from gumption.envs.physics.factors import (
-    Charge,
-    Friction,
-    Heat,
-    Magnetism,
-    Mobile,
-    Position,
-    Shape,
-    Size,
-    StoredEnergy,
-)
+from gumption.envs.physics.factors import Charge, Friction, Heat, Magnetism, Mobile, Position, Shape, Size, StoredEnergy
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.physics.initialization_measures import differences, distributions
 from gumption.envs.physics.locations import Center, RandomConvexHull, RandomTopLocation, RandomTopRightLocation

@@ -95,7 +95,7 @@ def test_levels_that_another_hand_changed_do_not_replay() -> None:
         levels.name, levels.initialization, levels.split, levels.seed, 0, (levels.scenes[0], Scene.read(changed))
     )
     check_replay(levels)
-    with pytest.raises(InputError, match="level empty-hard/train/0/1 is another one when it is drawn again"):
+    with pytest.raises(InputError, match="level empty-hard/train/0/1 differs when it is drawn again"):
         check_replay(other)
 
 

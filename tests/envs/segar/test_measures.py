@@ -16,7 +16,7 @@ from gumption.envs.physics.factors import Size
 from gumption.envs.physics.noise import transport
 from gumption.envs.physics.scene import Scene
 from gumption.envs.segar.configurations import draw_levels
-from gumption.envs.segar.measures import ks, ks_by_factor, sliced_costs, task_costs, w2
+from gumption.envs.segar.measures import ks, sliced_costs, task_costs, w2
 
 
 def scene(*entities: tuple[str, dict[str, Any]], **sim: Any) -> Scene:
@@ -191,9 +191,7 @@ def test_ks_of_one_number_is_that_of_scipy() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(5, 1, 40), rng.normal(5.3, 1, 55)
     first, second = [masses(each) for each in a], [masses(each) for each in b]
-    expected = stats.ks_2samp(a, b).statistic
-    assert ks_by_factor(first, second) == {"Ball": {"Mass": pytest.approx(expected)}}
-    assert ks(first, second) == pytest.approx(expected)
+    assert ks(first, second) == pytest.approx(stats.ks_2samp(a, b).statistic)
 
 
 def test_ks_is_the_supremum_over_all_values() -> None:
@@ -250,7 +248,7 @@ def test_ks_tells_types_apart() -> None:
 
 
 def test_an_empty_set_is_told() -> None:
-    for measure in (w2, ks, ks_by_factor, task_costs):
+    for measure in (w2, ks, task_costs):
         with pytest.raises(InputError, match="a set of tasks is empty"):
             measure([], [masses(1.0)])
         with pytest.raises(InputError, match="a set of tasks is empty"):

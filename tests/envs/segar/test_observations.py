@@ -156,7 +156,7 @@ def test_settings_pass_through() -> None:
         ({"kind": "state", "unique_ids": ["a", "a"]}, "unique_ids are a, a: give each once"),
         ({"kind": "multimodal"}, "a multimodal observation needs parts"),
         ({"kind": "multimodal", "parts": {"a": 3}}, "parts: a is 3; it is a kind"),
-        ({"kind": "multimodal", "parts": {"a": "rgb"}, "stack": 2}, "stack is of arrays: give it to each of the parts"),
+        ({"kind": "multimodal", "parts": {"a": "rgb"}, "stack": 2}, "stack is for arrays: set it in each of the parts"),
     ],
 )
 def test_bad_settings_are_refused(given: Any, told: str) -> None:

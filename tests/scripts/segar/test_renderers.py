@@ -18,7 +18,7 @@ def train(*options: str) -> str:
 
 def test_a_model_is_trained_of_a_seed_and_loaded(tmp_path: Path) -> None:
     told = train("--seed", "3", "--name", "look", "--out", str(tmp_path))
-    assert "look-03.safetensors: codes are told from textures with a mean squared error of 0." in told
+    assert "look-03.safetensors: codes are read from textures with a mean squared error of 0." in told
     train("--seed", "3", "--out", str(tmp_path))
     look, again = load_models(str(tmp_path))
     assert (look.name, again.name) == ("look-03", "model-03")

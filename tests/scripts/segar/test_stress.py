@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gumption.scripts.segar import stress_cells
+from gumption.scripts.segar import stress
 from gumption.scripts.segar.commands import app
-from gumption.scripts.segar.stress import Worker
-from gumption.scripts.segar.stress_cells import Cell, Found
+from gumption.scripts.segar.stress import Cell, Found, Worker
 
 JAM = Cell("a part", "", "three balls jammed between posts")
 
@@ -17,7 +16,7 @@ JAM = Cell("a part", "", "three balls jammed between posts")
 def test_what_was_found_is_saved_and_a_failure_is_an_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stress_cells, "cells", lambda: [JAM])
+    monkeypatch.setattr(stress, "cells", lambda: [JAM])
     out, page = tmp_path / "stress.json", tmp_path / "stress.md"
     command = ["stress", "--steps", "600", "--seed", "2", "--out", str(out), "--markdown", str(page)]
     done = CliRunner().invoke(app, command)
