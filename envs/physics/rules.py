@@ -47,7 +47,7 @@ from typing import (  # noqa: UP035  (Tuple as in the paper's hints)
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .conditions import Contains, IsOn, Relation
 from .entities import Entity, Object, Thing, Tile

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.settings import checked
 
 from .external import Imported, Tally, WeightedFact, store

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError, Note
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.writing import write_bytes
 
 from .analysis import GraphStatistics, Neighbourhood

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gumption.data import InputError
-from gumption.data.claims import sole_writer
 from gumption.data.progress import Bar
 from gumption.data.reading import read_json
 from gumption.data.settings import Count, NonNegative, Positive, Seed, Size
-from gumption.data.writing import check_writable
+from gumption.data.writing import check_writable, sole_writer
 from gumption.scripts.apps import App, refuse_foreign, was_typed
 from gumption.scripts.parts import rank_part, read_dataset
 

@@ -48,7 +48,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
     A file is read first, unless it is made `anew`, and written when the block ends well. Whoever changes it meanwhile
     waits.
     """
-    from gumption.data.claims import sole_writer
+    from gumption.data.writing import sole_writer
     from gumption.kg import KnowledgeGraph
     from gumption.kg.graph import is_address
     from gumption.kg.store.stores import undone_if_new

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.manifest import file_sha256
 from gumption.data.provenance import versions
 from gumption.data.writing import whole_folder, write_json, write_text

@@ -279,7 +279,7 @@ def serve(
     import warnings
 
     from gumption.data import InputError, Note
-    from gumption.data.extras import extra
+    from gumption.data.errors import extra
     from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
