@@ -88,8 +88,8 @@ class StatedPairs:
         self.irreflexive = self._loops == 0
         self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # of the pairs of each x
         turned = (self._oriented.indices + relations) % (2 * relations)
-        # The terms of a path's code first * 2R + second: of a step x -> z and of a step y -> z for the path x -> z -> y,
-        # in the second half for the other way.
+        # The terms of a path's code first * 2R + second: of a step x -> z and of a step y -> z for x -> z -> y, in the
+        # second half for the other way.
         ahead, back = self._oriented.indices * np.int64(2 * relations), turned.astype(np.int64)
         self._near, self._far = np.concatenate([ahead, back]), np.concatenate([back, ahead])
 

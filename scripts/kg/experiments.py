@@ -23,8 +23,8 @@ from gumption.scripts.results import Condition, Experiment, Job, Kind, made_line
 if TYPE_CHECKING:
     import numpy as np
 
-# ---- Link prediction. A run trains ComplEx on train.txt, keeps the best epoch by valid.txt, and ranks test.txt, filtered
-# by all three.
+# ---- Link prediction: a run trains ComplEx on train.txt, keeps the best epoch by valid.txt, and ranks test.txt,
+# filtered by all three.
 
 PLACES = ("facts", "device", "seed")  # settings of a run that are not among those of `ComplEx.fit`
 

@@ -54,14 +54,14 @@ _OF_A_GRAPH = ("valid", "known", "entities")
 
 @dataclass(frozen=True)
 class TrainingInput:
-    """What is learned.
+    """The facts of a training.
 
     :ivar name: of the graph or the data set.
-    :ivar vocabulary: the labels, which may be more than those of the facts.
+    :ivar vocabulary: the labels, perhaps more than those of the facts.
     :ivar train: (n, 3) int64 ids.
-    :ivar valid: facts to look at, None without any.
-    :ivar known: true facts besides.
-    :ivar parts: the ids of all parts of a data set; empty of a graph.
+    :ivar valid: validation facts, or None.
+    :ivar known: further true facts.
+    :ivar parts: the ids of all parts of a data set; empty for a graph.
     """
 
     name: str
@@ -72,7 +72,7 @@ class TrainingInput:
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def hash(self) -> str:
-        """sha256 (hex) of what is learned and what is looked at."""
+        """sha256 (hex) of the training facts, validation facts and known facts."""
         import numpy as np
 
         content = hashlib.sha256(self.vocabulary.hash.encode() + np.unique(self.train, axis=0).tobytes())
@@ -81,7 +81,7 @@ class TrainingInput:
 
 
 def check_source(context: typer.Context, source: str | None, dataset: str | None) -> None:
-    """InputError unless one of the two is given, and only the options that go with it."""
+    """Raise InputError unless one of the two is given, and only options that apply to it."""
     if (source is None) == (dataset is None):
         raise InputError("give either a GRAPH or --dataset")
     kind = "a GRAPH" if dataset is None else "a data set"
@@ -97,7 +97,7 @@ def read_training_facts(
     known: Sequence[str] | None = None,
     entities: Sequence[str] | None = None,
 ) -> TrainingInput:
-    """The facts of a GRAPH with its options, or of a data set; InputError for what cannot be read."""
+    """The facts of a GRAPH with its options, or of a data set."""
     if dataset is not None:
         with working(f"reading {dataset}"):
             vocabulary, parts = read_dataset(dataset)
@@ -115,10 +115,7 @@ def read_training_facts(
 
 
 def _chosen_settings(context: typer.Context, file: Path | None) -> TrainingSettings:
-    """The settings of a file, and of the options where they were typed or the file does not have them.
-
-    :raises InputError: as `read_settings`; a setting that is out of range.
-    """
+    """The settings of the file; options count where they were typed or the file lacks them."""
     from gumption.kg.links.training_settings import TrainingSettings
 
     names = [field.name for field in fields(TrainingSettings) if field.name in context.params]
@@ -128,9 +125,9 @@ def _chosen_settings(context: typer.Context, file: Path | None) -> TrainingSetti
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """A JSON object of names and values, such as best.json of `gumption kg tune`.
+    """A JSON object of settings, such as best.json of `gumption kg tune`.
 
-    :raises InputError: a file that is no such object, a setting that is unknown or out of range.
+    :raises InputError: a file that is not one, a setting that is unknown or out of range.
     """
     from gumption.kg.links.training_settings import TrainingSettings
 
@@ -237,7 +234,7 @@ def fit(
 def _fit_ours(
     facts: TrainingInput, out: Path, settings: TrainingSettings, device: str, words: str | None
 ) -> tuple[ComplEx | None, float]:
-    """Our ComplEx, None in all processes of torchrun but the first, and the seconds of the training."""
+    """Our ComplEx, or None in all processes of torchrun but the first, and the seconds of the training."""
     from gumption.kg import ComplEx, WordVectors  # import torch: after everything that can be wrong with the input
     from gumption.kg.links.training import processes
 
@@ -254,7 +251,7 @@ def _fit_ours(
 def _fit_pykeen(
     facts: TrainingInput, model: str, settings: TrainingSettings, own: Collection[str], device: str
 ) -> tuple[PyKEENPredictor, float]:
-    """A model of PyKEEN's, and the seconds of the training; `own` are the settings that are not left to PyKEEN."""
+    """A model of PyKEEN's, and the seconds of the training; `own` names the settings that are not PyKEEN's defaults."""
     from gumption.kg import fit_pykeen
 
     started = perf_counter()
@@ -268,7 +265,7 @@ def _fit_pykeen(
 
 
 def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: float | None) -> None:
-    """Print the figures of the test facts, and those of the baseline below them."""
+    """Print the ranking of the test facts by the predictor and by the baseline."""
     import numpy as np
 
     from gumption.kg.leaks import alike, following
@@ -291,12 +288,12 @@ def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: fl
 
 
 def _state(out: Path) -> Path:
-    """Where the state of a training is kept."""
+    """The folder of the state of a training."""
     return out.with_name(f"{out.name}.training")
 
 
 def _complete(out: Path, epochs: int) -> ComplEx:
-    """Say that a fit has nothing left to do, and remove what a kill at its very end left of its state."""
+    """The complete model of a fit; removes the state that a kill at its end left."""
     from gumption.kg import ComplEx
 
     model = ComplEx.load(out, device="cpu")

@@ -32,15 +32,14 @@ STUDY, BEST, TRIALS, TRAINING = "study.db", "best.json", "trials.csv", "training
 BATCH_SIZES = (64, 128, 256, 512, 1024)
 RELATION_WEIGHTS = (0.0, 0.0625, 0.25, 1.0)
 SHOWN = 10
-_SEEDS = 1_000_003  # more than the trials of a search: no two searches share a sampler's seed
+_SEEDS = 1_000_003  # more than the trials of a search, so that no two searches share a sampler's seed
 
 
 @dataclass(frozen=True)
 class Search:
-    """What makes a search this one: the same search goes on in its folder.
+    """The identity of a search: an equal search continues in its folder.
 
-    :ivar facts: hash of what is learned and looked at.
-    :ivar ranks: those to try.
+    :ivar facts: the hash of its `TrainingInput`.
     """
 
     facts: str
@@ -51,7 +50,7 @@ class Search:
     seed: int
 
     def space(self) -> dict[str, BaseDistribution]:
-        """What is searched through; one value of a setting is no choice."""
+        """The search space."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution
 
         return {
@@ -63,7 +62,7 @@ class Search:
         }
 
     def settings(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """All settings of a trial that drew these, as `gumption kg fit --settings` reads them."""
+        """All settings of a trial with these draws, for `gumption kg fit --settings`."""
         fixed = ("epochs", "valid_every", "patience", "seed")
         return {name: params[name] for name in self.space()} | {name: getattr(self, name) for name in fixed}
 
@@ -117,7 +116,7 @@ def tune(
 
 
 def _study(out: Path, search: Search) -> Study:
-    """The search in the folder, a new one where there is none; InputError where another one is there."""
+    """The search in the folder, a new one where there is none; InputError for a different search."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -130,7 +129,7 @@ def _study(out: Path, search: Search) -> Study:
         if before != wanted:
             raise InputError(f"{out} holds a search with other {name} ({before}, not {wanted}): choose another folder")
         study.set_user_attr(name, wanted)
-    for trial in study.get_trials(states=[optuna.trial.TrialState.RUNNING]):  # a kill stopped it; it is drawn again
+    for trial in study.get_trials(states=[optuna.trial.TrialState.RUNNING]):  # killed; it is drawn again
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
 
@@ -142,10 +141,10 @@ def _complete(study: Study) -> list[FrozenTrial]:
 
 
 def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, device: str, number: int) -> str:
-    """Draw settings, train with them and keep the MRR; what came of it, in words.
+    """Draw settings, train with them and store the MRR; returns a line about the trial.
 
-    :param number: how many trials are complete. The sampler's seed is made of it, not of what an interrupted search
-        drew before, so that a search that was stopped goes on as it would have.
+    :param number: of complete trials. The sampler's seed depends on it, so that an interrupted search continues with
+        the trials of an uninterrupted one.
     """
     from optuna.samplers import TPESampler
 
@@ -172,15 +171,15 @@ def _try_next(study: Study, search: Search, facts: TrainingInput, out: Path, dev
 
 
 def _remove_training(out: Path, kept: Path | None = None) -> None:
-    """Remove what a kill has left of trials that are complete."""
+    """Remove the states of killed trials, but not `kept`."""
     for state in out.glob(f"{TRAINING}-*"):
         if state != kept:
             shutil.rmtree(state)
 
 
 def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
-    """best.json and trials.csv of the trials that are complete."""
-    write_json(out / BEST, search.settings(_best(done).params))
+    """Write best.json and trials.csv of the complete trials."""
+    write_json(out / BEST, search.settings(max(done, key=_mrr).params))
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(["trial", "valid_mrr", "epoch", *search.space()])
@@ -192,15 +191,11 @@ def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
 
 
 def _show(done: list[FrozenTrial], out: Path) -> None:
-    """The best trials."""
+    """Print the best trials."""
     ordered = sorted(enumerate(done, start=1), key=lambda one: -_mrr(one[1]))[:SHOWN]
     rows = [(number, f"{_mrr(one):.4f}", one.user_attrs["epoch"], _words(one.params)) for number, one in ordered]
     print_table(["trial", "valid MRR", "epoch", "settings"], rows)
     print(f"gumption kg fit --settings {out / BEST} trains with the best; all trials are in {out / TRIALS}")
-
-
-def _best(done: list[FrozenTrial]) -> FrozenTrial:
-    return max(done, key=_mrr)
 
 
 def _mrr(trial: FrozenTrial) -> float:
