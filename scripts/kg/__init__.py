@@ -2,7 +2,7 @@
 
 import typer
 
-from . import analysis, external, fit, infer, predict, sources, store, tune
+from . import analysis, external, fit, infer, predict, sources, store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -12,7 +12,6 @@ app = typer.Typer(
 app.add_typer(sources.build_app, name="build")
 app.add_typer(store.app)
 app.add_typer(fit.app)
-app.add_typer(tune.app)
 app.add_typer(predict.app)
 app.add_typer(external.app)
 app.add_typer(analysis.app)
