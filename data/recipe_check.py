@@ -20,6 +20,7 @@ from gumption.data.tables import RECIPE, Row, TableLayout, csv_rows
 Recipe = tuple[str, str, str]
 
 HEADER = ("result", "ingredient", "ingredient")
+_HEADER = "<TAB>".join(HEADER)
 LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*")
 MIN_BASIC, MAX_BASIC = 4, 12
 # Two words one edit apart may be two spellings of one if they are at least this long and begin alike.
@@ -80,7 +81,7 @@ def read_recipes_tsv(path: str | Path) -> list[Recipe]:
             for line, cells in enumerate(reader, start=1):
                 if line == 1:
                     if tuple(cells) != HEADER:
-                        raise InputError(f"{path}:1: the first line must be the header {_shown(HEADER)}")
+                        raise InputError(f"{path}:1: the first line must be the header {_HEADER}")
                     continue
                 if len(cells) != 3:
                     raise InputError(
@@ -95,7 +96,7 @@ def read_recipes_tsv(path: str | Path) -> list[Recipe]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a tab-separated text in UTF-8 ({error}); save it as such") from error
     if not rows:
-        raise InputError(f"{path}: holds no recipe; a book has a header line {_shown(HEADER)} and rows below it")
+        raise InputError(f"{path}: holds no recipe; a book has a header line {_HEADER} and rows below it")
     return rows
 
 
@@ -124,46 +125,26 @@ def count_recipes(rows: Sequence[Recipe]) -> Counts:
 
 def check_recipes(rows: Sequence[Recipe]) -> list[Problem]:
     """Every problem of a book in a fixed order: those of single rows first, then those of the whole book."""
-    return [
-        *_label_problems(rows),
-        *_row_problems(rows),
-        *_basic_problems(rows),
-        *_unreachable_problems(rows),
-        *_spelling_problems(rows),
-    ]
-
-
-def _label_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
-    for index, row in enumerate(rows):
-        for label in row:
-            if not LABEL.fullmatch(label):
-                yield Problem(
-                    "label", f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -", index
-                )
+    return [*_row_problems(rows), *_unreachable_problems(rows), *_spelling_problems(rows)]
 
 
 def _row_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
+    for index, row in enumerate(rows):
+        for label in row:
+            if not LABEL.fullmatch(label):
+                message = f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -"
+                yield Problem("label", message, index)
     first_seen: dict[tuple[str, ...], int] = {}
     for index, (result, a, b) in enumerate(rows):
         if result in (a, b):
             yield Problem("own result", f"{result!r} is among its own ingredients", index)
-        key = (result, *sorted((a, b)))
-        if key in first_seen:
-            yield Problem(
-                "duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first_seen[key] + 1}", index
-            )
-        else:
-            first_seen[key] = index
-
-
-def _basic_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
+        first = first_seen.setdefault((result, *sorted((a, b))), index)
+        if first != index:
+            yield Problem("duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first + 1}", index)
     basic = basic_entities(rows)
     if not MIN_BASIC <= len(basic) <= MAX_BASIC:
-        yield Problem(
-            "basic",
-            f"{len(basic)} basic entities (made by no recipe) where {MIN_BASIC} to {MAX_BASIC} are wanted: "
-            + ", ".join(basic),
-        )
+        wanted = f"where {MIN_BASIC} to {MAX_BASIC} are wanted: {', '.join(basic)}"
+        yield Problem("basic", f"{len(basic)} basic entities (made by no recipe) {wanted}")
 
 
 def _unreachable_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
@@ -230,10 +211,6 @@ def _one_edit_apart(one: str, other: str) -> bool:
     if len(short) == len(long):
         return short[same + 1 :] == long[same + 1 :]
     return short[same:] == long[same + 1 :]
-
-
-def _shown(cells: Sequence[str]) -> str:
-    return "<TAB>".join(cells)
 
 
 # ---- A book out of a table of one's own: a CSV or TSV file with a column for the product and one for each ingredient.

@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
@@ -55,9 +56,9 @@ class Result:
     by_rule: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _State:
-    """The rules and settings of an earlier run, and hashes of the facts that it read and wrote."""
+class _State(NamedTuple):
+    """The rules and settings of an earlier run, the (n,) hashes of the facts that it read, and one hash of the facts
+    that it wrote."""
 
     settings: str
     processed: np.ndarray
@@ -127,7 +128,11 @@ def infer(
             return Result(into, len(stated), len(content.derived), 0, 0, None)
         restated = np.isin(content.hashes(content.derived), stated)
         derived = content.keys(content.derived)
-        new = {r: _without(keys, derived.get(r)) for r, keys in content.keys(content.stated[is_new]).items()}
+        none = np.empty(0, dtype=np.int64)
+        new = {
+            r: np.setdiff1d(keys, derived.get(r, none), assume_unique=True)
+            for r, keys in content.keys(content.stated[is_new]).items()
+        }
         old = content.keys(np.concatenate([content.stated[~is_new], content.derived]))
         found = fixpoint.run(old, new)
         target = content.rows(found.keys)
@@ -181,10 +186,6 @@ def _by_rule(found: Entailed, rules: Sequence[Rule]) -> dict[str, int]:
     for rule, number in zip(rules, counts.tolist(), strict=True):  # the two rules of an inverse have one name
         totals[rule.name] = totals.get(rule.name, 0) + number
     return totals
-
-
-def _without(keys: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-    return keys if others is None else np.setdiff1d(keys, others, assume_unique=True)
 
 
 def _digest(hashes: np.ndarray) -> str:

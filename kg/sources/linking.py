@@ -101,7 +101,10 @@ def link(
                 index.prepare_lemmas(open_labels)
             for label in open_labels:
                 if (target := find(label)) is not None:
-                    found[label] = Link(label, target, method, _share(label, target) if method == "compound" else 1.0)
+                    score = 1.0
+                    if method == "compound":
+                        score = min(1.0, len(_letters(_folded(target))) / len(_letters(_folded(label))))
+                    found[label] = Link(label, target, method, score)
             open_labels = [label for label in open_labels if label not in found]
     if "nearest" in methods and vectors is not None:
         found |= {each.label: each for each in _nearest(open_labels, names, vectors, min_cosine)}
@@ -211,10 +214,6 @@ def _word_lemma() -> Callable[[str], str]:
         return lemmatize(word, lang="en").casefold() if word else ""
 
     return lemma
-
-
-def _share(label: str, target: str) -> float:
-    return min(1.0, len(_letters(_folded(target))) / len(_letters(_folded(label))))
 
 
 def _nearest(

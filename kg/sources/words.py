@@ -157,7 +157,9 @@ class WordVectors:
                 row[:] = np.mean([self.keyed[word] for word in words], axis=0)
             else:
                 drawn.append(label)
-                row[:] = self._drawn(label)
+                seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
+                vector = np.random.Generator(np.random.PCG64(seed)).normal(size=self.keyed.vector_size)
+                row[:] = np.multiply(vector, self._length / np.linalg.norm(vector))
         return rows, VectorReport(len(labels), by_parts, by_spelling, tuple(drawn))
 
     def _parts(self, label: str) -> list[str]:
@@ -176,13 +178,9 @@ class WordVectors:
         near = [word for word in _one_letter_away(token) if word in known]
         return min(near, key=lambda word: (word[:1] != token[:1], known[word]), default=None)
 
-    def _drawn(self, label: str) -> np.ndarray:
-        seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
-        vector = np.random.Generator(np.random.PCG64(seed)).normal(size=self.keyed.vector_size)
-        return np.multiply(vector, self._length / np.linalg.norm(vector))
-
     @cached_property
     def _length(self) -> float:
+        """The median length of the file's vectors."""
         return float(np.median(np.linalg.norm(self.keyed.vectors, axis=1)))
 
 

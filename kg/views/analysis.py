@@ -213,7 +213,10 @@ def neighbourhood(
     start = vocabulary.entity_id(centre)
     is_node = np.isin(np.array(vocabulary.entities), list(nodes))
     is_node[start] = False
-    away = _halves(vocabulary, ids, start, is_node, hops)
+    # The distances in half hops, the length of a role of an n-ary fact; infinite beyond `hops`.
+    joined = _both_ways(vocabulary, ids).tocoo()
+    joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
+    away = csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
     near = np.flatnonzero(np.isfinite(away) & ~is_node)
     into, out = degrees(vocabulary, ids)
     weight = into + out
@@ -234,13 +237,6 @@ def neighbourhood(
         left_out=len(near) - len(chosen),
         nodes=frozenset(vocabulary.entities[e] for e in np.flatnonzero(whole).tolist()),
     )
-
-
-def _halves(vocabulary: Vocabulary, ids: np.ndarray, start: int, is_node: np.ndarray, hops: int) -> np.ndarray:
-    """(N,) float64: the distance of each entity in half hops, the length of a role; infinite beyond `hops`."""
-    joined = _both_ways(vocabulary, ids).tocoo()
-    joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
-    return csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
 
 
 def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:

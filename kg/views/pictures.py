@@ -47,7 +47,7 @@ DOT_FILL = "#444444"
 DOT = 0.11  # inches, of the dot of an n-ary fact
 FONT_SIZE = 8.0  # points
 FONT = "DejaVu Sans"
-_CHARACTERS, _LINES = 16, 2  # of a label in its box
+_CHARACTERS, _LINES = 16, 2  # of the label in a box
 _SPREAD = 0.16  # between lines that join the same two boxes, as a share of their length
 _BENDS = (0.0, 0.08, -0.08, 0.16, -0.16)  # tried in this order for a line that would pass behind boxes
 _ROUNDS = 400  # of pushing boxes apart
@@ -148,7 +148,9 @@ class Scene:
 
     @classmethod
     def of(cls, part: Neighbourhood) -> Scene:
-        labels = tuple("" if entity in part.nodes else _label(entity) for entity in part.entities)
+        texts = ("" if entity in part.nodes else shown(entity, _CHARACTERS * _LINES) for entity in part.entities)
+        wrapped = (textwrap.wrap(text, _CHARACTERS, max_lines=_LINES, placeholder="\u2026") or [text] for text in texts)
+        labels = tuple(map("\n".join, wrapped))
         lines = [label.split("\n") for label in labels]
         widths = [max(map(text_width, each)) + 0.18 for each in lines]
         boxes = np.column_stack([widths, [len(each) * FONT_SIZE * 1.25 / 72 + 0.12 for each in lines]])
@@ -223,11 +225,6 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
     return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
-def _label(label: str) -> str:
-    text = shown(label, _CHARACTERS * _LINES)
-    return "\n".join(textwrap.wrap(text, _CHARACTERS, max_lines=_LINES, placeholder="\u2026")) or text
-
-
 def _edges(part: Neighbourhood) -> list[Edge]:
     """One edge for each relation between two entities; edges between the same two bend apart."""
     place = {label: index for index, label in enumerate(part.entities)}
@@ -255,8 +252,13 @@ def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.nda
         network = networkx.Graph()
         network.add_nodes_from(range(size))
         network.add_edges_from((edge.subject, edge.object) for edge in edges)
-        rings = networkx.kamada_kawai_layout(network, pos=dict(enumerate(_rings(part.hops))))
-        points = np.array([rings[entity] for entity in range(size)], dtype=np.float64)
+        for hop in range(1, int(part.hops.max()) + 1):
+            members = np.flatnonzero(part.hops == hop)
+            # A quarter of a step off the axes, because springs cannot leave a perfectly symmetric start.
+            angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)
+            points[members] = hop * np.column_stack([np.cos(angles), np.sin(angles)])
+        relaxed = networkx.kamada_kawai_layout(network, pos=dict(enumerate(points)))
+        points = np.array([relaxed[entity] for entity in range(size)], dtype=np.float64)
         points -= points[0]
         points /= np.abs(points).max()
         # Scaled by the number of boxes, which are wider than high.
@@ -281,16 +283,6 @@ def _behind(ends: np.ndarray, bend: float, points: np.ndarray, boxes: np.ndarray
         hidden |= (np.abs(places[:, None] - points[None]) < boxes[None] / 2).all(axis=2)
     hidden[rows, ends[:, 0]] = hidden[rows, ends[:, 1]] = False
     return hidden.sum(axis=1)
-
-
-def _rings(hops: np.ndarray) -> np.ndarray:
-    points = np.zeros((len(hops), 2))
-    for hop in range(1, int(hops.max()) + 1):
-        members = np.flatnonzero(hops == hop)
-        # A quarter of a step off the axes, because springs cannot leave a perfectly symmetric start.
-        angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)
-        points[members] = hop * np.column_stack([np.cos(angles), np.sin(angles)])
-    return points
 
 
 def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def predict(
             f"{row['score']:.3f}",
             "" if row["probability"] is None else f"{row['probability']:.4f}",
             "known" if row.get("known") else "",
-            "\n".join(_told(row["why"])) if why else "",
+            "\n".join(_lines(row["why"])) if why else "",
         )
         for row in rows
     ]
@@ -195,7 +195,7 @@ def _reasons(predictor: Any, facts: Any, fact: tuple[str, str, str]) -> dict[str
     }
 
 
-def _told(reasons: dict[str, Any]) -> list[str]:
+def _lines(reasons: dict[str, Any]) -> list[str]:
     lines = [f"{each['similarity']:.2f} like {' '.join(each['fact'])}" for each in reasons["nearest"]]
     return lines + ["via " + ", ".join(" ".join(fact) for fact in path) for path in reasons["paths"]]
 
