@@ -78,10 +78,13 @@ def settings(cls: type[T]) -> type[T]:
     """
     kind: Any = dataclass(frozen=True)(cls)
     fill = kind.__init__
+    hints: dict[str, Any] = {}
 
     @wraps(fill)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        hints, known = _hints(kind), [each for each in fields(kind) if each.init]
+        if not hints:
+            hints.update(get_type_hints(kind, include_extras=True))
+        known = [each for each in fields(kind) if each.init]
         known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also those of a base class
         given = dict(zip((each.name for each in known), args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
@@ -262,11 +265,6 @@ def _with_members(protocol: Any, value: Any) -> Any:
     return value
 
 
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
-
-
 class _Argument:
     """A parameter with its annotation. Functions are called often, mostly with valid arguments: these pass quickly.
 
@@ -431,14 +429,12 @@ def _kind(hint: Any, value: Any) -> str:
 
 
 def _is_endless(value: Any) -> bool:
-    """Whether it is or contains a number that is not finite."""
     if isinstance(value, list | tuple | dict):
         return any(map(_is_endless, value.values() if isinstance(value, dict) else value))
     return isinstance(value, float) and not isfinite(value)
 
 
 def _each(hint: Any, value: Any) -> str:
-    """The members of a tuple or list, in words."""
     if get_origin(hint) is tuple and get_args(hint)[-1] is not ...:
         return {2: " of pairs", 3: " of triples"}.get(len(get_args(hint)), " of tuples")
     return " of text" if hint is str else f", each {' or '.join(_kinds(_alternatives(hint, marked=True), value))}"

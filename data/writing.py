@@ -183,23 +183,20 @@ def _check_new_name(path: Path) -> None:
 
 
 def _new_part(path: Path) -> Path:
-    return path.with_name(f"{_stem(path)}{_here()}-{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+    return path.with_name(f"{_start(path)}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
 
 
-def _stem(path: Path) -> str:
-    """The beginning of the names of all part files of a path."""
+def _start(path: Path) -> str:
+    """The beginning of the names of the part files of a path. Eight digits stand for this machine, because process ids
+    mean nothing on another machine that shares the disk."""
     name = os.fsencode(path.name)
-    return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}."
-
-
-def _here() -> str:
-    """This machine in eight digits: process ids mean nothing on another machine that shares the disk."""
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    stem = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    return f".{stem}.{zlib.crc32(platform.node().encode()):08x}-"
 
 
 def _sweep(path: Path) -> None:
     """Remove the part files that killed writers of this path left on this machine."""
-    start = f"{_stem(path)}{_here()}-"
+    start = _start(path)
     for name in os.listdir(path.parent):
         if name.startswith(start) and name.endswith(_PART):
             pid = name.removeprefix(start).partition("-")[0]
@@ -294,21 +291,16 @@ def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
         return
     with ExitStack() as stack:
         try:
-            lock = _lock_of(path)
+            locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
+            locks.mkdir(mode=0o700, exist_ok=True)
+            if locks.is_symlink() or locks.stat().st_uid != os.getuid():
+                raise PermissionError(f"{locks} is somebody else's")
+            name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+            lock = os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             stack.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{path}: {_TAKEN}") from None
-        except OSError:  # no place for a lock, or a disk without locks
+        except OSError:  # no folder of the user's own for a lock, or a disk without locks
             pass
         yield
-
-
-def _lock_of(path: Path) -> int:
-    """The open file whose lock stands for a path; OSError where the user has no folder for it."""
-    locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
-    locks.mkdir(mode=0o700, exist_ok=True)
-    if locks.is_symlink() or locks.stat().st_uid != os.getuid():
-        raise PermissionError(f"{locks} is somebody else's")
-    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-    return os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -273,7 +273,6 @@ def _derivation(
 
 
 def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
-    """The rules that a derivation of a fact with this relation can use."""
     wanted, before = {relation}, set()
     while wanted != before:
         before = set(wanted)

@@ -340,7 +340,6 @@ class _Mining:
         ]
 
     def _matrix(self, oriented: int) -> Any:
-        """(N, N) bool: the pairs of an oriented relation."""
         rows, columns = self.stated.pairs(oriented)
         starts = np.searchsorted(rows, np.arange(self.entities + 1))
         shape = (self.entities, self.entities)

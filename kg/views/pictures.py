@@ -391,7 +391,6 @@ def _draw_edge(axis: Axes, scene: Scene, edge: Edge, nodes: list[FancyBboxPatch]
 
 
 def _write_role(axis: Axes, scene: Scene, edge: Edge, colour: str) -> None:
-    """Write the relation along its line, outside of both boxes."""
     line = curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
     outside = np.ones(len(line), dtype=bool)
     for end in (edge.subject, edge.object):
@@ -466,7 +465,6 @@ def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
 
 
 def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix: str, layout: Any = None) -> bytes:
-    """One figure as the bytes of a .svg or .png file."""
     import matplotlib
     from matplotlib.figure import Figure
 

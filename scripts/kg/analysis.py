@@ -203,7 +203,6 @@ def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
 
 
 def _distribution(values: np.ndarray) -> dict[int, int]:
-    """Value -> its count."""
     import numpy as np
 
     found, counts = np.unique(values, return_counts=True)

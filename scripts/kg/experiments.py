@@ -140,7 +140,6 @@ def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
 
 
 def _mrr(row: Mapping[str, Any]) -> str:
-    """Mean over the runs, with the lowest and highest."""
     mrrs = [run["test"]["mrr"] for run in row["runs"].values()]
     return f"{fmean(mrrs):.4f}" + (f" ({min(mrrs):.4f} to {max(mrrs):.4f})" if len(mrrs) > 1 else "")
 

@@ -168,7 +168,6 @@ def link(
 
 
 def _examples(links: "Sequence[Link]", method: str) -> str:
-    """A few links of a method, spread over the alphabet."""
     found = [each for each in links if each.method == method]
     chosen = found[:: max(1, len(found) // EXAMPLES)][:EXAMPLES]
     return "\n".join(

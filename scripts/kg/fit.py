@@ -247,7 +247,6 @@ def _fit_pykeen(
 
 
 def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: float | None) -> None:
-    """Print the ranking of the test facts by the predictor and by the baseline."""
     import numpy as np
 
     from gumption.kg.leaks import alike, following
@@ -270,7 +269,6 @@ def _rank(facts: TrainingInput, predictor: LinkPredictor, name: str, seconds: fl
 
 
 def _state(out: Path) -> Path:
-    """The folder of the state of a training."""
     return out.with_name(f"{out.name}.training")
 
 
@@ -441,7 +439,6 @@ def _remove_training(out: Path, kept: Path | None = None) -> None:
 
 
 def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
-    """Write best.json and trials.csv of the complete trials."""
     write_json(out / BEST, search.settings(max(done, key=_mrr).params))
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
@@ -454,7 +451,6 @@ def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
 
 
 def _show(done: list[FrozenTrial], out: Path) -> None:
-    """Print the best trials."""
     ordered = sorted(enumerate(done, start=1), key=lambda one: -_mrr(one[1]))[:SHOWN]
     rows = [(number, f"{_mrr(one):.4f}", one.user_attrs["epoch"], _words(one.params)) for number, one in ordered]
     print_table(["trial", "valid MRR", "epoch", "settings"], rows)
