@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
-from gumption.data.settings import checked, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import checked, checked_methods, shown
 from gumption.envs.action_facts import ActionFacts, Fact, check_size
 from gumption.kg import KnowledgeGraph, NaryRelation
 from gumption.kg.checkpoint import pick_device

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from gumption.data import InputError
 from gumption.data.writing import whole_file
-from gumption.kg.views.scene import COLOURS
+from gumption.kg.views.pictures import COLOURS
 
 from .statistics import FEWEST, Estimate, best_fit, correlation, curve_band, inliers
 

@@ -18,14 +18,15 @@ from typing import Any
 import torch
 
 from gumption.data import InputError
-from gumption.data.claims import claim, release
 from gumption.data.sealed import damaged, read_sealed, sealed_lines, unsealed_lines, write_sealed
 from gumption.data.settings import check
 from gumption.data.writing import (
     check_name,
     check_writable,
+    claim,
     forget_predecessor,
     is_part,
+    release,
     whole_folder,
     write_errors,
     write_text,

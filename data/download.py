@@ -1,4 +1,4 @@
-"""Downloads by name: checked against a hash, kept in a cache folder, and replaceable by a file put there by hand."""
+"""Downloads by name into a cache folder, checked against a hash. A file put there by hand counts as downloaded."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from .settings import checked
 
 
 def cache_folder() -> Path:
-    """Where fetched files lie: GUMPTION_DATA_DIR, else the user's cache folder."""
+    """The folder of fetched files: GUMPTION_DATA_DIR, else in the user's cache folder."""
     import pooch
 
     return Path(os.environ.get("GUMPTION_DATA_DIR") or pooch.os_cache("gumption"))
@@ -18,11 +18,11 @@ def cache_folder() -> Path:
 
 @checked
 def fetch(name: str, offline: bool | None = None) -> Path:
-    """Path of a fetched file; downloads it first when the cache folder does not have it.
+    """The path of a set, which is downloaded first where the cache folder lacks it.
 
     :param offline: never download; None reads GUMPTION_OFFLINE (unset, empty and 0 mean online).
-    :raises InputError: unknown name, failed download, or a file whose sha256 is not the manifest's.
-        Where a file is missing, the message names the place to put it by hand.
+    :raises InputError: an unknown name, a failed download (the message says where to put the file by hand), another
+        sha256 than the manifest's.
     """
     entries = fetchable()
     if name not in entries:
@@ -36,31 +36,6 @@ def fetch(name: str, offline: bool | None = None) -> Path:
         if offline:
             raise _missing(entry, target, "offline (GUMPTION_OFFLINE or offline=True), so nothing was downloaded")
         _download(entry, target)
-    _check(entry, target)
-    return target
-
-
-def _download(entry: Fetchable, target: Path) -> None:
-    import pooch
-
-    pooch.get_logger().setLevel("ERROR")  # it would advise on hashes in its own words
-    progress = sys.stderr.isatty()
-    known_hash = None if entry.sha256 is None else f"sha256:{entry.sha256}"
-    reasons: list[str] = []
-    for url in entry.urls:
-        try:
-            pooch.retrieve(url, known_hash, fname=target.name, path=target.parent, progressbar=progress)
-        except (
-            OSError,
-            ValueError,
-        ) as error:  # requests' errors are OSErrors; pooch reports a wrong hash as ValueError
-            reasons.append(f"{url}: {error}")
-        else:
-            return
-    raise _missing(entry, target, "\n  ".join(reasons))
-
-
-def _check(entry: Fetchable, target: Path) -> None:
     found = file_sha256(target)
     if entry.sha256 is None:
         print(f"{target}: sha256 {found}, not checked: the manifest has none for {entry.name}", file=sys.stderr)
@@ -69,6 +44,25 @@ def _check(entry: Fetchable, target: Path) -> None:
             f"{target}: sha256 is {found}, expected {entry.sha256}; remove the file and fetch again, "
             f"or put the right one there: {entry.by_hand}"
         )
+    return target
+
+
+def _download(entry: Fetchable, target: Path) -> None:
+    import pooch
+
+    pooch.get_logger().setLevel("ERROR")  # it would print hashes of unchecked files
+    progress = sys.stderr.isatty()
+    known_hash = None if entry.sha256 is None else f"sha256:{entry.sha256}"
+    reasons: list[str] = []
+    for url in entry.urls:
+        try:
+            pooch.retrieve(url, known_hash, fname=target.name, path=target.parent, progressbar=progress)
+        # The errors of requests are OSErrors; pooch raises ValueError for a wrong hash.
+        except (OSError, ValueError) as error:
+            reasons.append(f"{url}: {error}")
+        else:
+            return
+    raise _missing(entry, target, "\n  ".join(reasons))
 
 
 def _missing(entry: Fetchable, target: Path, reason: str) -> InputError:

@@ -1,8 +1,5 @@
-"""Which words a label is made of, so that a compound such as "acid rain" gets its vector from its parts.
-
-The maker of the word vectors (which words to keep) and their reader (which vectors make up a label) both ask here,
-so they cannot disagree.
-"""
+"""The words of a label, so that a compound such as "acid rain" gets its vector from its parts. The maker and the reader
+of word vectors share these functions, so that they agree."""
 
 import re
 from collections.abc import Container
@@ -13,8 +10,8 @@ SHORTEST_PART = 3
 def tokens(label: str) -> list[str]:
     """Lower-case words of a label, without punctuation.
 
-    Single letters are left out where there is more: the s of "frankenstein's monster" and the o of "jack o'lantern"
-    say nothing, and sets of word vectors differ in whether they have them.
+    Single letters are left out beside longer words: the s of "frankenstein's monster" and the o of "jack o'lantern"
+    mean nothing, and only some sets of word vectors have them.
     """
     words = re.findall(r"[^\s\-'.,!?\"()]+", label.lower())
     return [word for word in words if len(word) > 1] or words
@@ -27,12 +24,10 @@ def two_parts(token: str) -> list[tuple[str, str]]:
 
 
 def label_words(label: str, known: Container[str]) -> tuple[list[str], list[str]]:
-    """Split a label into words that have a vector and words that have none.
+    """(known words, unknown tokens) of a label, both in its order.
 
-    The whole label counts first ("x-ray"), then its tokens; a token without a vector is cut into two words that
-    both have one ("firestation" -> "fire", "station").
-
-    :returns: (known words, unknown tokens), both in the order of the label; the second is empty for a covered label.
+    The whole label is tried first ("x-ray"), then its tokens; an unknown token is cut into two known words if possible
+    ("firestation" -> "fire", "station").
     """
     whole = label.lower()
     if whole in known:

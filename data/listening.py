@@ -1,4 +1,4 @@
-"""Sockets that servers listen at: this machine alone unless they are told otherwise."""
+"""Sockets that servers listen at."""
 
 import ipaddress
 import socket
@@ -9,9 +9,10 @@ from .errors import InputError
 def listen(host: str, port: int, flag: str) -> socket.socket:
     """A TCP socket that listens.
 
-    :param host: an address of this machine, IPv4 or IPv6; "" for all that it has. :param port: 0 for any that is free.
-    :param flag: the option that `host` comes from, for the message.
-    :raises InputError: the port is in use, or the address is none of this machine's.
+    :param host: an address of this machine, IPv4 or IPv6; "" for all its addresses.
+    :param port: 0 for any free port.
+    :param flag: the option that sets `host`, for the message.
+    :raises InputError: the port is in use, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -24,7 +25,7 @@ def listen(host: str, port: int, flag: str) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach what listens there."""
+    """Whether only programs on this machine can connect to the address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -32,6 +33,6 @@ def is_loopback(host: str) -> bool:
 
 
 def shown_address(listening: socket.socket) -> str:
-    """HOST:PORT of a socket that listens, the host in brackets where it is IPv6."""
+    """HOST:PORT of a listening socket; an IPv6 host is in brackets."""
     host, port = listening.getsockname()[:2]
     return f"{f'[{host}]' if ':' in host else host}:{port}"

@@ -3,9 +3,9 @@
     python -m gumption.data.make_mnist --source mnist.npz --out mnist-subset.npz
 
 The source is the full set: mnist.npz as `gumption data fetch mnist` brings it, or a folder with the four files of
-its first publication (train-images-idx3-ubyte and so on, plain or .gz). Of each digit, in each part, the images taken
-are equally far apart in the set's own order, because its writers are sorted (the second half of the test images is by
-far harder to read). No chance is involved: the same source gives the same arrays.
+its first publication (train-images-idx3-ubyte and so on, plain or .gz). Of each digit in each part, the images are
+equally far apart in the set's own order, because its writers are sorted (the second half of the test images is far
+harder to read). The same source gives the same arrays.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _IDX_NAMES: dict[Part, str] = {"train": "train", "test": "t10k"}
 def read_full(source: Path, part: Part) -> tuple[np.ndarray, np.ndarray]:
     """Images (n, 28, 28) and labels (n,), uint8, of the full set.
 
-    :raises InputError: a source that is missing, cut short or no MNIST.
+    :raises InputError: a source that is missing, cut short or not MNIST.
     """
     if not source.is_dir():
         return read_npz(source, f"x_{part}", f"y_{part}")
@@ -55,10 +55,7 @@ def _read_idx(folder: Path, name: str) -> np.ndarray:
 
 
 def choose(labels: np.ndarray, count: int) -> np.ndarray:
-    """(10 * count,) indices: digit by digit, `count` of each, equally far apart.
-
-    :raises InputError: fewer images of a digit than that.
-    """
+    """(10 * count,) indices: `count` of each digit, equally far apart; InputError where a digit has fewer."""
     chosen = []
     for digit in range(10):
         where = np.flatnonzero(labels == digit)
@@ -69,7 +66,7 @@ def choose(labels: np.ndarray, count: int) -> np.ndarray:
 
 
 def make(source: Path, out: Path) -> None:
-    """Write the part of `source` that ships to `out`; InputError where `source` cannot be used."""
+    """Write the subset that ships to `out`."""
     arrays: dict[str, np.ndarray] = {}
     for part in PARTS:
         images, labels = read_full(source, part)

@@ -7,9 +7,9 @@ The source is GloVe text (`word v1 ... v100` lines; plain, .gz, or the glove.6B.
 `{"vectors": {word: [v1, ..., v100, ...]}}`. The result is in word2vec's binary format, words sorted, so the same
 source and book give the same bytes; gensim reads it with `KeyedVectors.load_word2vec_format(file, binary=True)`.
 
-The most frequent words are the first of the source that consist of letters, perhaps with hyphens between them. Their
-numbers are kept in 8 bits, in the arrays of an .npz file: `words`, UTF-8 with a newline between two; `numbers` (n, 100)
-int8; `scale` (n,) float32, which the numbers of a word are multiplied by.
+The most frequent words are the first of the source that consist of letters, perhaps with hyphens between them. They
+are kept in 8 bits in an .npz file: `words`, UTF-8 separated by newlines; `numbers` (n, 100) int8; `scale` (n,) float32,
+the factor of a word's numbers.
 """
 
 import argparse
@@ -61,38 +61,33 @@ def candidates(labels: Sequence[str]) -> set[str]:
 
 
 def read_source(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
-    """Vectors of the wanted words that the source has: word -> float32 (100,).
+    """Wanted word -> its float32 (100,) vector, where the source has one.
 
-    :raises InputError: when the source is unreadable or a vector has another length.
+    :raises InputError: an unreadable source, a vector of another length.
     """
     return dict(_read(path, lambda word: word in wanted))
 
 
 def _read(path: Path, wanted: Callable[[str], object]) -> Iterator[tuple[str, np.ndarray]]:
     try:
-        for word, numbers in _json_rows(path) if path.suffix == ".json" else _text_rows(path):
+        for word, numbers in _rows(path):
             if wanted(word):
                 yield word, _vector(path, word, numbers)
     except (OSError, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: cannot read word vectors ({error}); check --source") from error
 
 
-def _json_rows(path: Path) -> Iterator[tuple[str, Sequence[float]]]:
-    with path.open(encoding="utf-8") as file:
-        # Some JSON distributions append a norm and an index to each vector: only the leading numbers are the vector.
-        for word, numbers in json.load(file)["vectors"].items():
+def _rows(path: Path) -> Iterator[tuple[str, Sequence[str] | Sequence[float]]]:
+    if path.suffix == ".json":
+        # Some JSON distributions append a norm and an index to each vector.
+        for word, numbers in json.loads(path.read_text(encoding="utf-8"))["vectors"].items():
             yield word, numbers[:DIMENSIONS]
-
-
-def _text_rows(path: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    with _open_text(path) as lines:
+        return
+    packed = open_packed(path, GLOVE_MEMBER if path.suffix == ".zip" else None)
+    with io.TextIOWrapper(packed, encoding="utf-8") as lines:
         for line in lines:
             word, *numbers = line.rstrip("\n").split(" ")
             yield word, numbers
-
-
-def _open_text(path: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(open_packed(path, GLOVE_MEMBER if path.suffix == ".zip" else None), encoding="utf-8")
 
 
 def _vector(path: Path, word: str, numbers: Sequence[str] | Sequence[float]) -> np.ndarray:
@@ -108,16 +103,13 @@ def _vector(path: Path, word: str, numbers: Sequence[str] | Sequence[float]) -> 
 
 
 def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tuple[list[str], dict[str, list[str]]]:
-    """Choose the words that the labels need.
-
-    :returns: the sorted words, and for each label with uncovered tokens those tokens.
-    """
+    """The sorted words that the labels need, and for each label with uncovered tokens those tokens."""
     keep: set[str] = set()
     missing: dict[str, list[str]] = {}
     for label in labels:
         found, unknown = label_words(label, vectors)
         keep.update(found)
-        # A label with a vector of its own ("x-ray") keeps its parts too: a reader may prefer either.
+        # The parts of a label with a vector of its own ("x-ray") are kept too: readers may prefer either.
         keep.update(token for token in tokens(label) if token in vectors)
         if unknown:
             missing[label] = unknown
@@ -125,7 +117,7 @@ def words_to_keep(labels: Sequence[str], vectors: dict[str, np.ndarray]) -> tupl
 
 
 def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarray]) -> None:
-    """Write word2vec's binary format: a "count dimensions" line, then per word its name, a space, float32 numbers."""
+    """Write word2vec's binary format: a line "count dimensions", then each word, a space, its float32 numbers."""
     with whole_file(path) as beside, beside.open("wb") as file:
         file.write(f"{len(words)} {DIMENSIONS}\n".encode())
         for word in words:
@@ -133,7 +125,7 @@ def write_word2vec(path: Path, words: Sequence[str], vectors: dict[str, np.ndarr
 
 
 def make(source: Path, recipe_book: Path, out: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Make `out` for one recipe book; returns the words kept and, per label, the tokens left without a vector."""
+    """Make `out` for one recipe book; returns the kept words and, for each label, its tokens without a vector."""
     labels = book_labels(recipe_book)
     vectors = read_source(source, candidates(labels))
     words, missing = words_to_keep(labels, vectors)

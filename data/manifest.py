@@ -1,4 +1,4 @@
-"""The list of all data: what ships with gumption and what can be fetched, read from manifest.json."""
+"""The data that ships with gumption and the sets that can be fetched, from manifest.json."""
 
 import difflib
 import hashlib
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 from .settings import checked
@@ -16,7 +17,7 @@ MANIFEST = ROOT / "manifest.json"
 
 @dataclass(frozen=True)
 class Shipped:
-    """A file inside the package. `maker` is how it came to be: a module to run, or who wrote it."""
+    """A file of the package. `maker` says who or what made it: a module to run, or an author."""
 
     name: str
     file: str
@@ -32,7 +33,7 @@ class Shipped:
 
 @dataclass(frozen=True)
 class Fetchable:
-    """A file that is downloaded on demand. `sha256` is None where nobody has recorded one: then nothing is checked."""
+    """A file that is downloaded on demand. `sha256` is None where none is recorded; then nothing is checked."""
 
     name: str
     file: str
@@ -46,21 +47,23 @@ class Fetchable:
 
 def shipped() -> dict[str, Shipped]:
     """Shipped entries by name, in the manifest's order."""
-    entries = json.loads(MANIFEST.read_text(encoding="utf-8"))["shipped"]
-    return {entry["name"]: Shipped(**entry) for entry in entries}
+    return {entry["name"]: Shipped(**entry) for entry in _entries("shipped")}
 
 
 def fetchable() -> dict[str, Fetchable]:
     """Fetchable entries by name, in the manifest's order."""
-    entries = json.loads(MANIFEST.read_text(encoding="utf-8"))["fetchable"]
-    return {entry["name"]: Fetchable(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries}
+    return {entry["name"]: Fetchable(**{**entry, "urls": tuple(entry["urls"])}) for entry in _entries("fetchable")}
+
+
+def _entries(kind: str) -> list[dict[str, Any]]:
+    return json.loads(MANIFEST.read_text(encoding="utf-8"))[kind]
 
 
 @checked
 def path(name: str) -> Path:
     """Where a shipped file lies, e.g. `path("commonsense")`.
 
-    :raises InputError: for a name that does not ship, with near names.
+    :raises InputError: no shipped set has the name; the message suggests near names.
     """
     entries = shipped()
     if name not in entries:
@@ -70,7 +73,7 @@ def path(name: str) -> Path:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: near names, else all of them."""
+    """The end of a message about an unknown name: near names, else all names."""
     names = list(known)
     close = difflib.get_close_matches(name, names)
     return f"; did you mean {' or '.join(close)}?" if close else f"; there is {', '.join(names)}"
@@ -83,7 +86,7 @@ def file_sha256(file: Path) -> str:
 
 
 def verify(entry: Shipped) -> None:
-    """Raise InputError unless the shipped file has the content that the manifest names."""
+    """Raise InputError unless the shipped file has the sha256 of the manifest."""
     found = file_sha256(entry.path) if entry.path.exists() else "no file"
     if found != entry.sha256:
         raise InputError(f"{entry.path}: sha256 is {found}, the manifest says {entry.sha256}; reinstall gumption")

@@ -17,14 +17,13 @@ SIDE = 28  # pixels
 
 
 def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Images and labels of one part; an image is in one part only, and so is who wrote it.
+    """Images and labels of one part; the parts have no image and no writer in common.
 
-    The part that ships has 200 train and 100 test images of each digit, sorted by digit. The full set, 60,000 and
-    10,000 in its own order, is what `gumption data fetch mnist` brings; it is fetched here too unless that is there.
+    The shipped subset has 200 train and 100 test images of each digit, sorted by digit. The full set has 60,000 and
+    10,000 in its own order; it is fetched where the cache folder lacks it.
 
     :returns: images (n, 28, 28) uint8, 0 is paper and 255 ink; labels (n,) uint8, 0 to 9.
-    :raises InputError: another part; a file that is missing and cannot be fetched, or has other content than the
-        manifest says.
+    :raises InputError: another part, a file that is missing and cannot be fetched, or one with another sha256.
     """
     if part not in PARTS:
         raise InputError(f"part is {part!r}; it can be {' or '.join(PARTS)}")
@@ -36,7 +35,7 @@ def load_digits(part: Part, *, full: bool = False) -> tuple[np.ndarray, np.ndarr
 
 
 def read_npz(path: Path, images_name: str, labels_name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two arrays of an .npz file, checked as `check_digits` does; InputError too when it cannot be read."""
+    """Two arrays of an .npz file that pass `check_digits`; InputError for a file that cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             images, labels = arrays[images_name], arrays[labels_name]
@@ -46,7 +45,7 @@ def read_npz(path: Path, images_name: str, labels_name: str) -> tuple[np.ndarray
 
 
 def check_digits(path: Path, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The arrays themselves; InputError unless they are (n, 28, 28) uint8 images with (n,) uint8 labels 0 to 9."""
+    """The arrays, if they are (n, 28, 28) uint8 images with (n,) uint8 labels 0 to 9; else InputError."""
     if (
         images.dtype != np.uint8
         or labels.dtype != np.uint8

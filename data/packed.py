@@ -1,8 +1,8 @@
-"""The one place where compressed files are read: gzip, bzip2, xz and zip archives, within bounds.
+"""Compressed files, read within bounds: gzip, bzip2, xz and zip archives.
 
-A few kilobytes can expand to terabytes, and one line of a file can be larger than memory. What is read here expands to
-EXPANDED bytes or to RATIO times its size, whichever is more; a line has at most LINE bytes, an archive MEMBERS files.
-The files of an archive are read out of it and never looked for on the disk.
+A few kilobytes can expand to terabytes, and one line of a file can be larger than memory. So a file may expand to
+EXPANDED bytes or RATIO times its size, whichever is more; a line may have LINE bytes and an archive MEMBERS files. The
+files of an archive are never unpacked to the disk.
 """
 
 import bz2
@@ -35,7 +35,7 @@ class Damaged(OSError):
 
 
 class PackedFile(io.BufferedReader):
-    """A file whose content is read unpacked; `place` is how far its packed bytes were read."""
+    """A file whose content is read unpacked; `place` is the position in its packed bytes."""
 
     @property
     def place(self) -> int:
@@ -43,29 +43,26 @@ class PackedFile(io.BufferedReader):
 
 
 def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by_name: bool = False) -> PackedFile:
-    """A file for reading: plain, or packed as its first bytes say.
-
-    Reading raises Damaged, or InputError where a bound is passed.
+    """Open a file, plain or packed as its first bytes say. Reading raises Damaged, or InputError beyond a bound.
 
     :param member: the name of a file in the zip archive `path`.
-    :param by_name: take the word of its name's ending instead.
-    :param lines: whether LINE holds; not for formats in which a line has no meaning.
+    :param by_name: tell the kind by the ending of the file's name instead.
+    :param lines: whether to bound lines; False for formats without lines.
     :raises OSError: also for a file that the archive does not have.
     :raises InputError: an archive beyond the bounds.
     """
+    packed = path.open("rb")
     if member is not None:
-        packed = path.open("rb")
         try:
             unpacked = open_archive(packed, str(path)).open(member)
         except BaseException as error:
             packed.close()
             if isinstance(error, KeyError):
                 raise OSError(error.args[0]) from None
-            if isinstance(error, (NotImplementedError, RuntimeError)):  # a method of its own, a password
+            if isinstance(error, (NotImplementedError, RuntimeError)):  # an unknown method, a password
                 raise Damaged(str(error)) from None
             raise
         return PackedFile(_Bounded(packed, unpacked, f"{path}/{member}", lines), _BUFFER)
-    packed = path.open("rb")
     first = packed.read(6)
     packed.seek(0)
     starts = [ending for ending, (start, _) in _KINDS.items() if first.startswith(start)]
@@ -75,15 +72,15 @@ def open_packed(path: Path, member: str | None = None, *, lines: bool = True, by
 
 
 def is_archive(path: Path) -> bool:
-    """Whether it is a zip archive."""
+    """Whether the path is a zip archive."""
     return path.is_file() and zipfile.is_zipfile(path)
 
 
 def open_archive(source: Path | IO[bytes], name: str) -> zipfile.ZipFile:
-    """A zip archive within the bounds; each of its files gives no more bytes than the archive says at its end.
+    """A zip archive within the bounds; none of its files gives more bytes than its directory says.
 
     :param name: what messages call it.
-    :raises Damaged: no zip archive.
+    :raises Damaged: not a zip archive.
     :raises InputError: an archive beyond the bounds.
     """
     try:
@@ -116,7 +113,7 @@ def _too_large(name: str) -> str:
 
 
 class _Bounded(io.RawIOBase):
-    """The content of a file, unpacked, as long as it stays within the bounds."""
+    """The unpacked content of a file, within the bounds."""
 
     def __init__(self, packed: IO[bytes], unpacked: Any, name: str, lines: bool) -> None:
         self.packed = packed

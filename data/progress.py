@@ -1,4 +1,4 @@
-"""What is told on stderr: how far something that takes long is, and notes."""
+"""Progress and notes on stderr."""
 
 import sys
 import warnings
@@ -10,22 +10,19 @@ from typing import TextIO
 
 from .errors import Note
 
-LINES = 10  # where stderr is no terminal
-SECONDS = 2.0  # between two of them, at least
-NOTES = 10  # of one kind
+LINES = 10  # of a whole job, where stderr is no terminal
+SECONDS = 2.0  # between two lines, at least
+NOTES = 10  # of one kind that are printed
 
 
 class Bar:
-    """A progress bar where stderr is a terminal; elsewhere a line at about each tenth of the work, which a log keeps.
-
-    Work that takes less than two seconds has no lines.
-    """
+    """A progress bar on a terminal; elsewhere a line at about each tenth of the work, none in its first two seconds."""
 
     def __init__(self, total: int, title: str, visible: bool = True) -> None:
         self.total, self.title, self.visible = total, title, visible
         self._bar = None
-        self._started = self._told_at = monotonic()
-        self._tenth: int | None = None  # that which was told last
+        self._started = self._printed_at = monotonic()
+        self._tenth: int | None = None  # the last one printed
         if visible and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -44,20 +41,16 @@ class Bar:
             self._bar.start()
         return self
 
-    def show(self, completed: int, told: str = "") -> None:
-        """How much is done, and a few words about it."""
+    def show(self, completed: int, words: str = "") -> None:
+        """Show how much is done, and a few words about it."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=completed, description=told or self.title)
-        elif self.visible:
-            self._tell(completed, told)
-
-    def _tell(self, completed: int, told: str) -> None:
-        now, tenth = monotonic(), LINES * completed // max(self.total, 1)
-        if now - self._told_at < SECONDS or tenth == self._tenth:
+            self._bar.update(self._task, completed=completed, description=words or self.title)
             return
-        self._told_at, self._tenth = now, tenth
-        parts = [f"{self.title}: {completed} of {self.total}", *filter(None, [told]), f"{now - self._started:.0f} s"]
-        print(", ".join(parts), file=sys.stderr, flush=True)
+        now, tenth = monotonic(), LINES * completed // max(self.total, 1)
+        if self.visible and now - self._printed_at >= SECONDS and tenth != self._tenth:
+            self._printed_at, self._tenth = now, tenth
+            parts = [f"{self.title}: {completed} of {self.total}", words, f"{now - self._started:.0f} s"]
+            print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
@@ -65,11 +58,11 @@ class Bar:
 
 
 def print_notes() -> Callable[[], None]:
-    """From now on a warning that is a `Note` is one line on stderr, told once. All others keep Python's format.
+    """Print each `Note` once from now on, as one line on stderr; other warnings keep Python's format.
 
-    Ten notes of one kind are told: those of one class that the same line of code gives.
+    Of one kind, a class of notes from one line of code, ten are printed.
 
-    :returns: tells how many more there were of each kind; to be called at the end.
+    :returns: a function to be called at the end, which prints how many more notes there were of each kind.
     """
     others = warnings.showwarning
     kinds: defaultdict[tuple[type[Warning], str, int], list[str]] = defaultdict(list)
@@ -87,17 +80,17 @@ def print_notes() -> Callable[[], None]:
             others(message, category, filename, lineno, file, line)
         elif str(message) not in known:
             known.add(str(message))
-            told = kinds[category, filename, lineno]
-            told.append(str(message))
-            if len(told) <= NOTES:
+            notes = kinds[category, filename, lineno]
+            notes.append(str(message))
+            if len(notes) <= NOTES:
                 print(f"note: {message}", file=file or sys.stderr)
 
     def finish() -> None:
-        for told in kinds.values():
-            if len(told) > NOTES:
-                print(f"note: {len(told) - NOTES:,} more like this one: {told[NOTES - 1]}", file=sys.stderr)
+        for notes in kinds.values():
+            if len(notes) > NOTES:
+                print(f"note: {len(notes) - NOTES:,} more like this one: {notes[NOTES - 1]}", file=sys.stderr)
 
     warnings.showwarning = show
-    # Python would tell a warning once for each line that gives it; appended, so that `python -W` goes before it.
+    # Python shows a warning once for each line of code. Appended, so that `python -W` has precedence.
     warnings.simplefilter("always", Note, append=True)
     return finish

@@ -1,4 +1,4 @@
-"""What a saved figure is worth knowing with: command, versions, hardware. No path of the machine is kept in them."""
+"""What is saved beside a figure: command, versions, hardware, without paths of the machine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,14 @@ def versions() -> dict[str, str]:
 
 
 def hardware(device: str = "cpu") -> dict[str, Any]:
-    """Processor, how many cores this process may use, and the GPU where `device` is one."""
-    found: dict[str, Any] = {"cpu": _cpu_model(), "cores": usable_cores()}
+    """Processor, usable cores, and the GPU where `device` is one."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = (line.split(":", 1)[1].strip() for line in lines if line.lower().startswith("model name"))
+    cpu = next(models, None) or platform.processor() or platform.machine()
+    found: dict[str, Any] = {"cpu": cpu, "cores": usable_cores()}
     if device.startswith("cuda"):
         import torch
 
@@ -42,7 +48,7 @@ def usable_cores() -> int:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """The command as typed after the program's name, every path shortened to its last part."""
+    """The `gumption` command with these arguments, every path shortened to its last part."""
     return without_folders(["gumption", *arguments])
 
 
@@ -58,13 +64,3 @@ def _without_folder(argument: str) -> str:
     if "/" in argument or os.sep in argument:
         return Path(argument).name or argument[:1]
     return argument
-
-
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.lower().startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""JSON files read, or refused in a sentence."""
+"""JSON files, with errors that name the file."""
 
 import json
 from pathlib import Path
@@ -12,9 +12,9 @@ def read_json(
 ) -> Any:
     """The content of a JSON file.
 
-    :param missing: what to say of a file that is not there.
-    :param advice: what to do about a damaged one.
-    :raises InputError: either of the two, with the path and the reason.
+    :param missing: the message for a file that cannot be read.
+    :param advice: the end of the message for a file that is not JSON.
+    :raises InputError: one of these, with the path and the reason.
     """
     try:
         return parse_json(path.read_text(encoding="utf-8"))
@@ -25,7 +25,7 @@ def read_json(
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """As `json.loads`, with ValueError also for brackets that are nested too deep for it."""
+    """`json.loads`, with ValueError instead of RecursionError for brackets that are nested too deep."""
     try:
         return json.loads(text, **options)
     except RecursionError:

@@ -1,7 +1,7 @@
-"""Reading and checking a recipe book: rows of `result, ingredient, ingredient` labels.
+"""Recipe books, rows of `result, ingredient, ingredient` labels: reading and checking one, and making one of a table.
 
 `python -m gumption.data.recipe_check FILE` prints every problem with file:line and exits with code 2 when there is one;
-a clean book gives one line of counts and exit code 0. The module needs the standard library only.
+a clean book gives one line of counts and exit code 0.
 """
 
 import argparse
@@ -15,57 +15,34 @@ from itertools import combinations
 from pathlib import Path
 
 from gumption.data.errors import InputError
+from gumption.data.tables import RECIPE, Row, TableLayout, csv_rows
 
 Recipe = tuple[str, str, str]
 
 HEADER = ("result", "ingredient", "ingredient")
+_HEADER = "<TAB>".join(HEADER)
 LABEL = re.compile(r"[a-z]+(?:[ '-][a-z]+)*")
 MIN_BASIC, MAX_BASIC = 4, 12
-# One edit apart is a hint of a second spelling only in words at least this long that also begin alike.
+# Two words one edit apart may be two spellings of one if they are at least this long and begin alike.
 LONG_WORD = 7
 SHARED_STEM = 5
 
-# The same word in two spellings; a book settles for one of each pair.
-SPELLING_PAIRS = (
-    ("airplane", "aeroplane"),
-    ("aluminum", "aluminium"),
-    ("armor", "armour"),
-    ("ax", "axe"),
-    ("catalog", "catalogue"),
-    ("center", "centre"),
-    ("color", "colour"),
-    ("cozy", "cosy"),
-    ("donut", "doughnut"),
-    ("fiber", "fibre"),
-    ("gray", "grey"),
-    ("harbor", "harbour"),
-    ("jewelry", "jewellery"),
-    ("ketchup", "catsup"),
-    ("mold", "mould"),
-    ("mustache", "moustache"),
-    ("omelet", "omelette"),
-    ("pajamas", "pyjamas"),
-    ("plow", "plough"),
-    ("program", "programme"),
-    ("sulfur", "sulphur"),
-    ("theater", "theatre"),
-    ("tire", "tyre"),
-    ("whiskey", "whisky"),
-    ("yogurt", "yoghurt"),
+# The same word in two spellings; a book uses the first of each pair.
+SPELLINGS = (
+    "airplane/aeroplane aluminum/aluminium armor/armour ax/axe catalog/catalogue center/centre "
+    "color/colour cozy/cosy donut/doughnut fiber/fibre gray/grey harbor/harbour jewelry/jewellery "
+    "ketchup/catsup mold/mould mustache/moustache omelet/omelette pajamas/pyjamas plow/plough "
+    "program/programme sulfur/sulphur theater/theatre tire/tyre whiskey/whisky yogurt/yoghurt"
 )
-_CANONICAL = {other: kept for kept, other in SPELLING_PAIRS}
+_CANONICAL = {other: kept for kept, other in (pair.split("/") for pair in SPELLINGS.split())}
 
-# Pairs that look like one word in two spellings but were read and found to be two different things.
-DIFFERENT_WORDS = frozenset(
-    {
-        frozenset({"glass", "glasses"}),  # the material; what one wears
-    }
-)
+# Pairs that look like one word in two spellings and are two words.
+DIFFERENT_WORDS = (("glass", "glasses"),)  # sorted; the material, what one wears
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of a book. `row` is the index into the checked rows, None when no single row is to blame."""
+    """A fault of a book. `row` is its index among the checked rows, None for a fault of the whole book."""
 
     kind: str
     message: str
@@ -93,8 +70,8 @@ class Counts:
 def read_recipes_tsv(path: str | Path) -> list[Recipe]:
     """Rows of a tab-separated book in file order, without its header line: row i stands on line i + 2.
 
-    Raises `InputError` with file:line for a file that cannot be read, a missing header line, a row that does not have
-    three columns, or an empty cell.
+    :raises InputError: with file:line: an unreadable file, a missing header line, a row without three columns, an
+        empty cell.
     """
     path = Path(path)
     rows: list[Recipe] = []
@@ -104,7 +81,7 @@ def read_recipes_tsv(path: str | Path) -> list[Recipe]:
             for line, cells in enumerate(reader, start=1):
                 if line == 1:
                     if tuple(cells) != HEADER:
-                        raise InputError(f"{path}:1: the first line must be the header {_shown(HEADER)}")
+                        raise InputError(f"{path}:1: the first line must be the header {_HEADER}")
                     continue
                 if len(cells) != 3:
                     raise InputError(
@@ -119,12 +96,12 @@ def read_recipes_tsv(path: str | Path) -> list[Recipe]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a tab-separated text in UTF-8 ({error}); save it as such") from error
     if not rows:
-        raise InputError(f"{path}: holds no recipe; a book has a header line {_shown(HEADER)} and rows below it")
+        raise InputError(f"{path}: holds no recipe; a book has a header line {_HEADER} and rows below it")
     return rows
 
 
 def basic_entities(rows: Sequence[Recipe]) -> tuple[str, ...]:
-    """Sorted labels that no recipe makes: what a player of the whole book starts from."""
+    """Sorted labels that no recipe makes: a player of the whole book starts from them."""
     results = {result for result, _, _ in rows}
     return tuple(sorted({label for row in rows for label in row[1:]} - results))
 
@@ -147,54 +124,33 @@ def count_recipes(rows: Sequence[Recipe]) -> Counts:
 
 
 def check_recipes(rows: Sequence[Recipe]) -> list[Problem]:
-    """Every problem of a book, in a fixed order: per-row faults first, then those of the book as a whole."""
-    return [
-        *_label_problems(rows),
-        *_row_problems(rows),
-        *_basic_problems(rows),
-        *_unreachable_problems(rows),
-        *_spelling_problems(rows),
-    ]
-
-
-def _label_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
-    for index, row in enumerate(rows):
-        for label in row:
-            if not LABEL.fullmatch(label):
-                yield Problem(
-                    "label", f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -", index
-                )
+    """Every problem of a book in a fixed order: those of single rows first, then those of the whole book."""
+    return [*_row_problems(rows), *_unreachable_problems(rows), *_spelling_problems(rows)]
 
 
 def _row_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
+    for index, row in enumerate(rows):
+        for label in row:
+            if not LABEL.fullmatch(label):
+                message = f"label {label!r} must be lower-case letters a-z, parted by a single space, ' or -"
+                yield Problem("label", message, index)
     first_seen: dict[tuple[str, ...], int] = {}
     for index, (result, a, b) in enumerate(rows):
         if result in (a, b):
             yield Problem("own result", f"{result!r} is among its own ingredients", index)
-        key = (result, *sorted((a, b)))
-        if key in first_seen:
-            yield Problem(
-                "duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first_seen[key] + 1}", index
-            )
-        else:
-            first_seen[key] = index
-
-
-def _basic_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
+        first = first_seen.setdefault((result, *sorted((a, b))), index)
+        if first != index:
+            yield Problem("duplicate", f"{a} + {b} -> {result} is there already, first as recipe {first + 1}", index)
     basic = basic_entities(rows)
     if not MIN_BASIC <= len(basic) <= MAX_BASIC:
-        yield Problem(
-            "basic",
-            f"{len(basic)} basic entities (made by no recipe) where {MIN_BASIC} to {MAX_BASIC} are wanted: "
-            + ", ".join(basic),
-        )
+        wanted = f"where {MIN_BASIC} to {MAX_BASIC} are wanted: {', '.join(basic)}"
+        yield Problem("basic", f"{len(basic)} basic entities (made by no recipe) {wanted}")
 
 
 def _unreachable_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
     reached = set(basic_entities(rows))
     waiting = list(rows)
     while True:
-        # A pass over what is still out of reach, until a pass finds nothing new.
         later = [row for row in waiting if row[1] not in reached or row[2] not in reached]
         reached.update(row[0] for row in waiting if row[1] in reached and row[2] in reached)
         if len(later) == len(waiting):
@@ -225,13 +181,13 @@ def _spelling_problems(rows: Sequence[Recipe]) -> Iterable[Problem]:
     for group in long_words.values():
         suspects.update(pair for pair in combinations(group, 2) if _one_edit_apart(*pair))
     for one, other in sorted(suspects):
-        if frozenset((one, other)) not in DIFFERENT_WORDS:
+        if (one, other) not in DIFFERENT_WORDS:
             index = max(first_row[one], first_row[other])
             yield Problem("spelling", f"{one!r} and {other!r} look like one word in two spellings; keep one", index)
 
 
 def _spelling_key(label: str) -> str:
-    """One key for all spellings of a word: case, space, hyphen, plural ending and British/American left out."""
+    """The same key for spellings that differ in case, space, hyphen, plural ending or British/American form."""
     words = re.split(r"[ -]+", label.lower())
     return "".join(_CANONICAL.get(word, word) for word in (*words[:-1], _singular(words[-1])))
 
@@ -247,7 +203,7 @@ def _singular(word: str) -> str:
 
 
 def _one_edit_apart(one: str, other: str) -> bool:
-    """Whether one letter put in, left out or changed turns `one` into `other` (different words)."""
+    """Whether inserting, deleting or changing one letter turns `one` into `other`, a different word."""
     if abs(len(one) - len(other)) > 1:
         return False
     short, long = sorted((one, other), key=len)
@@ -257,8 +213,89 @@ def _one_edit_apart(one: str, other: str) -> bool:
     return short[same:] == long[same + 1 :]
 
 
-def _shown(cells: Sequence[str]) -> str:
-    return "<TAB>".join(cells)
+# ---- A book out of a table of one's own: a CSV or TSV file with a column for the product and one for each ingredient.
+
+ENDINGS = (".csv", ".tsv", ".txt")
+# Kinds of problems that a book of one's own leaves out, and those that are reported; the other kinds are rules of the
+# shipped book.
+LEFT_OUT = ("own result", "duplicate")
+TOLD = (*LEFT_OUT, "unreachable", "spelling")
+SHOWN = 20  # bad lines in an error message
+
+Line = tuple[int, Recipe]  # its number in the file
+
+
+def read_recipe_table(path: Path, columns: str | None = None, header: bool | None = None) -> list[Line]:
+    """The recipes (product, ingredient, ingredient) of a table, with their lines. Spaces around labels are removed.
+
+    :param columns: names in the header, or numbers from 1, of product and ingredients: "makes,first,second".
+    :param header: whether the first line holds names; None where these are product, result or the like.
+    :raises InputError: an unreadable file, an unclear header, a missing column; all rows with another number of cells,
+        an empty cell, or a tab or line break within a label, each with its line.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"{path}: a table of recipes ends in {', '.join(ENDINGS)}")
+    layout = TableLayout.of(columns, header, RECIPE)
+    wrong: list[str] = []
+
+    def bad(number: int, reason: str) -> None:
+        wrong.append(f"{path}:{number}: {reason}")
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    rows = list(
+        csv_rows(content.splitlines(keepends=True), bad) if path.suffix.lower() == ".csv" else _tsv(path, content)
+    )
+    if layout.header is None and rows:
+        if not RECIPE.looks_like_header(rows[0][1]):
+            raise InputError(
+                f"{path}:{rows[0][0]}: {', '.join(rows[0][1])}: is that a header? Give --header or --no-header of "
+                f"`{RECIPE.command}`, or begin with the line {','.join(HEADER)}"
+            )
+        layout = TableLayout.of(columns, True, RECIPE)
+    lines: list[Line] = []
+    for number, cells in layout.cells(path, [(number, [cell.strip() for cell in row]) for number, row in rows], bad):
+        if broken := [cell for cell in cells if any(character in cell for character in "\t\n\r")]:
+            bad(number, f"the label {broken[0]!r} holds a tab or a line break")
+        else:
+            lines.append((number, (cells[0], cells[1], cells[2])))
+    if wrong:
+        more = [f"... and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+        raise InputError("\n".join([f"{len(wrong)} rows of {path} are no recipes:", *wrong[:SHOWN], *more]))
+    if not lines:
+        raise InputError(f"{path}: holds no recipe; each row has a product and two ingredients")
+    return lines
+
+
+def checked(lines: list[Line]) -> tuple[list[Line], list[tuple[int, Problem]]]:
+    """The recipes without duplicates and those that make one of their own ingredients; and the problems with their
+    lines (0 for the whole table): these, things that cannot be made from the rest, and words in two spellings."""
+    found = [
+        (lines[problem.row][0] if problem.row is not None else 0, problem)
+        for problem in check_recipes([recipe for _, recipe in lines])
+        if problem.kind in TOLD
+    ]
+    out = {line for line, problem in found if problem.kind in LEFT_OUT}
+    return [line for line in lines if line[0] not in out], found
+
+
+def book_text(lines: list[Line]) -> str:
+    """The file of a recipe book, which `read_recipes_tsv` reads."""
+    return "".join("\t".join(row) + "\n" for row in (HEADER, *(recipe for _, recipe in lines)))
+
+
+def _tsv(path: Path, content: bytes) -> list[Row]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    rows = enumerate(text.split("\n"), start=1)
+    return [(number, row.rstrip("\r").split("\t")) for number, row in rows if row.strip()]
+
+
+# ---- The command.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

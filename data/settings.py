@@ -19,10 +19,12 @@ from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache, partial, wraps
 from itertools import chain, repeat
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     ForwardRef,
@@ -35,19 +37,23 @@ from typing import (
     get_type_hints,
 )
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 
 from .errors import InputError
-from .wording import LARGEST, MANY, describe, shown
 from .writing import can_be_named
 
+if TYPE_CHECKING:
+    import numpy as np
+
+LARGEST = 2**63 - 1  # whole numbers end up in arrays of int64
+MANY = (Iterable, Iterator, Collection, Sequence, Set)  # annotations that a list satisfies
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 
 Whole = Annotated[int, Ge(0), Le(LARGEST)]
 Count = Annotated[int, Ge(1), Le(LARGEST)]
-Size = Annotated[int, Ge(1), Le(1_000_000)]  # of an axis of an array: a layer, a batch
-Frames = Annotated[int, Ge(1), Le(1000)]  # that a learner sees at once
+Size = Annotated[int, Ge(1), Le(1_000_000)]  # of one axis of an array: a layer, a batch
+Frames = Annotated[int, Ge(1), Le(1000)]  # observations that a learner sees at once
 Seed = Whole
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
@@ -55,7 +61,7 @@ Share = Annotated[float, Ge(0), Le(1)]
 InnerShare = Annotated[float, Gt(0), Lt(1)]
 Seconds = Annotated[float, Gt(0), Le(10_000_000)]  # no system waits longer at a time
 Megabytes = Annotated[float, Gt(0), Le(10_000_000)]
-SmallShare = Annotated[float, Ge(0), Lt(1)]  # of what is left out
+SmallShare = Annotated[float, Ge(0), Lt(1)]  # such as dropout: not everything
 
 _SCALARS = (int, float, str, bool, Path, PathLike)
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -65,18 +71,21 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 def settings(cls: type[T]) -> type[T]:
     """A frozen dataclass whose fields are checked when an instance is made; `fields`, `replace` and `asdict` work.
 
-    No text becomes a number and no number a switch, and numbers are finite; but NumPy's numbers become Python's, and
-    lists tuples where the field is one.
+    Numbers have to be finite; text is no number and a number no switch. NumPy's numbers become Python's, and a list
+    becomes a tuple where the field is a tuple.
 
-    :raises InputError: (the class) a value that is not what its field says, or a name that is no field.
+    :raises InputError: (the class) a value that does not fit its field's annotation, or an unknown field.
     """
     kind: Any = dataclass(frozen=True)(cls)
     fill = kind.__init__
+    hints: dict[str, Any] = {}
 
     @wraps(fill)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        hints, known = _hints(kind), [each for each in fields(kind) if each.init]
-        known.sort(key=lambda each: bool(each.kw_only))  # those come last, whatever class they are of
+        if not hints:
+            hints.update(get_type_hints(kind, include_extras=True))
+        known = [each for each in fields(kind) if each.init]
+        known.sort(key=lambda each: bool(each.kw_only))  # keyword-only fields come last, also those of a base class
         given = dict(zip((each.name for each in known), args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise InputError(f"{kind.__name__} takes each of its {len(known)} fields once")
@@ -95,13 +104,13 @@ def settings(cls: type[T]) -> type[T]:
 
 
 def checked(function: C) -> C:
-    """The function, whose arguments are checked by their annotations before it begins.
+    """The function with its arguments checked against their annotations at each call.
 
-    Numbers, texts, choices, paths, switches and tuples are what `check` says; of a class there has to be an instance.
-    The members of lists are checked too, but rows of labels or numbers: who reads them says which row is wrong.
-    An iterator of anything else becomes a list.
+    `check` checks numbers, texts, choices, paths, switches and tuples; a class asks for an instance. Members of lists
+    are checked too, except rows of labels or numbers: their reader can say which row is wrong. An iterator of anything
+    else becomes a list.
 
-    :raises InputError: (the function) an argument that is not what its annotation says.
+    :raises InputError: (the function) an argument that does not fit its annotation.
     """
     parameters = [
         one for one in inspect.signature(function).parameters.values() if one.kind in (*_BY_PLACE, one.KEYWORD_ONLY)
@@ -129,10 +138,7 @@ def checked(function: C) -> C:
 
 
 def checked_methods(cls: type[T], but: Collection[str] = ()) -> type[T]:
-    """The class, all of whose own public methods, `__init__` and `__call__` are `checked`.
-
-    :param but: methods that stay as they are.
-    """
+    """The class with its own public methods, `__init__` and `__call__` `checked`, except the methods in `but`."""
     for name, method in list(vars(cls).items()):
         if name not in but and (name in ("__init__", "__call__") or not name.startswith("_")):
             if isinstance(method, classmethod | staticmethod):
@@ -143,9 +149,9 @@ def checked_methods(cls: type[T], but: Collection[str] = ()) -> type[T]:
 
 
 def check(name: str, value: Any, hint: Any) -> Any:
-    """The value, if it is what the annotation says; `name` is what the message calls it.
+    """The value, if it fits the annotation; `name` is for the message.
 
-    :raises InputError: it is something else.
+    :raises InputError: it does not fit.
     """
     from pydantic import ValidationError
 
@@ -157,15 +163,37 @@ def check(name: str, value: Any, hint: Any) -> Any:
     is_path = isinstance(found, str | PathLike) and _is_path(hint) and "://" not in str(found)  # as in an address
     if is_path and not can_be_named(found):
         raise InputError(f"{name} is {shown(value)}; no file can have that name")
-    # 5 stays 5 where a float is asked for, in files and hashes too, unless no array can hold it.
+    # Where a float is asked for, 5 stays 5, because files and hashes hold it so, unless no int64 can hold it.
     return plain if type(plain) is int and abs(plain) <= LARGEST else found
 
 
 def unknown(owner: str, name: Any, known: Iterable[str]) -> str:
-    """What is wrong with a name that is none of the known ones: the one near it, or all."""
+    """The message for an unknown name: it suggests the known name nearest to it, or lists all."""
     names = sorted(known)
     near = get_close_matches(str(name), names, 1)
     return f"{owner} has no {shown(name)}; " + (f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names)}")
+
+
+def whole_numbers(name: str, value: Any, *shape: int | None) -> "np.ndarray":
+    """The value as an int64 array.
+
+    :param name: what the message calls it.
+    :param shape: the expected lengths; None stands for any.
+    :raises InputError: another shape, other numbers, or no array.
+    """
+    import numpy as np
+
+    try:
+        found = np.asarray(value)
+    except (ValueError, TypeError):  # rows of different lengths, or an object that refuses
+        found = np.array(None)
+    fits = len(found.shape) == len(shape) and all(
+        there == asked or asked is None for there, asked in zip(found.shape, shape, strict=True)
+    )
+    if not fits or (found.dtype.kind not in "iu" and found.size):
+        lengths = ", ".join("n" if length is None else str(length) for length in shape)
+        raise InputError(f"{name} is {shown(value)}; it is an array ({lengths}) of whole numbers")
+    return found.astype(np.int64, copy=False)
 
 
 @cache
@@ -176,7 +204,7 @@ def _validator(hint: Any) -> Callable[[Any], Any]:
 
 
 def _checkable(hint: Any) -> Any:
-    """The annotation as pydantic is to read it: of classes that are not values it asks for instances."""
+    """The annotation for pydantic: a class that is no plain value asks for an instance."""
     from pydantic import PlainValidator
 
     origin: Any
@@ -207,8 +235,8 @@ def _instance(kind: type[Any], value: Any) -> Any:
 
 
 def _many(kind: Any, hint: Any, value: Any) -> Any:
-    """The value, if it has members that are what the annotation says; as a list where it is less than the annotation
-    asks for, such as an iterator."""
+    """The value, if its members fit the annotation; a list of them where the value itself does not, such as an
+    iterator in place of a sequence."""
     is_array = hasattr(value, "tolist")
     unordered = isinstance(value, set | frozenset) if kind is Sequence else kind is Set and not isinstance(value, Set)
     single = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) == 0
@@ -226,7 +254,7 @@ def _many(kind: Any, hint: Any, value: Any) -> Any:
 
 
 def _are_rows(hint: Any) -> bool:
-    """Whether members with this annotation are looked at by who reads them, and not before."""
+    """Whether members with this annotation are checked by their reader, not here."""
     return any(get_origin(part) is tuple or isinstance(part, TypeVar) or part is Any for part in _alternatives(hint))
 
 
@@ -237,15 +265,10 @@ def _with_members(protocol: Any, value: Any) -> Any:
     return value
 
 
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
-
-
 class _Argument:
-    """A parameter and what its annotation asks for. Functions are called often, most of them with what is right.
+    """A parameter with its annotation. Functions are called often, mostly with valid arguments: these pass quickly.
 
-    :ivar plain: types whose values need no further look; those of instances that were right are added.
+    :ivar plain: types whose values need no check; classes of instances that passed are added.
     """
 
     def __init__(self, name: str, hint: Any) -> None:
@@ -263,7 +286,7 @@ class _Argument:
         self._classes = all((inspect.isclass(part) and part not in _SCALARS) or part is NoneType for part in parts)
 
     def check(self, value: Any) -> Any:
-        """:raises InputError: it is something else."""
+        """The value, if it fits; else InputError."""
         kind = type(value)
         if self._of_text and kind in (list, tuple) and {str}.issuperset(map(type, value)):
             return value
@@ -276,8 +299,7 @@ class _Argument:
 
 
 def _arguments(function: Callable[..., Any], parameters: Iterable[inspect.Parameter]) -> dict[str, _Argument]:
-    """What is checked of each parameter with an annotation. A name that is imported for types only stands for a class
-    of that name."""
+    """The annotated parameters. A name that is imported for type checking only stands for a class of that name."""
     names = _Names(getattr(inspect.unwrap(function), "__globals__", {}), dict(vars(builtins)))
     found = {}
     for one in parameters:
@@ -292,7 +314,7 @@ class _Names(ChainMap[str, Any]):
 
 
 class _Named(type):
-    """A class that is not imported here: its instances are known by the name of their class."""
+    """A class that is not imported here: `isinstance` compares names of classes."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return cls.__name__ in (base.__name__ for base in type(instance).__mro__)
@@ -304,14 +326,18 @@ class _Named(type):
 
 
 def checkable(hint: Any) -> bool:
-    """Whether the annotation is one of values that a command line can give."""
+    """Whether a command line can give values of this annotation."""
     return any(map(_is_value, _alternatives(hint)))
 
 
-def _alternatives(hint: Any) -> Iterator[Any]:
-    if get_origin(hint) in (Annotated, Union, UnionType):
-        for part in get_args(hint):
-            yield from _alternatives(part)
+def _alternatives(hint: Any, marked: bool = False) -> Iterator[Any]:
+    """The members of a union, without their marks (Annotated); with `marked`, single types keep theirs."""
+    parts = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        for part in parts:
+            yield from _alternatives(part, marked)
+    elif get_origin(hint) is Annotated and not (marked and get_origin(parts[0]) not in (Union, UnionType, Literal)):
+        yield from _alternatives(parts[0], marked)
     else:
         yield hint
 
@@ -327,7 +353,7 @@ def _is_path(hint: Any) -> bool:
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """The value with NumPy's numbers as Python's, and as a tuple where it is a list of what is to be a tuple."""
+    """The value with NumPy's numbers as Python's, and lists as tuples where the annotation says tuple."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return value.item()
@@ -338,3 +364,103 @@ def _plain(value: Any, hint: Any) -> Any:
                 each = repeat(parts[0]) if parts[-1] is ... else chain(parts, repeat(Any))
                 return tuple(_plain(one, inner) for one, inner in zip(value, each, strict=False))
     return value
+
+
+# ---- Annotations and values in words, for messages.
+
+_PLAIN = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "True or False",
+    NoneType: "None",
+    Path: "a path",
+    Mapping: "a dict",
+    Any: "anything",
+}
+
+
+def describe(hint: Any, value: Any = None) -> str:
+    """The annotation in words that follow "it": "is a whole number, at least 1", "can be linear, softmax".
+
+    :param value: the invalid value, which decides how much has to be said.
+    """
+    parts = list(_alternatives(hint, marked=True))
+    choices = [part for part in parts if get_origin(part) is Literal]
+    if choices:
+        named = [str(choice) for part in choices for choice in get_args(part)]
+        return "can be " + ", ".join([*named, *(_kind(part, value) for part in parts if part not in choices)])
+    return "is " + " or ".join(dict.fromkeys(_kind(part, value) for part in parts))
+
+
+def shown(value: Any) -> str:
+    """The value in one line of about sixty characters at most."""
+    if isinstance(value, int) and abs(value) > 10**40:
+        return f"a whole number of {value.bit_length()} bits"
+    try:
+        text = " ".join((repr(value[:60]) if isinstance(value, str | bytes) else repr(value)).split())
+    except Exception:  # a stranger's __repr__ may raise anything
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _kind(hint: Any, value: Any) -> str:
+    if get_origin(hint) is Annotated:
+        kind, *marks = get_args(hint)
+        return _kind(kind, value) + _bounds(marks, value)
+    if get_origin(hint) is tuple:
+        first, *rest = get_args(hint)
+        return "a tuple" + (_each(first, value) if rest == [...] else f" of {', '.join(_kinds((first, *rest), value))}")
+    if get_origin(hint) in (list, *MANY):
+        return "a list" + _each(get_args(hint)[0], value)
+    if get_origin(hint) is Mapping:
+        return f"a dict of {' to '.join(_kinds(get_args(hint), value))}"
+    if get_origin(hint) is PathLike:
+        return "a path"
+    if get_origin(hint) is Callable:
+        return "a function"
+    if hint is float and _is_endless(value):
+        return "a finite number"
+    kind = get_origin(hint) or hint
+    name = getattr(kind, "__name__", str(kind))
+    if name == "ndarray":  # of NumPy, which is not imported for a message
+        return "an array"
+    return _PLAIN.get(kind) or f"a{'n' * (name[0] in 'AEIO')} {name}"
+
+
+def _is_endless(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return any(map(_is_endless, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and not isfinite(value)
+
+
+def _each(hint: Any, value: Any) -> str:
+    if get_origin(hint) is tuple and get_args(hint)[-1] is not ...:
+        return {2: " of pairs", 3: " of triples"}.get(len(get_args(hint)), " of tuples")
+    return " of text" if hint is str else f", each {' or '.join(_kinds(_alternatives(hint, marked=True), value))}"
+
+
+def _kinds(hints: Iterable[Any], value: Any) -> list[str]:
+    return [_kind(hint, value) for hint in hints]
+
+
+def _bounds(marks: list[Any], value: Any) -> str:
+    """The marks of annotated_types in words: ", at least 0", " from 0 to 1"."""
+    least, above, most, below, step = (
+        next((getattr(mark, name) for mark in marks if isinstance(mark, kind)), None)
+        for kind, name in ((Ge, "ge"), (Gt, "gt"), (Le, "le"), (Lt, "lt"), (MultipleOf, "multiple_of"))
+    )
+    if most == LARGEST:
+        if isinstance(value, int) and value > LARGEST:
+            return " below 2**63"
+        most = None
+    if least is not None and most is not None:
+        said = f" from {least:,} to {most:,}"
+    elif above is not None and below is not None:
+        said = f" between {above} and {below}"
+    else:
+        low = f"at least {least:,}" if least is not None else f"above {above:,}" if above is not None else ""
+        high = f"at most {most:,}" if most is not None else f"below {below:,}" if below is not None else ""
+        words = " and ".join(filter(None, (low, high)))
+        said = f" {words}" if words.startswith("above") else f", {words}" if words else ""
+    return said if step is None else f"{said}, a multiple of {step}"

@@ -1,28 +1,29 @@
-"""Rows in tables, as TSV and CSV files hold them: which line is a header, and which columns hold what is wanted."""
+"""Tables in TSV and CSV files: whether the first line is a header, and which columns hold the wanted parts."""
 
 import csv
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from .errors import InputError
 
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
-Bad = Callable[[int, str], None]  # told of a bad row by its line and the reason
+Bad = Callable[[int, str], None]  # is called with the line of a bad row and the reason
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """What the rows of a table are to hold.
+    """The parts that each row of a table has.
 
-    :ivar parts: what each row has, in the order in which a table without a header has it.
-    :ivar optional: what may stand behind that.
-    :ivar names: what programs call the columns, in small letters and digits -> the part.
-    :ivar key: the part whose name, at its place in a row of these parts, is enough to know a header.
-    :ivar rows: of first cells that are a header though none of them is among the names.
-    :ivar command: what reads such a table, with the options --columns and --header.
+    :ivar parts: in the order of a table without a header.
+    :ivar optional: parts that may follow them.
+    :ivar names: usual name of a column, in small letters and digits -> the part.
+    :ivar key: the part whose usual name at its place shows that a row is a header.
+    :ivar rows: headers whose cells are none of the usual names.
+    :ivar command: the command that reads such a table, with the options --columns and --header.
     """
 
     parts: tuple[str, ...]
@@ -33,15 +34,12 @@ class RowKind:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def part(self, cell: str) -> str | None:
-        """What a column of this name holds, if it is one of the usual names."""
+        """The part that a column of this usual name holds."""
         return self.names.get(re.sub(r"[\W_]", "", cell.lower()))
 
     def looks_like_header(self, cells: Sequence[str]) -> bool:
-        """Whether the cells of a row are the usual names of columns.
-
-        That is so where two cells are names of different parts, where the name of `key` stands at its place, and for
-        the `rows`.
-        """
+        """Whether two cells are usual names of different parts, the name of `key` stands at its place, or the cells
+        are one of `rows`."""
         found = {part for cell in cells if (part := self.part(cell))}
         at = self.parts.index(self.key)
         keyed = len(cells) > at and self.part(cells[at]) == self.key
@@ -77,11 +75,11 @@ RECIPE = RowKind(
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What the caller knows of a table.
+    """Which columns of a table hold the parts, and whether it has a header.
 
-    :ivar columns: of each part the name in the header, or the number from 1 on; None where the table has just the
-        parts, in their order or under their usual names.
-    :ivar header: whether the first row holds names; None where nobody said.
+    :ivar columns: of each part the name in the header, or the number from 1; None for a table of the parts alone, in
+        their order or under their usual names.
+    :ivar header: whether the first row holds names; None where the caller does not know.
     """
 
     columns: tuple[str | int, ...] | None = None
@@ -90,15 +88,15 @@ class TableLayout:
 
     @classmethod
     def of(cls, columns: str | Sequence[str | int] | None, header: bool | None, kind: RowKind = FACT) -> "TableLayout":
-        """The layout of `columns`, a sequence or its text with commas between ("subject,relation,3").
+        """The layout of `columns`, a sequence or a text such as "subject,relation,3". A name implies a header.
 
-        A column that is given by its name means that there is a header.
-        Raises InputError for another number of columns, one that is given twice, number 0, and names without a header.
+        :raises InputError: a wrong number of columns, a repeated one, number 0, a name without a header.
         """
         if columns is None:
             return cls(None, header, kind)
         listed = next(csv.reader([columns]), []) if isinstance(columns, str) else list(columns)
-        chosen = tuple(_column(each) for each in listed)
+        texts = [str(each).strip() for each in listed]
+        chosen = tuple(int(text) if text.isdecimal() else text for text in texts)
         most = len(kind.parts) + len(kind.optional)
         wrong = len(set(chosen)) < len(chosen) or any(each in ("", 0) for each in chosen)
         if wrong or not len(kind.parts) <= len(chosen) <= most:
@@ -113,17 +111,17 @@ class TableLayout:
         return cls(chosen, True if names else header, kind)
 
     def cells(self, path: Path, rows: Iterable[Row], bad: Bad) -> Iterator[Row]:
-        """Of each row its line and the cells of the parts and, where the table has them, of the optional ones.
+        """The line of each row with the cells of its parts and, where the table has them, of the optional ones.
 
-        Raises InputError with file and line for a first row that may be a header where nobody said, and for a column
-        that the table does not have. Rows that are otherwise bad are told to `bad`, and passed over if that returns.
+        :param bad: called for each bad row, which is left out if the call returns.
+        :raises InputError: with file and line: an undeclared row that looks like a header, a missing column.
         """
         rows = iter(rows)
         first = next(rows, None)
         if first is None:
             return
         number, cells = first
-        # The first line only: one that is empty says that no header follows.
+        # A header is on line 1: an empty first line shows that there is none.
         if self.header is None and number == 1 and self.kind.looks_like_header(cells):
             raise InputError(
                 f"{path}:1: {', '.join(cells[:4])} looks like a header. Say whether it is one: --header or --no-header "
@@ -131,11 +129,11 @@ class TableLayout:
             )
         places = self._places(path, number, cells)
         if not self.header:
-            rows = _chain(first, rows)
+            rows = chain([first], rows)
         yield from self._plain(rows, bad) if places is None else self._chosen(rows, bad, places, cells)
 
     def _places(self, path: Path, number: int, first: list[str]) -> list[int] | None:
-        """Where the parts stand in a row; None where a row is nothing but them."""
+        """The places of the parts in a row; None for rows of the parts alone."""
         names = [cell.strip() for cell in first]
         if self.columns is not None:
             return [self._place(path, number, names, column) for column in self.columns]
@@ -145,7 +143,7 @@ class TableLayout:
         found = [self.kind.part(name) for name in names]
         left = iter([at for at, part in enumerate(found) if part is None])
         if len(names) == len(parts) and all(found.count(part) < 2 for part in parts):
-            # Columns of other names hold what the known names leave over.
+            # Columns with unusual names hold the remaining parts.
             return [found.index(part) if part in found else next(left) for part in parts]
         if all(found.count(part) == 1 for part in parts):
             return [found.index(part) for part in (*parts, *optional) if part in found]
@@ -192,10 +190,8 @@ class TableLayout:
 
 
 def csv_rows(stream: Iterable[bytes], bad: Bad) -> Iterator[Row]:
-    """The rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks).
-
-    Empty lines are passed over, rows that are broken told to `bad`.
-    """
+    """The rows of a CSV file in UTF-8 (RFC 4180: quoted cells may hold commas, doubled quotes and line breaks), without
+    empty lines; `bad` is called for broken rows."""
     broken: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -221,13 +217,3 @@ def csv_rows(stream: Iterable[bytes], bad: Bad) -> Iterator[Row]:
             broken.clear()
         elif cells:
             yield number, cells
-
-
-def _chain(first: Row, rows: Iterable[Row]) -> Iterator[Row]:
-    yield first
-    yield from rows
-
-
-def _column(column: str | int) -> str | int:
-    text = str(column).strip()
-    return int(text) if text.isdecimal() else text

@@ -1,7 +1,8 @@
-"""Files and folders that are either whole or not there: written beside their place, then renamed.
+"""Files and folders that are either whole or not there, because they are written beside their place and then renamed;
+and locks, so that one process at a time writes.
 
-What lies beside while it is written is called .NAME.HOST-PID-TOKEN.part. A process that is killed leaves it there; the
-next writer of the same name removes it, and leaves alone what a living process or another machine writes.
+The part file is called .NAME.HOST-PID-TOKEN.part. A process that is killed leaves it there; the next writer of the same
+name removes it, but not the part file of a living process or of another machine.
 """
 
 import errno
@@ -11,30 +12,39 @@ import os
 import platform
 import shutil
 import stat
+import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: users have to see to it that one program writes a folder
+    fcntl = None
+
 _PART = ".part"
-_ATTEMPTS = 100  # to take the place of a folder that other writers replace, too
-_LONGEST = 120  # bytes of a name that its part file repeats: a system allows 255, and the owner needs some
+_ATTEMPTS = 100  # at replacing a folder that other writers replace, too
+_LONGEST = 120  # bytes of a name that its part file repeats, of the 255 that a system allows
+_TAKEN = "another process is writing there; wait for it, or choose another name"
+_claimed: dict[Path, int] = {}
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, which is renamed to it at the end; folders are made as needed. A device or a
-    pipe, such as /dev/stdout, is written to as it is.
+    pipe, such as /dev/stdout, is written to directly.
 
-    After an error nothing is left beside it and the old file is what it was. Raises InputError for a name that no file
-    can have, for text that UTF-8 cannot express, and for an error of the system, such as a full disk.
+    After an error the old file is unchanged and nothing is left beside it.
+
+    :raises InputError: an invalid name, text that UTF-8 cannot express, a system error such as a full disk.
     """
     with _written(path):
         if path.exists() and not (path.is_file() or path.is_dir()):
-            yield path  # a device or a pipe, which is written to and not replaced
+            yield path
             return
         beside = _new_part(path)
         try:
@@ -47,16 +57,16 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
-    """A new folder beside `path` to fill, which takes its place at the end; folders are made as needed.
+    """A new folder beside `path` to fill, which replaces it at the end; folders are made as needed.
 
-    After an error nothing is left beside it and the old folder is what it was. A kill leaves the old one or the new
-    one, never a mixture: read what `present_folder` gives. Of several writers the last one wins. InputError as
-    `whole_file`.
+    After an error the old folder is unchanged and nothing is left beside it. A kill leaves the old or the new folder,
+    never a mixture: read what `present_folder` gives. Of several writers the last one wins.
 
-    :param replace: False raises InputError where a folder with something in it is there at the end.
+    :param replace: False refuses to replace a folder that is not empty.
+    :raises InputError: as `whole_file`.
     """
     with _written(path):
-        # Asked once: between two questions another writer may have taken the folder away.
+        # One system call: between two another writer may remove the folder.
         with suppress(FileNotFoundError):
             if not stat.S_ISDIR(path.stat().st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -72,10 +82,10 @@ def whole_folder(path: Path, *, replace: bool = True) -> Iterator[Path]:
 
 
 def check_writable(path: Path, *, new_folder: bool = True) -> None:
-    """Refuse a place where nothing can be written, before any work is done for it. Nothing is written.
+    """Refuse a path that cannot be written, before any work is done for it; nothing is written.
 
-    :param new_folder: False refuses a file in a folder that is not there, too.
-    :raises InputError: no name, one that the system does not take, a folder that is a file or may not be written to.
+    :param new_folder: False also refuses a file whose folder does not exist.
+    :raises InputError: no name, an invalid one, a parent that is a file or is not writable.
     """
     _check_new_name(path)
     with write_errors(path):
@@ -87,10 +97,7 @@ def check_writable(path: Path, *, new_folder: bool = True) -> None:
 
 
 def check_name(path: Path) -> None:
-    """Refuse what is no name of a file or folder.
-
-    :raises InputError: no name, one that the system does not take, or a parent that is a file.
-    """
+    """Raise InputError for a name that no file or folder can have, or whose parent is a file."""
     with write_errors(path), suppress(FileNotFoundError):
         try:
             os.lstat(path)
@@ -101,10 +108,10 @@ def check_name(path: Path) -> None:
 
 
 def can_be_named(path: str | os.PathLike[str]) -> bool:
-    """Whether the system takes it as a path: not without characters, with too many, or with some that no name has."""
+    """Whether the system takes it as a path: it is not empty nor too long and has no invalid character."""
     try:
         os.lstat(path)
-    except (ValueError, TypeError):  # a character that no name has, or an object that gives no text
+    except (ValueError, TypeError):  # an invalid character, or an object that gives no text
         return False
     except OSError as error:
         return error.errno != errno.ENAMETOOLONG and os.fspath(path) != ""
@@ -112,42 +119,42 @@ def can_be_named(path: str | os.PathLike[str]) -> bool:
 
 
 def present_folder(path: Path) -> Path:
-    """The folder itself, or its predecessor where a kill fell between the two renames of `whole_folder`."""
+    """The folder, or its predecessor where a kill came between the two renames of `whole_folder`."""
     old = _predecessor(path)
     return old if not path.exists() and old.exists() else path
 
 
 def forget_predecessor(path: Path) -> None:
-    """Remove the old folder that a kill in `whole_folder` left beside the new one."""
+    """Remove the old folder that a killed `whole_folder` left beside the new one."""
     if path.exists():
         shutil.rmtree(_predecessor(path), ignore_errors=True)
 
 
 def is_part(path: Path) -> bool:
-    """Whether this is what a writer that was killed has left, and nothing that anybody needs."""
+    """Whether this is the part file of a killed writer, which nobody needs."""
     return path.name.startswith(".") and path.name.endswith(_PART)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file; InputError as `whole_file`."""
+    """Write a `whole_file`."""
     with whole_file(path) as beside:
         beside.write_bytes(content)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text as a whole file; InputError as `whole_file`."""
+    """Write UTF-8 text as a `whole_file`."""
     with whole_file(path) as beside:
         beside.write_bytes(text.encode())
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write `content` as JSON as a whole file; InputError as `whole_file`."""
+    """Write JSON as a `whole_file`."""
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """What keeps a path from being written within it, as an InputError."""
+    """Raise an InputError for what keeps the block from writing `path`."""
     try:
         yield
     except OSError as error:
@@ -161,7 +168,7 @@ def write_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """What the writers of files and folders share: checks, parents, and the left-overs of those that were killed."""
+    """What `whole_file` and `whole_folder` share: checks, parents, and removal of what killed writers left."""
     with write_errors(path):
         _check_new_name(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,23 +183,20 @@ def _check_new_name(path: Path) -> None:
 
 
 def _new_part(path: Path) -> Path:
-    return path.with_name(f"{_stem(path)}{_here()}-{os.getpid()}-{os.urandom(4).hex()}{_PART}")
+    return path.with_name(f"{_start(path)}{os.getpid()}-{os.urandom(4).hex()}{_PART}")
 
 
-def _stem(path: Path) -> str:
-    """What the names of all parts of a file or folder begin with."""
+def _start(path: Path) -> str:
+    """The beginning of the names of the part files of a path. Eight digits stand for this machine, because process ids
+    mean nothing on another machine that shares the disk."""
     name = os.fsencode(path.name)
-    return f".{path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}."
-
-
-def _here() -> str:
-    """This machine in eight digits: numbers of processes mean nothing on another one that shares the disk."""
-    return f"{zlib.crc32(platform.node().encode()):08x}"
+    stem = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
+    return f".{stem}.{zlib.crc32(platform.node().encode()):08x}-"
 
 
 def _sweep(path: Path) -> None:
-    """Remove what writers of this path have left that were killed on this machine."""
-    start = f"{_stem(path)}{_here()}-"
+    """Remove the part files that killed writers of this path left on this machine."""
+    start = _start(path)
     for name in os.listdir(path.parent):
         if name.startswith(start) and name.endswith(_PART):
             pid = name.removeprefix(start).partition("-")[0]
@@ -206,7 +210,7 @@ def _sweep(path: Path) -> None:
 
 def _is_alive(pid: int) -> bool:
     if os.name != "posix":
-        return True  # there this question would end the process
+        return True  # elsewhere os.kill would end the process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -217,8 +221,8 @@ def _is_alive(pid: int) -> bool:
 
 
 def _take_place(beside: Path, path: Path) -> None:
-    """Two renames, because a folder that is not empty cannot be replaced by one; again where another writer was
-    quicker between them."""
+    """Two renames, because one cannot replace a folder that is not empty; they are repeated where another writer came
+    in between."""
     old = _predecessor(path)
     for left in reversed(range(_ATTEMPTS)):
         if path.exists():
@@ -239,3 +243,64 @@ def _take_place(beside: Path, path: Path) -> None:
 
 def _predecessor(path: Path) -> Path:
     return path.with_name(f".{path.name}.old")
+
+
+# ---- Locks on files and folders.
+
+
+def claim(folder: Path) -> None:
+    """Keep other processes from claiming a folder, which is made as needed, until `release` or the end of this process.
+
+    :raises InputError: another process has claimed it.
+    """
+    place = folder.resolve()
+    if fcntl is None or place in _claimed:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError(f"{folder}: {_TAKEN}") from None
+    except OSError:  # a network disk may have no locks
+        os.close(lock)
+        return
+    _claimed[place] = lock
+
+
+def release(folder: Path) -> None:
+    """Let other processes claim the folder."""
+    lock = _claimed.pop(folder.resolve(), None)
+    if lock is not None:
+        os.close(lock)
+
+
+@contextmanager
+def sole_writer(path: Path, *, wait: bool) -> Iterator[None]:
+    """While the block runs, no other process of this machine runs one for the same path, which need not exist.
+
+    So no process overwrites what another wrote between its read and its write. The lock is a file of the user's in the
+    folder for temporary files, because the written file itself is replaced.
+
+    :param wait: for the other process to end; False refuses.
+    :raises InputError: another process is writing there.
+    """
+    if fcntl is None:
+        yield
+        return
+    with ExitStack() as stack:
+        try:
+            locks = Path(tempfile.gettempdir()) / f"gumption-locks-{os.getuid()}"
+            locks.mkdir(mode=0o700, exist_ok=True)
+            if locks.is_symlink() or locks.stat().st_uid != os.getuid():
+                raise PermissionError(f"{locks} is somebody else's")
+            name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+            lock = os.open(locks / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: {_TAKEN}") from None
+        except OSError:  # no folder of the user's own for a lock, or a disk without locks
+            pass
+        yield

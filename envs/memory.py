@@ -18,8 +18,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import damaged, read_sealed, write_sealed
-from gumption.data.settings import Whole, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import Whole, checked_methods, shown
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph

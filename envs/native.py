@@ -11,9 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
-from gumption.data.settings import Seed, Size, check, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import Seed, Size, check, checked_methods, shown, whole_numbers
 from gumption.kg import NaryRelation
 
 from .action_facts import ActionFacts

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from gumption.data import InputError, Note
-from gumption.data.sealed import read_sealed, without_seals, write_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.data.writing import write_text
 
 from .memory import HEADER, TransitionMemory, TransitionWriter
@@ -166,7 +166,7 @@ class Recording:
         for name, text in self.batch.memory_files().items():
             path = self.directory / name
             there = path.read_text(encoding="utf-8") if path.is_file() else ""
-            if not text.startswith(there) and not without_seals(text).startswith(there):
+            if not text.startswith(there):
                 raise InputError(
                     f"{path} is not what this environment plays with: go on with an environment made of this very "
                     "file, or choose another folder"

@@ -14,7 +14,7 @@ from typing import Any
 
 from gumption.data import InputError, Note
 from gumption.data.sealed import sealed_lines, unsealed_lines
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 from gumption.data.writing import write_errors
 
 SCHEMA = "gumption/episode/1"

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard, cast
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
+from gumption.data.settings import whole_numbers
 
 from .vocabulary import Triple, Vocabulary, checked_triples
 

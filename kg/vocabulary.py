@@ -25,9 +25,7 @@ import pyoxigraph as ox
 from rapidfuzz import fuzz, process
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
-from gumption.data.settings import checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import checked_methods, shown, whole_numbers
 
 Triple = tuple[str, str, str]
 

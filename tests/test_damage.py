@@ -18,7 +18,7 @@ from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_policy
 from gumption.data import InputError, Note
-from gumption.data.sealed import read_sealed, unverified, without_seals
+from gumption.data.sealed import read_sealed, unverified
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma import Memory as HALMAMemory
 from gumption.envs.memory import RECORDS, TransitionMemory
@@ -159,23 +159,6 @@ def test_of_a_memory(book: Path, tmp_path: Path, world: str) -> None:
     assert silent(tmp_path / "memory", load, 9) == []
 
 
-def test_a_memory_goes_on_after_files_from_before_the_seals(tmp_path: Path) -> None:
-    def live() -> None:
-        env = RecordMemory(HALMAVectorEnv(2, num_mazes=3, max_steps=12), tmp_path / "memory")
-        env.reset(seed=0)
-        env.step(env.action_space.sample())
-        env.close()
-
-    live()
-    for name in ("header.json", "mazes.jsonl"):
-        path = tmp_path / "memory" / name
-        path.write_text(without_seals(path.read_text()))
-        assert "sha256" not in path.read_text()
-    live()
-    assert len(HALMAMemory.load(tmp_path / "memory")) == 4
-    assert "sha256" in (tmp_path / "memory" / "mazes.jsonl").read_text()
-
-
 def test_of_a_predictor_and_its_calibration(tmp_path: Path) -> None:
     model = ComplEx.fit(FACTS, rank=4, epochs=2, device="cpu")
     model.save(tmp_path / "model")
@@ -235,19 +218,15 @@ def test_damage_is_told_and_read_where_nobody_verifies(tmp_path: Path) -> None:
         read_metrics(folder.path)
 
 
-def test_files_from_before_the_seals_are_read(tmp_path: Path) -> None:
+def test_a_file_that_lost_its_sha256_is_told(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run", {"world": "halma", "seed": 3})
     folder.begin({"seed": 3})
-    folder.write_metrics([{"step": 1}])
-    folder.finish({"success": 0.5})
-    for path in folder.path.iterdir():
-        path.write_text(without_seals(path.read_text()))
-        assert "sha256" not in path.read_text() or path.name == "final.json"
-    assert read_metrics(folder.path) == [{"step": 1}]
-    assert read_sealed(folder.path / "config.json") == {"world": "halma", "seed": 3}
-    (folder.path / "final.json").write_text('{"success": 0.5}')
-    assert read_final(folder.path) == {"success": 0.5}
-    folder.check(resume=True)
+    config = folder.path / "config.json"
+    config.write_text('{"world": "halma", "seed": 4}')
+    with pytest.raises(InputError, match=r"config\.json: it has no sha256, so it was changed or damaged"):
+        read_sealed(config)
+    with unverified():
+        assert read_sealed(config) == {"world": "halma", "seed": 4}
 
 
 def test_the_command_line_reads_what_is_damaged_with_no_verify(

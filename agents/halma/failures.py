@@ -15,7 +15,7 @@ from gumption.agents.plots import save_figure
 from gumption.data import InputError
 from gumption.envs.halma import HALMAVectorEnv, Maze, Mazes, Move
 from gumption.envs.halma.maze import DIRECTIONS, Cell, justified_moves
-from gumption.kg.views.scene import COLOURS
+from gumption.kg.views.pictures import COLOURS
 
 from .acting import Actor, moves_of
 from .evaluation import Playable, env_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
 from gumption.data import InputError
-from gumption.kg.views.scene import COLOURS
+from gumption.kg.views.pictures import COLOURS
 
 from .evaluation import DYNAMIC, MEASURES, ROWS, rows_of
 

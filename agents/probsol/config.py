@@ -2,8 +2,7 @@
 
 from gumption.agents.settings import KnowledgeConfig
 from gumption.data import InputError
-from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings, shown
 from gumption.envs.probsol.settings import Fold, Partition, ProbSolSettings
 from gumption.envs.probsol.tasks import Laws, Task
 

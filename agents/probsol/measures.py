@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.settings import Count, checked
-from gumption.data.wording import shown
+from gumption.data.settings import Count, checked, shown
 from gumption.envs.probsol.geometry import ADD, edits
 
 

@@ -6,8 +6,7 @@ from typing import Literal
 from gumption.agents.settings import RunConfig
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Frames, NonNegative, Positive, Seed, Share, Size, settings, shown
 from gumption.envs.physics.initialization import Initialization
 from gumption.envs.segar.configurations import Levels, Split, draw_levels
 from gumption.envs.segar.observations import ObservationSettings

@@ -32,8 +32,7 @@ from annotated_types import Ge, Le, Len
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.settings import Count, check, checked, checked_methods, unknown
-from gumption.data.wording import shown
+from gumption.data.settings import Count, check, checked, checked_methods, shown, unknown
 
 from .micro_tasks import LETTERS, each_key_once, filtered, load_words, logic_tasks, mapping_tasks, text_tasks
 from .mini_tasks import mini_tasks, production_tasks

@@ -18,10 +18,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 
 from gumption.data import InputError, Note
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.listening import is_loopback, listen, shown_address
-from gumption.data.settings import Count, Seconds, checked, settings
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Seconds, checked, settings, shown
 
 from .engine import Stream
 from .session import Agent, Result, Session

@@ -12,8 +12,7 @@ import numpy as np
 from annotated_types import Len
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seconds, Seed, Whole, checked, checked_methods
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Seconds, Seed, Whole, checked, checked_methods, shown
 from gumption.envs.memory import Field, Layout, TransitionMemory, TransitionWriter
 
 from .engine import Life, Stream, TaskRecord

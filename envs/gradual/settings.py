@@ -7,8 +7,7 @@ from random import Random
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, settings, unknown
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Seed, settings, shown, unknown
 
 from .curriculum import Curriculum, find_task, load_curriculum, of_names, shipped_curricula
 from .task import Hidden, Rules, Task

@@ -12,8 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
-from gumption.data.settings import Count, Seed, settings, unknown
+from gumption.data.settings import Count, Seed, settings, unknown, whole_numbers
 from gumption.envs.action_facts import ActionFacts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, as_integers, check_batch

@@ -17,8 +17,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import checked
-from gumption.data.wording import shown
+from gumption.data.settings import checked, shown
 
 # ---- What the settings of HALMA's environments, mazes and runs can be.
 

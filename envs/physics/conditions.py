@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .factors import ID, Factor, Label, read_value
 from .scene import factor_type

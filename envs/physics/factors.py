@@ -15,8 +15,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import check
-from gumption.data.wording import LARGEST, describe, shown
+from gumption.data.settings import LARGEST, check, describe, shown
 
 from .shapes import HIGHEST, NARROWEST, read_shape
 

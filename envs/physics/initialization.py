@@ -17,8 +17,7 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from gumption.data import InputError
-from gumption.data.settings import check, checked, unknown
-from gumption.data.wording import describe, shown
+from gumption.data.settings import check, checked, describe, shown, unknown
 
 from .conditions import FACTOR, TYPE, Condition, Specificity, read_condition
 from .entities import CueBall, Entity, GoalTile, GolfBall, Object, type_priority

@@ -21,8 +21,7 @@ from scipy.spatial import KDTree
 from scipy.special import digamma, gamma, log_ndtr, logsumexp, ndtr, ndtri
 
 from gumption.data import InputError
-from gumption.data.settings import Positive, settings, unknown
-from gumption.data.wording import shown
+from gumption.data.settings import Positive, settings, shown, unknown
 
 #: All noises by name, your own included.
 NOISES: dict[str, "type[Noise]"] = {}

@@ -37,7 +37,7 @@ from typing import Any, Generic, Tuple, TypeVar, Union, get_args, get_origin, ge
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .conditions import Contains, IsOn, Relation
 from .entities import Entity, type_priority

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Gt
 
 from gumption.data import InputError
-from gumption.data.settings import check, settings
-from gumption.data.wording import shown
+from gumption.data.settings import check, settings, shown
 
 from .entities import TYPES, Entity, Thing
 from .factors import (

@@ -13,8 +13,7 @@ import numpy as np
 from annotated_types import Ge
 
 from gumption.data import InputError
-from gumption.data.settings import check
-from gumption.data.wording import shown
+from gumption.data.settings import check, shown
 
 Shape = dict[str, Any]
 #: The bound of all numbers of a scene: products of six of them are finite.

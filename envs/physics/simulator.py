@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, check, checked
-from gumption.data.wording import shown
+from gumption.data.settings import Count, NonNegative, Positive, Size, Whole, check, checked, shown
 from gumption.data.writing import write_text
 
 from .compat import COMPAT_RULES, CompatMotion

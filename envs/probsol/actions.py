@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .engine import CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK, Tables
 from .geometry import GRABBED, HELD, PLACED, STORED

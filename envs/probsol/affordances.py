@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
+from gumption.data.settings import whole_numbers
 from gumption.envs.action_facts import ActionFacts, action_facts
 
 from .actions import WHAT, WHERE

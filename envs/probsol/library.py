@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 from gumption.data.writing import can_be_named
 
 from .tasks import FAMILIES, Task, read_task

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .library import find_tasks, renamed
 from .tasks import Task, read_task

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from gumption.data import InputError
 from gumption.data.reading import read_json
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .magnets import BOUNDARIES, RADIUS, TABLE
 from .quiz import choice, read_question

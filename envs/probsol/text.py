@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.wording import shown
+from gumption.data.settings import shown
 
 from .engine import Tables
 from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED

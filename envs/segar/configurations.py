@@ -17,8 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import Count, Seed, Whole, check, checked
-from gumption.data.wording import shown
+from gumption.data.settings import Count, Seed, Whole, check, checked, shown
 from gumption.envs.physics.entities import (
     Ball,
     Bumper,

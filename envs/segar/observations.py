@@ -10,8 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gumption.data import InputError
-from gumption.data.settings import Frames, Size, settings
-from gumption.data.wording import shown
+from gumption.data.settings import Frames, Size, settings, shown
 from gumption.envs.physics.factors import (
     FACTORS,
     WIDTHS,

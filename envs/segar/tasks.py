@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.settings import check
-from gumption.data.wording import shown
+from gumption.data.settings import check, shown
 from gumption.envs.physics.entities import Ball, CueBall, Entity, GoalTile, GolfBall, Hole
 from gumption.envs.physics.factors import Alive, Done, Factor, Position, Velocity, Visible
 from gumption.envs.physics.scene import Scene

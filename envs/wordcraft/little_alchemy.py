@@ -10,8 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import settings, unknown
-from gumption.data.wording import LARGEST, shown
+from gumption.data.settings import LARGEST, settings, shown, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, check_batch
 

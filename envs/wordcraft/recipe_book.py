@@ -318,7 +318,7 @@ def _read_tsv(path: Path) -> tuple[list[str], list[Row]]:
 
 
 def _read_csv(path: Path) -> tuple[list[str], list[Row]]:
-    from gumption.data.recipe_table import read_recipe_table
+    from gumption.data.recipe_check import read_recipe_table
 
     return _with_entities([recipe for _, recipe in read_recipe_table(path)])
 

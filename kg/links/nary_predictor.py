@@ -22,7 +22,6 @@ from torch import nn
 from torch.nn import functional
 
 from gumption.data import InputError
-from gumption.data.arrays import whole_numbers
 from gumption.data.settings import (
     Count,
     NonNegative,
@@ -33,6 +32,7 @@ from gumption.data.settings import (
     SmallShare,
     checked_methods,
     settings,
+    whole_numbers,
 )
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
 from gumption.kg.facts import pair_marks_of

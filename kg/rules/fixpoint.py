@@ -1,12 +1,11 @@
-"""What rules entail, to the fixpoint, on arrays: semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of
-Databases", 1995, section 13.1).
+"""The fixpoint of rules on arrays, by semi-naive evaluation (Abiteboul, Hull and Vianu, "Foundations of Databases",
+1995, section 13.1).
 
-A round joins what the round before found (the delta) with everything known, once for each atom of a body. A rule
-r(x, z) <= r(x, y) & r(y, z) is not evaluated like that: on a path of n edges it would find each of n^2 / 2 pairs n / 3
-times. `_close` extends pairs by one new edge at a time instead, which finds them once.
+A round joins the facts that the round before entailed (the delta) with all known facts, once for each atom of a body. A
+transitive rule r(x, z) <= r(x, y) & r(y, z) is evaluated otherwise, because on a path of n edges rounds would derive
+each of n^2 / 2 pairs n / 3 times. `_close` extends pairs by one new edge at a time and derives each pair once.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,33 +14,34 @@ import numpy as np
 import pyoxigraph as ox
 
 from gumption.data import InputError
+from gumption.kg.facts import label_numbers
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Vocabulary, object_to_term, unknown_label
 
 from .horn import Atom, Rule
 
-# ---- Joins of binary relations on sorted int64 arrays: what inference is made of.
+# ---- Joins of binary relations on sorted int64 arrays.
 #
-# A pair (a, b) of ids below `size` is the key a * size + b, so a relation is an array of keys, sorted and distinct. The
-# pairs that begin with `a` lie next to each other, and two binary searches find them; ids may go up to three billion.
+# A pair (a, b) of ids below `size` is the key a * size + b, and a relation a sorted array of distinct keys. Two binary
+# searches find the pairs that begin with `a`. Ids may go up to three billion.
 
-ROWS = 1 << 22  # of one piece of a join: bounds its memory to some hundred megabytes, whatever it produces
+ROWS = 1 << 22  # of one piece of a join, which bounds its memory to a few hundred megabytes
 
 
 class Pairs:
-    """A growing set of pairs. It is kept as a few sorted runs whose lengths fall by half at least, so that n pairs
-    added in many small steps are merged log n times each, not once a step."""
+    """A growing set of pairs, kept as a few sorted runs, each at most half as long as the one before. So n pairs are
+    merged about log n times each, even where they are added in many small steps."""
 
     def __init__(self, size: int, keys: np.ndarray | None = None) -> None:
         """:param keys: (n,) int64, sorted and distinct."""
         self.size = size
         self._forward: list[np.ndarray] = []
-        self._backward: list[np.ndarray] | None = None  # the swapped pairs, from when they are first asked for
+        self._backward: list[np.ndarray] | None = None  # the swapped pairs, made when they are first needed
         if keys is not None:
             self.add(keys)
 
     def add(self, keys: np.ndarray) -> None:
-        """(n,) int64 keys, sorted, distinct and not in the set."""
+        """Add (n,) int64 keys, sorted, distinct and not in the set."""
         _push(self._forward, keys)
         if self._backward is not None:
             _push(self._backward, swapped(keys, self.size))
@@ -50,9 +50,6 @@ class Pairs:
     def keys(self) -> np.ndarray:
         """(n,) int64: all pairs, sorted."""
         return union(self._forward)
-
-    def __contains__(self, key: int) -> bool:
-        return bool(self.has(np.array([key]))[0])
 
     def has(self, keys: np.ndarray) -> np.ndarray:
         """(n,) bool: which of these keys are in the set."""
@@ -72,18 +69,13 @@ class Pairs:
         return self._backward
 
 
-@dataclass(frozen=True)
-class Extension:
-    """A piece of a join: row `rows[i]` of the left side goes with the id `partners[i]`."""
+def partners(
+    values: np.ndarray, sets: Sequence[Pairs], backward: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
+    """The pairs of some disjoint sets that begin with each of (n,) ids, in pieces of about ROWS pairs.
 
-    rows: np.ndarray
-    partners: np.ndarray
-
-
-def partners(values: np.ndarray, sets: Sequence[Pairs], backward: bool) -> Iterator[Extension]:
-    """For each of (n,) ids, what the pairs of some disjoint sets join it with, in pieces of about ROWS rows.
-
-    :param backward: the id is the second of the pair, and the first is asked for.
+    :param backward: the pairs that end with the id instead.
+    :returns: rows and ids: `values[rows[i]]` is paired with `ids[i]`.
     """
     if not len(values):
         return
@@ -98,11 +90,11 @@ def partners(values: np.ndarray, sets: Sequence[Pairs], backward: bool) -> Itera
         for run, starts, counts in found:
             if counts[part].any():
                 rows, places = ranges(starts[part], counts[part])
-                yield Extension(rows + part.start, run[places] % sets[0].size)
+                yield rows + part.start, run[places] % sets[0].size
 
 
 def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
-    """Slices of (n,) rows one after the other. The costs in each sum to about `most`, or to what its last row costs."""
+    """Consecutive slices of (n,) rows with costs of about `most` each, or of one row that costs more."""
     if not len(costs):
         return
     total = np.cumsum(costs)
@@ -114,18 +106,18 @@ def pieces(costs: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For (n,) ranges of counts[i] numbers from starts[i] on: the index i of each number, and the numbers."""
+    """The numbers of (n,) ranges, counts[i] from starts[i] on, after the index i of each number."""
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
 def swapped(keys: np.ndarray, size: int) -> np.ndarray:
-    """The keys of the pairs the other way round, sorted."""
+    """The keys of the swapped pairs, sorted."""
     return np.sort(keys % size * size + keys // size)
 
 
 def distinct(keys: np.ndarray) -> np.ndarray:
-    """The keys sorted, each once. np.unique hashes them first, which takes several times as long (NumPy 2.4)."""
+    """The sorted distinct keys. np.unique hashes them first, which takes several times as long (NumPy 2.4)."""
     ordered = np.sort(keys, kind="stable")  # a merge where the keys are a few sorted runs
     return ordered[np.diff(ordered, prepend=-1) > 0]
 
@@ -141,7 +133,7 @@ def _push(runs: list[np.ndarray], keys: np.ndarray) -> None:
     runs.append(keys)
     while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
         last = runs.pop()
-        # A stable sort of two sorted runs is one merge.
+        # A stable sort merges two sorted runs.
         runs[-1] = np.sort(np.concatenate([runs[-1], last]), kind="stable")
 
 
@@ -154,12 +146,12 @@ _Table = dict[str, np.ndarray]  # variable -> (n,) ids
 
 @dataclass
 class Entailed:
-    """What a run has found.
+    """The entailed facts of a run.
 
     :ivar keys: relation -> (n,) int64 sorted keys of the entailed pairs.
-    :ivar rules: relation -> (n,) int64, for each key the rule that found it first.
-    :ivar premises: relation -> (n, 3) int64, for each key those of the atoms of that rule's body, NONE where it has
-        fewer; they were known before the key was. Empty unless asked for.
+    :ivar rules: relation -> (n,) int64, the rule that derived each key first.
+    :ivar premises: relation -> (n, 3) int64, the keys of the atoms of that rule's body, each derived before; NONE for
+        missing atoms. Empty without tracing.
     """
 
     keys: Facts = field(default_factory=dict)
@@ -177,7 +169,8 @@ class _Found:
 class Fixpoint:
     """Evaluates rules over a vocabulary of relations and `size` entities.
 
-    :param barred: ids that cannot be a subject (literals): what would be said of them is left out.
+    :param barred: ids that cannot be a subject (literals).
+    :param traced: keep the premises of each entailed fact.
     """
 
     def __init__(
@@ -192,13 +185,13 @@ class Fixpoint:
         self._joined: list[tuple[int, Rule]] = []
         for index, rule in enumerate(rules):
             relation = relations[rule.head.relation]
-            if not _is_transitive(rule):
-                self._joined.append((index, rule))
-            else:
+            if _is_transitive(rule):
                 self._closing.setdefault(relation, index)
+            else:
+                self._joined.append((index, rule))
 
     def run(self, old: Facts, new: Facts) -> Entailed:
-        """What the facts entail together and `old` does not hold.
+        """The facts that `old` and `new` entail together, without those in `old`.
 
         :param old: facts that are closed under the rules.
         :param new: facts that are not in `old`.
@@ -218,11 +211,11 @@ class Fixpoint:
                         delta[relation] = keys
                         if relation in self._closing:
                             waiting.setdefault(relation, []).append(keys)
-            # Only now that nothing else is left: each closing is done once for all edges that came up meanwhile.
+            # At the end, so that one closing handles all edges that the rounds added.
             for relation in sorted(waiting):
                 parts = list(self._close(relation, union(waiting[relation])))
                 if parts:
-                    log[relation] += parts  # no two of them have a key in common
+                    log[relation] += parts  # they have no key in common
                     delta[relation] = union(part.keys for part in parts)
             waiting = {}
         return self._collected(log)
@@ -236,7 +229,7 @@ class Fixpoint:
                 pairs = fresh.get(self._relations[atom.relation])
                 if pairs is None:
                     continue
-                # What two deltas give together is found at the first of them: the atoms before it see the past only.
+                # Two deltas are joined at the first of them: the atoms before it see older facts only.
                 rest = [
                     (other, [self._known[r], *([fresh[r]] if k > place and r in fresh else [])])
                     for k, other in enumerate(rule.body)
@@ -260,7 +253,7 @@ class Fixpoint:
         if not rest:
             yield table
             return
-        # An atom whose variables are both bound only filters; else one that has a bound variable, which there is.
+        # Prefer an atom with two bound variables, which only filters, to one with a single bound variable.
         best = max(range(len(rest)), key=lambda k: sum(variable in table for variable in rest[k][0].variables))
         (atom, sets), after = rest[best], rest[:best] + rest[best + 1 :]
         if atom.subject in table and atom.object in table:
@@ -272,13 +265,13 @@ class Fixpoint:
             return
         backward = atom.object in table
         bound, free = (atom.object, atom.subject) if backward else (atom.subject, atom.object)
-        for piece in partners(table[bound], sets, backward):
-            longer = {name: ids[piece.rows] for name, ids in table.items()}
-            longer[free] = piece.partners
+        for rows, ids in partners(table[bound], sets, backward):
+            longer = {name: column[rows] for name, column in table.items()}
+            longer[free] = ids
             yield from self._extend(self._projected(longer, after, wanted), after, wanted)
 
     def _projected(self, table: _Table, rest: list[tuple[Atom, list[Pairs]]], wanted: tuple[str, ...]) -> _Table:
-        """Without the variables that nothing asks for any more, and with each row once."""
+        """The distinct rows of the variables that are still needed."""
         needed = {*wanted, *(variable for atom, _ in rest for variable in atom.variables)}
         kept = [name for name in table if name in needed]
         if self._traced or not rest or len(kept) == len(table) or len(kept) > 2:
@@ -302,7 +295,7 @@ class Fixpoint:
         return _Found(keys, index, premises[first])
 
     def _first(self, relation: int, parts: list[_Found], log: defaultdict[int, list[_Found]]) -> np.ndarray:
-        """The keys of these parts that are not known yet, sorted; each is written down as its first part's."""
+        """The sorted keys of these parts that are new; the log attributes each to the first part that has it."""
         accepted = Pairs(self._size)
         for part in parts:
             new = ~self._known[relation].has(part.keys) & ~accepted.has(part.keys)
@@ -317,9 +310,8 @@ class Fixpoint:
     def _close(self, relation: int, new: np.ndarray) -> Iterator[_Found]:
         """The pairs that new edges add to a relation whose other pairs are closed, in the order of their discovery.
 
-        A path through new edges is split where they end: past each, one step in the closed part goes as far as any
-        number of them. With nothing closed this is a breadth-first search, so that a pair's first derivation is a
-        shortest path.
+        Between two new edges of a path, one step in the closed part reaches as far as any number of steps. Without a
+        closed part this is breadth-first search, so that a pair's first derivation is a shortest path.
         """
         index, size = self._closing[relation], self._size
         every = self._known[relation].keys
@@ -328,14 +320,14 @@ class Fixpoint:
         known = Pairs(size, every)
 
         def extended(left: np.ndarray, right: Pairs, backward: bool = False) -> Iterator[_Found]:
-            for piece in partners(left // size if backward else left % size, [right], backward):
-                joined = left[piece.rows]
+            for rows, ids in partners(left // size if backward else left % size, [right], backward):
+                joined = left[rows]
                 if backward:
-                    keys = piece.partners * size + joined % size
-                    before, after = piece.partners * size + joined // size, joined
+                    keys = ids * size + joined % size
+                    before, after = ids * size + joined // size, joined
                 else:
-                    keys = joined // size * size + piece.partners
-                    before, after = joined, joined % size * size + piece.partners
+                    keys = joined // size * size + ids
+                    before, after = joined, joined % size * size + ids
                 keys, first = np.unique(keys, return_index=True)
                 first = first[fresh := ~known.has(keys)]
                 keys = keys[fresh]
@@ -347,10 +339,9 @@ class Fixpoint:
                 if len(keys):
                     yield _Found(keys, index, premises)
 
-        ending = new  # pairs whose last step is a new edge
         entering = list(extended(new, closed, backward=True))
         yield from entering
-        ending = union([new, *(part.keys for part in entering)])
+        ending = union([new, *(part.keys for part in entering)])  # pairs whose last step is a new edge
         while len(ending):
             leaving = list(extended(ending, closed))
             yield from leaving
@@ -373,9 +364,9 @@ class Fixpoint:
 
 
 def _is_transitive(rule: Rule) -> bool:
-    """Whether the rule is r(x, z) <= r(x, y) & r(y, z), whatever its variables and the order of its atoms.
+    """Whether the rule is r(x, z) <= r(x, y) & r(y, z) in any variables and order of atoms.
 
-    With x != z it is not: `_close` goes through pairs (x, x), and such a rule must not derive them.
+    A rule with x != z is not: `_close` derives pairs (x, x), and such a rule must not.
     """
     if rule.distinct or len(rule.body) != 2 or {atom.relation for atom in rule.body} != {rule.head.relation}:
         return False
@@ -387,19 +378,18 @@ def _is_transitive(rule: Rule) -> bool:
     )  # fmt: skip
 
 
-# ---- What inference reads: the facts of a graph's parts as arrays over one vocabulary, and a hash of each.
+# ---- The facts of several named graphs as arrays over one vocabulary, and a hash of each fact.
 
-
-PROVENANCE = "/provenance"  # ends the name of the graph that says what each entailed fact was derived from
+PROVENANCE = "/provenance"  # ends the name of the graph with the derivations of entailed facts
 
 
 def default_into(source: str | None) -> str:
-    """The graph for what a source entails."""
+    """The default name of the graph of entailed facts."""
     return "inferred" if source is None else f"{source}/inferred"
 
 
 def sources_of(graph: KnowledgeGraph, source: str | None, into: str, must_exist: bool) -> list[str]:
-    """The graphs whose facts rules are applied to; InputError for none, and for an unknown source."""
+    """The graphs whose facts the rules are applied to; InputError for none, and for an unknown source."""
     names = graph.graphs()
     if source is None:
         sources = [name for name in names if name not in (into, into + PROVENANCE)]
@@ -412,11 +402,11 @@ def sources_of(graph: KnowledgeGraph, source: str | None, into: str, must_exist:
 
 
 class FactArrays:
-    """The facts of some graphs, and those of the graph `into` of what they entailed, as ids of one vocabulary.
+    """The facts of the source graphs and of `into`, the graph of entailed facts, as ids of one vocabulary.
 
     :ivar stated, derived: (n, 3) int64 distinct rows of ids, of the sources and of `into`.
-    :ivar vocabulary: of both, and of the relations of the rules.
-    :ivar literals: ids of the entities that are literals.
+    :ivar vocabulary: their labels, and the relations of the rules.
+    :ivar literals: ids of the literals.
     """
 
     def __init__(self, graph: KnowledgeGraph, sources: Sequence[str], into: str | None, rules: Sequence[Rule]) -> None:
@@ -436,17 +426,17 @@ class FactArrays:
         for part, ids, derived in parts:
             entities = self.vocabulary.entity_ids(part.entities)
             relations = self.vocabulary.relation_ids(part.relations)
-            # One number a row, as in KnowledgeGraph: it finds the facts that several graphs state.
+            # One number a row, so that `union` drops facts that several graphs state.
             keys[derived].append(
                 (relations[ids[:, 1]] * self.size + entities[ids[:, 0]]) * self.size + entities[ids[:, 2]]
             )
         self.stated, self.derived = (self._rows(union(keys[kind])) for kind in (False, True))
         quoted = [name for name in self.vocabulary.entities if name.startswith('"')]
         self.literals = self.vocabulary.entity_ids(n for n in quoted if isinstance(object_to_term(n), ox.Literal))
-        self._hashes = [_label_hashes(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
+        self._hashes = [label_numbers(labels) for labels in (self.vocabulary.entities, self.vocabulary.relations)]
 
     def hashes(self, ids: np.ndarray) -> np.ndarray:
-        """(n,) uint64 of (n, 3) ids; they depend on the labels and not on the ids."""
+        """(n,) uint64 hashes of the labels of (n, 3) ids."""
         entities, relations = self._hashes
         return _mixed(_mixed(_mixed(entities[ids[:, 0]]) ^ relations[ids[:, 1]]) ^ entities[ids[:, 2]])
 
@@ -467,7 +457,7 @@ class FactArrays:
         return np.stack([keys // self.size % self.size, keys // self.size**2, keys % self.size], axis=1)
 
     def premises(self, found: Entailed, rules: Sequence[Rule]) -> np.ndarray:
-        """(n, 3, 3) ids of the premises of the facts found, in the order of `rows`; NONE where there are fewer."""
+        """(n, 3, 3) ids of the premises of entailed facts, in the order of `rows`; NONE for missing ones."""
         atoms = np.full((len(rules), 3), NONE)
         for index, rule in enumerate(rules):
             atoms[index, : len(rule.body)] = [self.relations[atom.relation] for atom in rule.body]
@@ -478,11 +468,6 @@ class FactArrays:
             rows[keys == NONE] = NONE
             parts.append(rows)
         return np.concatenate(parts)
-
-
-def _label_hashes(labels: Iterable[str]) -> np.ndarray:
-    digests = b"".join(hashlib.blake2b(label.encode(), digest_size=8).digest() for label in labels)
-    return np.frombuffer(digests, dtype="<u8")
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

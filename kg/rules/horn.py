@@ -1,4 +1,4 @@
-"""Horn rules over binary relations, as data: what follows from what.
+"""Horn rules over binary relations, as data.
 
 A rule `uncle(x, z) <= parent(x, y) & brother(y, z)` has a head and a body of one to three atoms; an atom is a relation
 and two variables. The file that a person writes is JSON:
@@ -11,12 +11,11 @@ and two variables. The file that a person writes is JSON:
       {"name": "heirs share", "head": "sibling(x, y)", "body": ["parent(x, z)", "parent(y, z)"]}
     ]}
 
-An atom is text, or a list ["relation", "x", "y"] where the relation's name would be read wrongly as text. A body may
-also have the condition "x != y" on the two variables of the head: the rule then says nothing of x = y. Any rule may
-have a "name", a "comment" and, where it was mined, "figures": the last two are for people.
+An atom is text, or a list ["relation", "x", "y"] where the relation's name does not fit into such a text. A body may
+also have the condition "x != y" on the two variables of the head. Any rule may have a "name", and for people a
+"comment" and the "figures" with which it was mined.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,18 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from gumption.data import InputError
-from gumption.data.reading import parse_json
+from gumption.data.reading import read_json
 from gumption.data.settings import checked
 from gumption.data.writing import write_json
 from gumption.kg.vocabulary import GRAPH, RELATION, label_to_iri, unknown_label
 
-LONGEST = 3  # atoms of a body
+LONGEST = 3  # atoms in a body
 _ATOM = re.compile(
     r"\s*(?P<relation>.*\S)\s*\(\s*(?P<subject>[^\s(),]+)\s*,\s*(?P<object>[^\s(),]+)\s*\)\s*", re.DOTALL
 )
 _CONDITION = re.compile(r"\s*([^\s(),]+)\s*!=\s*([^\s(),]+)\s*")
 _VARIABLE = re.compile("[A-Za-z][A-Za-z0-9_]*")
-MINED_FROM = "mined_from"  # what a file of mined rules says beside them; see mining.py
+MINED_FROM = "mined_from"  # the key of a file of mined rules beside them; see mining.py
 _FOR_PEOPLE = ("comment", "figures")
 
 
@@ -44,7 +43,7 @@ _FOR_PEOPLE = ("comment", "figures")
 class Atom:
     """A relation between two variables: `Atom("parent", "x", "y")` is parent(x, y).
 
-    Raises InputError for an empty relation or a variable that is not an ASCII letter followed by letters and digits.
+    :raises InputError: an empty relation, or a variable that is not an ASCII letter followed by letters and digits.
     """
 
     relation: str
@@ -68,14 +67,12 @@ class Atom:
 
 @dataclass(frozen=True)
 class Rule:
-    """`head` holds whenever all atoms of `body` do; `name` is the text of the rule where none is given.
+    """`head` holds whenever all atoms of `body` do; without a `name` the rule's text is its name.
 
-    Raises InputError for a body without atoms or with more than three, a head with a variable that the body does not
-    have, a body that falls apart into atoms without a common variable (it would join everything with everything), and
-    a head r(x, x) whose variables have to be distinct.
-
-    :ivar distinct: the rule holds only where the two variables of the head are different entities, as in
+    :ivar distinct: the two variables of the head have to be different entities, as in
         sibling(x, y) <= parent(x, z) & parent(y, z) & x != y.
+    :raises InputError: a body without atoms or with more than three, a variable of the head that the body lacks, atoms
+        of the body without a common variable (they would join everything with everything), a distinct head r(x, x).
     """
 
     head: Atom
@@ -105,11 +102,11 @@ class Rule:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What a body says beside its atoms: nothing, or that the variables of the head are distinct."""
+        """The conditions of the body beside its atoms."""
         return (f"{self.head.subject} != {self.head.object}",) if self.distinct else ()
 
     def construct(self, graph: str | None = None) -> str:
-        """The SPARQL query of one application, on the union of all graphs or on a named one.
+        """The SPARQL query that applies the rule once, to the union of all graphs or to a named one.
 
         >>> symmetric("near").construct()
         'CONSTRUCT { ?y <urn:gumption:relation:near> ?x } WHERE { ?x <urn:gumption:relation:near> ?y }'
@@ -150,7 +147,7 @@ def composition(first: str, second: str, head: str) -> Rule:
     return Rule(Atom(head, "x", "z"), body, f"composition({first}, {second}, {head})")
 
 
-# Form in a file -> (how many relations it names, what it means).
+# Form in a file -> (number of relations that it names, function that makes the rules).
 _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
     "symmetric": (1, symmetric),
     "transitive": (1, transitive),
@@ -161,7 +158,7 @@ _FORMS: dict[str, tuple[int, Callable[..., Rule | tuple[Rule, ...]]]] = {
 
 @checked
 def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
-    """The rules of a JSON file; InputError with the file and the line or the rule that is wrong."""
+    """The rules of a JSON file; InputError with the file and the wrong line or rule."""
     content = read_rule_file(path)
     try:
         return rules_from_json(content)
@@ -170,28 +167,18 @@ def read_rules(path: str | PathLike[str]) -> tuple[Rule, ...]:
 
 
 def read_rule_file(path: str | PathLike[str]) -> Any:
-    """What is in a file of rules; InputError where that is not JSON."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        return parse_json(text)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: the text is not UTF-8: {error.reason}") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+    """The JSON content of a file of rules."""
+    return read_json(Path(path), advice='write {"rules": [...]}')
 
 
 @checked
 def write_rules(path: str | PathLike[str], rules: Sequence[Rule]) -> None:
-    """Write rules to a JSON file that `read_rules` gives back; it appears when it is complete."""
+    """Write rules to a JSON file, which appears when it is complete."""
     write_json(Path(path), rules_to_json(rules))
 
 
 def rules_from_json(content: Any) -> tuple[Rule, ...]:
-    """The rules of a parsed file; InputError that names the rule by its number from 1."""
+    """The rules of a parsed file; InputError names the wrong rule by its number from 1."""
     known = isinstance(content, dict) and "rules" in content and set(content) <= {"rules", MINED_FROM}
     if not known or not isinstance(content["rules"], list):
         raise InputError('expected {"rules": [...]} and nothing else')
@@ -205,7 +192,7 @@ def rules_from_json(content: Any) -> tuple[Rule, ...]:
 
 
 def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
-    """The content of a file: short forms where a rule is one of them."""
+    """The content of a file, in short forms where rules have one."""
     entries: list[dict[str, Any]] = []
     waiting = list(rules)
     while waiting:
@@ -219,14 +206,14 @@ def rules_to_json(rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """One rule as an entry of the file, with head and body in full."""
+    """An entry of the file with head and body in full."""
     body = [*map(_atom_to_json, rule.body), *rule.conditions]
     entry: dict[str, Any] = {"head": _atom_to_json(rule.head), "body": body}
     return entry if rule.name == str(rule) else {"name": rule.name, **entry}
 
 
 def check_relations(rules: Sequence[Rule], known: Iterable[str]) -> None:
-    """Raises InputError for a relation of a body that neither the graph has nor any rule can entail from it."""
+    """Raise InputError for a relation of a body that neither the graph has nor a rule can entail from it."""
     reached = set(known)
     while new := {rule.head.relation for rule in rules if all(a.relation in reached for a in rule.body)} - reached:
         reached |= new

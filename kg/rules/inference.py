@@ -1,16 +1,15 @@
-"""Entailment: what rules make of a graph, kept in a named graph of its own.
+"""Entailment: the facts that follow from a graph by rules, in a named graph of their own.
 
     infer(graph, [symmetric("combinesWith")], source="wordcraft/train")     # -> wordcraft/train/inferred
     print(explain(graph, ("water", "combinesWith", "fire"), rules, source="wordcraft/train"))
 
-The facts are read as arrays, joined there (fixpoint.py) and only what changed is written, so a store is asked for each
-fact once and need not be able to evaluate rules. `Rule.construct` is the other way, for a graph larger than memory: one
-application of a rule as a SPARQL query, which the store answers.
+The facts are read once as arrays and joined there (fixpoint.py), and only changes are written; the store evaluates no
+rules. For a graph larger than memory, `Rule.construct` gives one application of a rule as a SPARQL query.
 
-Memory of earlier runs: the annotation `inferenceState` of the graph of entailed facts has the rules and a 64-bit hash
-of each fact they were applied to (11 bytes a fact). With it the next run tells new facts from old ones and follows only
-the new ones. After anything else (a fact removed, other rules, entailed facts changed by hand, a run that was killed)
-it starts from the beginning, says why, and takes away what no longer follows.
+The annotation `inferenceState` of the graph of entailed facts keeps the rules and a 64-bit hash of each fact that they
+were applied to (11 bytes a fact), so that the next run follows only new facts. After any other change (a fact removed,
+other rules, entailed facts changed by hand, a killed run) it starts from the beginning, says why, and removes what no
+longer follows.
 """
 
 import base64
@@ -18,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyoxigraph as ox
@@ -37,15 +37,14 @@ _UNFINISHED = "unfinished"
 
 @dataclass(frozen=True)
 class Result:
-    """What a run of `infer` did.
+    """The outcome of `infer`, in numbers of facts.
 
     :ivar into: the graph of entailed facts.
-    :ivar stated: how many facts the rules were applied to.
-    :ivar entailed: how many facts `into` has now.
-    :ivar added: how many of them are new.
-    :ivar removed: how many facts it no longer has, because they are stated now or do not follow any more.
+    :ivar stated: facts that the rules were applied to.
+    :ivar entailed: facts of `into` now; `added` of them are new.
+    :ivar removed: facts that are stated now or no longer follow.
     :ivar recomputed: why the run started from the beginning; None where it followed only new facts.
-    :ivar by_rule: rule -> how many facts of this run it was the first to entail.
+    :ivar by_rule: rule -> facts of this run that it entailed first.
     """
 
     into: str
@@ -57,9 +56,9 @@ class Result:
     by_rule: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _State:
-    """What an earlier run left: its rules and settings, and hashes of what it read and wrote."""
+class _State(NamedTuple):
+    """The rules and settings of an earlier run, the (n,) hashes of the facts that it read, and one hash of the facts
+    that it wrote."""
 
     settings: str
     processed: np.ndarray
@@ -88,17 +87,16 @@ def infer(
     *,
     provenance: bool = False,
 ) -> Result:
-    """Write what the rules entail and is not stated into the graph `into`, so that it holds exactly that.
+    """Bring the graph `into` up to date: it then holds exactly the entailed facts that are not stated.
 
-    A fact about a literal is not written, because RDF has no literal subjects. A licence and an attribution of the
-    source are said about the entailed graph too.
+    Facts about literals are left out, because RDF has no literal subjects. The licence and attribution of the source
+    are copied to the entailed graph.
 
     :param source: the graph with the stated facts; None for all graphs but those that this call writes.
-    :param into: a graph that no other facts are in; by default "SOURCE/inferred", or "inferred" without a source.
-    :param provenance: also write into "INTO/provenance" one derivation of each entailed fact: a node with rdf:subject,
-        rdf:predicate, rdf:object, gum:entailedBy (the rule) and prov:wasDerivedFrom (the premises, described likewise).
-        It is six to ten facts for each entailed one, so it is written only when asked for; a run that does not ask
-        for it removes that of an earlier run.
+    :param into: a graph without other facts; by default "SOURCE/inferred", or "inferred" without a source.
+    :param provenance: also write one derivation of each entailed fact into "INTO/provenance", six to ten facts each: a
+        node with rdf:subject, rdf:predicate, rdf:object, gum:entailedBy (the rule) and prov:wasDerivedFrom (the
+        premises, described likewise). False removes the derivations of earlier runs.
     :raises InputError: no rules; an unknown graph; a relation that neither the source nor a head has; `into` is the
         source or has facts that inference did not write.
     """
@@ -116,7 +114,7 @@ def infer(
     state = None if state_text is None else _State.read(state_text)
     settings = json.dumps([rules_to_json(rules), source, provenance])
     content = FactArrays(graph, sources_of(graph, source, into, must_exist=state_text is None), into, rules)
-    # After the first run facts may be gone, and with the last one of a relation its name.
+    # In later runs a relation may have lost its last fact, and with it its name.
     if state is None or state.settings != settings:
         check_relations(rules, content.stated_relations if len(content.stated) else content.vocabulary.relations)
 
@@ -130,7 +128,11 @@ def infer(
             return Result(into, len(stated), len(content.derived), 0, 0, None)
         restated = np.isin(content.hashes(content.derived), stated)
         derived = content.keys(content.derived)
-        new = {r: _without(keys, derived.get(r)) for r, keys in content.keys(content.stated[is_new]).items()}
+        none = np.empty(0, dtype=np.int64)
+        new = {
+            r: np.setdiff1d(keys, derived.get(r, none), assume_unique=True)
+            for r, keys in content.keys(content.stated[is_new]).items()
+        }
         old = content.keys(np.concatenate([content.stated[~is_new], content.derived]))
         found = fixpoint.run(old, new)
         target = content.rows(found.keys)
@@ -163,7 +165,7 @@ def infer(
 def _reason(
     state: _State | None, state_text: str | None, settings: str, stated: np.ndarray, content: FactArrays
 ) -> str | None:
-    """Why what an earlier run left cannot be built on."""
+    """Why the run has to start from the beginning; None where it need not."""
     if state_text is None:
         return "first run"
     if state is None:
@@ -186,16 +188,11 @@ def _by_rule(found: Entailed, rules: Sequence[Rule]) -> dict[str, int]:
     return totals
 
 
-def _without(keys: np.ndarray, others: np.ndarray | None) -> np.ndarray:
-    return keys if others is None else np.setdiff1d(keys, others, assume_unique=True)
-
-
 def _digest(hashes: np.ndarray) -> str:
     return hashlib.sha256(np.sort(hashes).astype("<u8").tobytes()).hexdigest()
 
 
-# ---- How entailed facts follow from stated ones: one derivation of a fact for people, of all of them as PROV facts.
-
+# ---- How entailed facts follow from stated ones: a derivation of one fact for people, of all facts in PROV.
 
 _SUBJECT, _PREDICATE, _OBJECT = (PREFIXES["rdf"] + part for part in ("subject", "predicate", "object"))
 _DERIVED_FROM = PREFIXES["prov"] + "wasDerivedFrom"
@@ -213,7 +210,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a fact follows: a derivation tree as a list, each fact once and after its premises, the fact itself last."""
+    """A derivation of a fact: each step once and after its premises, the fact itself last."""
 
     steps: tuple[Step, ...]
 
@@ -229,11 +226,11 @@ class Explanation:
 def explain(
     graph: KnowledgeGraph, fact: Triple, rules: Sequence[Rule], source: str | None = None, into: str | None = None
 ) -> Explanation:
-    """How a fact follows from stated ones; nothing is read of, or written to, the graph of entailed facts.
+    """A derivation of a fact from stated ones; the graph of entailed facts is neither read nor written.
 
-    Of several derivations it is the one that evaluation finds first, the same one each time: a shortest path for a
-    transitive relation. The rules that matter for the fact are applied anew, which takes as long as `infer` does for
-    them; what `infer` writes with provenance=True can be asked by SPARQL instead.
+    It is the derivation that evaluation finds first, for a transitive relation a shortest path. The rules that matter
+    for the fact are applied anew, which takes as long as `infer` does for them; SPARQL can instead query what `infer`
+    writes with provenance=True.
 
     :param source, into: as for `infer`.
     :raises InputError: an unknown label, with near matches; a fact that does not follow.
@@ -242,7 +239,8 @@ def explain(
     rules = _relevant(rules, fact[1])
     content = FactArrays(graph, sources, None, rules)
     ((subject, relation, object_),) = content.vocabulary.triples_to_ids([fact]).tolist()
-    stated = {r: keys for r, keys in content.keys(content.stated).items() if r in _relations(content, rules, relation)}
+    relevant = {relation, *(content.relations[atom.relation] for rule in rules for atom in (rule.head, *rule.body))}
+    stated = {r: keys for r, keys in content.keys(content.stated).items() if r in relevant}
     found = Fixpoint(rules, content.relations, content.size, content.literals, traced=True).run({}, stated)
     proven: dict[tuple[int, int], int] = {}
     steps: list[Step] = []
@@ -275,7 +273,6 @@ def _derivation(
 
 
 def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
-    """The rules that a derivation of this relation can use."""
     wanted, before = {relation}, set()
     while wanted != before:
         before = set(wanted)
@@ -283,18 +280,14 @@ def _relevant(rules: Sequence[Rule], relation: str) -> list[Rule]:
     return [rule for rule in rules if rule.head.relation in wanted]
 
 
-def _relations(content: FactArrays, rules: Sequence[Rule], relation: int) -> set[int]:
-    return {relation, *(content.relations[atom.relation] for rule in rules for atom in (rule.head, *rule.body))}
-
-
 def write_provenance(
     graph: KnowledgeGraph, name: str, content: FactArrays, found: Entailed, rules: Sequence[Rule], removed: np.ndarray,
     wanted: bool, fresh: bool,
 ) -> None:  # fmt: skip
-    """Bring the graph `name` up to date with a run: see `infer` for what it holds.
+    """Bring the graph `name`, described at `infer`, up to date with a run.
 
-    :param removed: (n, 3) ids of the facts that are not entailed any more.
-    :param fresh: the run started from the beginning, so nothing of earlier ones is kept.
+    :param removed: (n, 3) ids of the facts that are no longer entailed.
+    :param fresh: the run started from the beginning and replaces everything.
     """
     if fresh or not wanted:
         graph.remove(graph.triples(graph=name), graph=name)

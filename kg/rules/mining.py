@@ -1,23 +1,22 @@
-"""Horn rules that a graph mostly obeys, with their figures: AMIE's language and measures.
+"""Horn rules that a graph mostly obeys, in AMIE's language and with its measures.
 
 Galarraga, Teflioudi, Hose and Suchanek, "AMIE: association rule mining under incomplete evidence in ontological
-knowledge bases", WWW 2013. Found are all closed rules with one or two atoms in the body:
+knowledge bases", WWW 2013. Mining gives all closed rules with one or two atoms in the body:
 
     r(x, y) <= b(x, y)                  r(x, y) <= b(x, z) & c(z, y)            r(x, y) <= b(x, y) & c(x, y)
 
-with each body atom in either direction. AMIE refines rules one by one. Here `supports` counts all bodies of a head at
-once; then the pairs of each body with enough support are counted, for all its heads, as a product of sparse matrices.
+with each body atom in either direction. AMIE refines rules one by one. Here all bodies of a head are counted at once;
+then the pairs of each body with enough support are counted, for all its heads, as a product of sparse matrices.
 
-Two things are not AMIE's. A rule whose head is irreflexive in the facts (no fact r(x, x)) and whose body holds for some
-x = y gets the condition x != y, and its figures leave those pairs out; rule miners know this as object identity. And
-beside AMIE's figures there is a confidence that counts contradictions, for graphs of which facts are missing at random
-("contradiction confidence" below, `disjoint`).
+Two things go beyond AMIE. A rule whose head is irreflexive in the facts (no fact r(x, x)) and whose body holds for some
+x = y gets the condition x != y, and its figures leave those pairs out (object identity, to rule miners). And the
+contradiction confidence suits graphs of which facts are missing at random (see MinedRule).
 """
 
 import base64
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -35,21 +34,23 @@ from gumption.kg.vocabulary import Vocabulary
 from .fixpoint import distinct, pieces, ranges
 from .horn import MINED_FROM, Atom, Rule, read_rule_file, rule_to_json
 
-# ---- For each head, the bodies that hold where the head is stated, and how often: the supports of AMIE's rules.
+# ---- The support of rules: for each head, how often each body holds where the head is stated.
 #
-# A body is counted only at the pairs that the head states. So a chain through a hub, which joins millions of pairs,
-# costs no more than the paths between those that are stated.
+# A body is counted at the stated pairs of the head only. So a chain through a hub, which joins millions of pairs, costs
+# no more than the paths between stated pairs.
 
-STEPS = 1 << 20  # of one piece of a search: bounds its memory to some hundred megabytes
+STEPS = 1 << 20  # of one piece of a search, which bounds its memory to a few hundred megabytes
+PATHS = 1 << 24  # of one piece of a product, likewise
 
 
 @dataclass(frozen=True)
 class Bodies:
     """Bodies of one head, as (n,) arrays.
 
-    :ivar first, second: the oriented relations of the atoms; both the same for a body of one atom between x and y.
-    :ivar support: pairs for which the body and the head hold.
-    :ivar alone: the higher confidence that either atom has by itself, where both are between x and y; else 0.
+    :ivar chain: whether the bodies are b(x, z) & c(z, y); else both atoms are between x and y.
+    :ivar first, second: the oriented relations of the atoms, equal for a body of one atom.
+    :ivar support: pairs for which body and head hold.
+    :ivar alone: the higher confidence of either atom alone, 0 for chains.
     """
 
     chain: bool
@@ -60,14 +61,14 @@ class Bodies:
 
 
 class StatedPairs:
-    """The facts of N entities and R relations as pairs (x, y), keys x * N + y, with the relations of each.
+    """The facts of N entities and R relations as pairs (x, y), keys x * N + y, with the relations of each pair.
 
-    A pair is kept in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x). P is the number
+    Pairs are kept in both directions: the oriented relation i < R is r_i(x, y), and R + i is r_i(y, x). P is the number
     of distinct pairs.
 
-    :ivar sizes: (2R,) int64: the facts of each oriented relation.
-    :ivar irreflexive: (2R,) bool: the oriented relations without a fact r(x, x). A pair x = y counts neither for nor
-        against a rule with such a head: an entity and itself are not among the pairs that the relation is about.
+    :ivar sizes: (2R,) int64, facts of each oriented relation.
+    :ivar irreflexive: (2R,) bool, whether it has no fact r(x, x). Pairs x = y count neither for nor against a rule with
+        such a head.
     """
 
     def __init__(self, entities: int, relations: int, ids: np.ndarray) -> None:
@@ -87,26 +88,26 @@ class StatedPairs:
         self.irreflexive = self._loops == 0
         self._starts = np.searchsorted(self._keys, np.arange(entities + 1) * entities)  # of the pairs of each x
         turned = (self._oriented.indices + relations) % (2 * relations)
-        # What a step x -> z of a path and a step y -> z add to first * 2R + second, where the path goes x -> z -> y;
-        # in the second half, where it goes the other way.
+        # The terms of a path's code first * 2R + second: of a step x -> z and of a step y -> z for x -> z -> y, in the
+        # second half for the other way.
         ahead, back = self._oriented.indices * np.int64(2 * relations), turned.astype(np.int64)
         self._near, self._far = np.concatenate([ahead, back]), np.concatenate([back, ahead])
 
     def pairs(self, oriented: int) -> tuple[np.ndarray, np.ndarray]:
-        """The x and the y of an oriented relation, sorted."""
+        """The sorted x and y of an oriented relation."""
         return np.divmod(self._keys[self._places(oriented)], self.entities)
 
     def _places(self, oriented: int) -> np.ndarray:
         return self._by_relation.indices[slice(*self._by_relation.indptr[oriented : oriented + 2])]
 
     def shared(self, oriented: int) -> np.ndarray:
-        """(2R,) int64: how many pairs of a relation each oriented relation has, too."""
+        """(2R,) int64: the number of pairs that a relation has in common with each oriented relation."""
         return self._oriented[self._places(oriented)].sum(axis=0)
 
     def contradicted(self, disjoint: Any) -> Any:
-        """(P, R) sparse int64: 1 where a pair has a relation that is disjoint with r.
+        """(P, R) sparse int64, 0/1: whether a pair has a relation that is disjoint with r.
 
-        :param disjoint: (R, 2R) sparse int64, 0/1: the oriented relations that no pair of r has.
+        :param disjoint: (R, 2R) sparse int64, 0/1, of `disjoint_relations`.
         """
         found = sparse.coo_array(self._oriented @ disjoint.T)
         pairs, relations = found.coords
@@ -115,10 +116,8 @@ class StatedPairs:
         return sparse.csr_array((ones, (pairs[kept], relations[kept])), shape=found.shape)
 
     def closed(self, first: int) -> Any:
-        """(N, 2R) sparse: which x have, for some z, first(x, z) and each oriented relation (x, z).
-
-        So column c tells where the chain of `first` and the reverse of c holds for x = y.
-        """
+        """(N, 2R) sparse: nonzero where x has, for some z, first(x, z) and c(x, z), so that the chain of `first` and
+        the reverse of c holds for x = y."""
         places = self._places(first)  # sorted by x, so that the relations of each x lie together
         of_pair = self._oriented[places]
         starts = of_pair.indptr[np.searchsorted(places, self._starts)]
@@ -128,8 +127,8 @@ class StatedPairs:
         return of_x.tocsc()
 
     def reflexive(self, first: int, second: int) -> np.ndarray:
-        """The x for which both relations state (x, x), sorted."""
-        if not self._loops[first] or not self._loops[second]:  # saves the look-up for nearly all relations
+        """The sorted x for which both relations state (x, x)."""
+        if not self._loops[first] or not self._loops[second]:  # true of nearly all relations
             return np.empty(0, dtype=np.int64)
         found = (self._reflexive[:, [first, second]].toarray() == 1).all(axis=1)
         return self._keys[self._equal][found] % self.entities
@@ -138,7 +137,7 @@ class StatedPairs:
         """The bodies of one and two atoms between x and y, without the head itself."""
         both = sparse.coo_array(self.together(self._places(head)))
         first, second = both.coords
-        # The confidence of an atom is taken over the pairs that count for this head.
+        # The confidence of one atom is taken over the pairs that count for this head.
         sizes = self.sizes - self._loops if self.irreflexive[head] else self.sizes
         alone = both.tocsr().diagonal() / np.maximum(sizes, 1)
         kept = (first <= second) & (first != head) & (second != head)
@@ -147,7 +146,7 @@ class StatedPairs:
         return Bodies(False, first, second, both.data[kept], best)
 
     def together(self, places: np.ndarray) -> Any:
-        """(2R, 2R) sparse int64: how many of these pairs have both relations."""
+        """(2R, 2R) sparse int64: the number of these pairs that have both relations."""
         of_pair = self._oriented[places]
         return of_pair.T @ of_pair
 
@@ -166,17 +165,17 @@ class StatedPairs:
         return Bodies(True, first, second, total.data, np.zeros(total.nnz))
 
     def chains_at(self, places: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Which chains hold at some pairs, in pieces: the places of n pairs, and codes i * (2R)^2 + first * 2R + second
-        of a chain at the i-th of them, sorted and distinct.
+        """The chains that hold at some pairs, in pieces: the places of n pairs, and the sorted distinct codes
+        i * (2R)^2 + first * 2R + second of the chains at the i-th of them.
 
-        Each z is found among the neighbours of the end that has fewer of them.
+        The search for z begins at the end with fewer neighbours.
         """
         many, starts, half = 2 * self.relations, self._starts, self._oriented.nnz
         neighbours, relations = np.diff(starts), np.diff(self._oriented.indptr)
         x, y = np.divmod(self._keys[places], self.entities)
         turned = neighbours[x] > neighbours[y]
         near, far = np.where(turned, y, x), np.where(turned, x, y)
-        order = np.argsort(far, kind="stable")  # then what is looked for next to each other lies next to each other
+        order = np.argsort(far, kind="stable")  # so that consecutive searches are close in memory
         near, far, turned = near[order], far[order], turned[order]
         for part in pieces(neighbours[near], STEPS):
             rows, steps = ranges(starts[near[part]], neighbours[near[part]])
@@ -184,7 +183,7 @@ class StatedPairs:
             others = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
             met = np.flatnonzero(self._keys[others] == asked)
             rows, steps, others = rows[met], steps[met], others[met]
-            # All pairs of a relation of the step from the near end and one of the step from the far end.
+            # All pairs of a relation between x and z and one between z and y.
             other_way = turned[part][rows] * half
             paths = relations[steps] * relations[others]
             for each in pieces(np.bincount(rows, paths, part.stop - part.start), STEPS):
@@ -199,28 +198,23 @@ class StatedPairs:
 
 # ---- The search
 
-PATHS = 1 << 24  # of one piece of a product: bounds its memory to some hundred megabytes
-
 
 @dataclass(frozen=True)
 class MinedRule:
-    """A rule with its figures (section 3.3 and 4 of the paper). A pair (x, y) counts once, whatever z is.
+    """A rule with its figures (sections 3.3 and 4 of the paper). A pair (x, y) counts once, whatever z is.
 
     The contradiction confidence is the precision p / (p + n) of rule learning (Fuernkranz and Flach, "ROC 'n' rule
-    learning", Machine Learning 2005), whose negative examples n are stated here by disjoint relations. A pair of which
-    neither the head's relation nor a disjoint one is stated is unknown and counts neither way. So facts missing at
-    random, of disjoint relations as often as of the head's, do not lower the figure. Where no relation is disjoint with
-    the head's, no pair can contradict it, and the figure is the PCA confidence, which also counts only pairs of which
-    something is known.
+    learning", Machine Learning 2005). Its negative examples n are stated by relations that are disjoint with the
+    head's; a pair with neither is unknown and counts neither way. So it does not fall where facts of the head's and of
+    disjoint relations are missing equally often. Without a disjoint relation it is the PCA confidence.
 
-    :ivar support: pairs for which the body and the head hold.
+    :ivar support: pairs for which body and head hold.
     :ivar body_size: pairs for which the body holds.
     :ivar head_coverage: support / facts of the head's relation.
-    :ivar confidence: support / body_size: what is not stated counts as false.
+    :ivar confidence: support / body_size, which counts unstated facts as false.
     :ivar pca_confidence: support / pairs of the body of which the head's relation states anything (the partial
-        completeness assumption): of x, or of y where the relation has more distinct y than x for its facts.
-    :ivar contradiction_confidence: support / (support + contradictions); pca_confidence where `contradicted_by` is
-        empty.
+        completeness assumption): of x, or of y where the relation has more distinct y than x.
+    :ivar contradiction_confidence: support / (support + contradictions).
     :ivar contradictions: pairs of the body that have a relation of `contradicted_by`.
     :ivar contradicted_by: the relations that are disjoint with the head's, as atoms of the head's x and y.
     """
@@ -244,42 +238,28 @@ class MinedRule:
 
     def figures(self) -> dict[str, Any]:
         """The figures by name, as JSON values: numbers, and the atoms that contradict the head as texts."""
-        return {
-            "support": self.support,
-            "body_size": self.body_size,
-            "head_coverage": self.head_coverage,
-            "confidence": self.confidence,
-            "pca_confidence": self.pca_confidence,
-            "contradiction_confidence": self.contradiction_confidence,
-            "contradictions": self.contradictions,
-            "contradicted_by": [str(atom) for atom in self.contradicted_by],
-        }
-
-    def to_json(self) -> dict[str, Any]:
-        """An entry of a file of rules, with the figures beside it."""
-        return {**rule_to_json(self.rule), "figures": self.figures()}
+        figures = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rule"}
+        return {**figures, "contradicted_by": [str(atom) for atom in self.contradicted_by]}
 
 
 @checked
 def write_mined(
     path: str | PathLike[str], mined: Sequence[MinedRule], facts: tuple[Vocabulary, np.ndarray] | None = None
 ) -> None:
-    """Write mined rules to a JSON file that `read_rules` understands; it appears when it is complete.
+    """Write mined rules with their figures to a JSON file for `read_rules`, which appears when it is complete.
 
-    :param facts: what they were mined from. The file keeps 8 bytes of each, so that it can be said whether they are
-        those of a test.
+    :param facts: the facts that they were mined from. The file keeps 8 bytes of each, by which `gumption` counts leaks.
     """
-    told: dict[str, Any] = {"rules": [each.to_json() for each in mined]}
+    content: dict[str, Any] = {"rules": [{**rule_to_json(each.rule), "figures": each.figures()} for each in mined]}
     if facts is not None:
-        told[MINED_FROM] = base64.b64encode(marks_of(*facts).astype("<u8").tobytes()).decode()
-    write_json(Path(path), told)
+        content[MINED_FROM] = base64.b64encode(marks_of(*facts).astype("<u8").tobytes()).decode()
+    write_json(Path(path), content)
 
 
 def mined_from(path: str | PathLike[str]) -> np.ndarray | None:
-    """(n,) uint64, marks of the facts that a file's rules were mined from (see facts.py); None where it does
-    not say.
+    """(n,) uint64 marks (see kg/facts.py) of the facts that a file's rules were mined from, None where it has none.
 
-    :raises InputError: a file that is not one of rules, or damaged.
+    :raises InputError: a file that is not JSON, or damaged.
     """
     content = read_rule_file(path)
     if not isinstance(content, dict) or MINED_FROM not in content:
@@ -304,15 +284,14 @@ def mine_rules(
 ) -> list[MinedRule]:
     """The rules that reach all thresholds, by falling confidence, then support, then text.
 
-    In a graph of which many facts are missing true rules have a low `confidence`. To select by contradictions alone,
-    set `min_confidence` to 0 and `min_contradiction_confidence` to what a rule has to reach.
+    In a graph with many missing facts true rules have a low `confidence`. To select by contradictions alone, set
+    `min_confidence` to 0 and `min_contradiction_confidence` above 0.
 
-    A body of two atoms between x and y is left out unless its confidence is above that of either atom alone (section
-    4.1: a longer rule has to say more than a shorter one).
+    A body of two atoms between x and y has to have a higher confidence than either atom alone (section 4.1).
 
-    :param facts: a graph, of which `graph` names the part (None: the union), or what its `arrays` gives.
-    :param progress: called with how many steps are done, and of how many.
-    :raises InputError: no facts; a threshold out of its range; an unknown graph.
+    :param facts: a graph, of which `graph` names the part (None: the union), or the result of its `arrays`.
+    :param progress: called with the number of steps that are done, and of all steps.
+    :raises InputError: no facts, a threshold out of range, an unknown graph.
     """
     vocabulary, ids = facts.arrays(graph) if isinstance(facts, KnowledgeGraph) else (facts[0], to_ids(facts[0], facts))
     if not len(ids):
@@ -333,15 +312,15 @@ class _Thresholds:
     contradiction_confidence: float
 
 
-# A body with enough support for a head, in which x and y change places where `turned`. The code of the body is
-# (first * 2 + chain) * 2R + second; the other names are those of Bodies.
+# A body with enough support for a head; x and y change places where `turned`. The code of the body is
+# (first * 2 + chain) * 2R + second; the other fields are those of Bodies.
 _CANDIDATE = np.dtype(
     [("code", "i8"), ("turned", "?"), ("head", "i8"), ("support", "i8"), ("alone", "f8"), ("contradictions", "i8")]
 )
 
 
 class _Mining:
-    """The matrices of a graph of N entities and R relations, one for each direction, and the rules that it obeys."""
+    """The matrices of a graph of N entities and R relations, one for each direction, and the search on them."""
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, thresholds: _Thresholds) -> None:
         self.entities, self.labels = len(vocabulary.entities), vocabulary.relations
@@ -349,7 +328,10 @@ class _Mining:
         self.stated = StatedPairs(self.entities, self.relations, ids)
         self._matrices = [self._matrix(oriented) for oriented in range(2 * self.relations)]
         self._atoms: dict[tuple[int, str, str], Atom] = {}
-        self._anchors = [self._anchor(head) for head in range(self.relations)]
+        # The entities of which a head's relation has to state something, and whether they are y; else they are x.
+        used = [np.flatnonzero(np.diff(each.indptr)) for each in self._matrices]
+        sides = list(zip(used[: self.relations], used[self.relations :], strict=True))
+        self._anchors = [(True, y) if len(y) > len(x) else (False, x) for x, y in sides]
         disjoint = disjoint_relations(self.stated, self._matrices)
         self._contradictions = Contradictions(self.stated, disjoint)
         self._contradicted_by = [
@@ -358,24 +340,16 @@ class _Mining:
         ]
 
     def _matrix(self, oriented: int) -> Any:
-        """(N, N) bool: the pairs of an oriented relation."""
         rows, columns = self.stated.pairs(oriented)
         starts = np.searchsorted(rows, np.arange(self.entities + 1))
         shape = (self.entities, self.entities)
         return sparse.csr_array((np.ones(len(rows), dtype=bool), columns, starts), shape=shape)
 
-    def _anchor(self, head: int) -> tuple[bool, np.ndarray]:
-        """Whether y is the side of which a relation has to state something, and the entities of which it does."""
-        subjects, objects = (
-            np.flatnonzero(np.diff(self._matrices[each].indptr)) for each in (head, self._reverse(head))
-        )
-        return (True, objects) if len(objects) > len(subjects) else (False, subjects)
-
     def _reverse(self, oriented: Any) -> Any:
         return (oriented + self.relations) % (2 * self.relations)
 
     def rules(self, progress: Callable[[int, int], None]) -> Iterator[MinedRule]:
-        """The rules that reach the thresholds, in no order that matters."""
+        """The rules that reach the thresholds, in any order."""
         many, steps = 2 * self.relations, 3 * self.relations
         found = [np.empty(0, dtype=_CANDIDATE)]
         for head in range(self.relations):
@@ -397,7 +371,7 @@ class _Mining:
             progress(self.relations + first + 1, steps)
 
     def _candidates(self, head: int, bodies: Bodies) -> np.ndarray:
-        """The bodies with enough support. A chain has the code of its reverse, c(y, z) & b(z, x), if that is less."""
+        """The bodies with enough support. A chain has the lesser code of itself and its reverse, c(y, z) & b(z, x)."""
         enough = bodies.support >= self.thresholds.support
         enough &= bodies.support / self.stated.sizes[head] >= self.thresholds.head_coverage
         many, first, second = 2 * self.relations, bodies.first[enough], bodies.second[enough]
@@ -418,7 +392,7 @@ class _Mining:
     def _of_body(self, candidates: np.ndarray, closed: Any) -> Iterator[MinedRule]:
         """The rules among the candidates of one body.
 
-        :param closed: of the body's first relation, as `StatedPairs.closed` gives it.
+        :param closed: `StatedPairs.closed` of the body's first relation.
         """
         rest, second = divmod(int(candidates["code"][0]), 2 * self.relations)
         first, chain = divmod(rest, 2)
@@ -435,7 +409,7 @@ class _Mining:
             left_out = loops if self.stated.irreflexive[head] else loops[:0]
             size = pairs - len(left_out)
             confidence = support / size
-            # By 1e-12 rounding cannot keep a longer body with no more confidence than a shorter one.
+            # The factor keeps rounding from favouring a longer body with equal confidence.
             if confidence < self.thresholds.confidence or support <= alone * size * (1 + 1e-12):
                 continue
             by_object, anchor = self._anchors[head]
@@ -449,8 +423,9 @@ class _Mining:
                 pca_confidence >= self.thresholds.pca_confidence
                 and contradiction_confidence >= self.thresholds.contradiction_confidence
             ):
+                atoms = (self._reverse(second), self._reverse(first)) if turned else (first, second)
                 yield MinedRule(
-                    rule=self._rule(head, bool(chain), *self._turned(first, second, turned), len(left_out) > 0),
+                    rule=self._rule(head, bool(chain), *atoms, len(left_out) > 0),
                     support=support,
                     body_size=size,
                     head_coverage=support / int(self.stated.sizes[head]),
@@ -461,9 +436,6 @@ class _Mining:
                     contradicted_by=by,
                 )
 
-    def _turned(self, first: int, second: int, turned: bool) -> tuple[int, int]:
-        return (self._reverse(second), self._reverse(first)) if turned else (first, second)
-
     def _rule(self, head: int, chain: bool, first: int, second: int, distinct: bool) -> Rule:
         if chain:
             body = (self._atom(first, "x", "z"), self._atom(second, "z", "y"))
@@ -472,7 +444,7 @@ class _Mining:
         return Rule(self._atom(head, "x", "y"), body, distinct=distinct)
 
     def _atom(self, oriented: int, a: str, b: str) -> Atom:
-        """An oriented relation with its variables: one object for all rules, of which there may be very many."""
+        """An oriented relation with its variables; all rules share one object, as there may be very many."""
         if (oriented, a, b) not in self._atoms:
             turned, relation = divmod(oriented, self.relations)
             self._atoms[oriented, a, b] = Atom(self.labels[relation], *((b, a) if turned else (a, b)))
@@ -481,11 +453,8 @@ class _Mining:
     def _counts(
         self, chain: bool, first: int, second: int, support: int, loops: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The pairs of a body with each entity as x, and as y. None if they are too many for rules of that support,
-        also without the x = y.
-
-        :param loops: for how many x = y the body holds.
-        """
+        """(N,) numbers of pairs of a body with each entity as x, and as y; None if no rule of that support can reach
+        the confidence, even without the `loops` pairs x = y."""
         left, right = self._matrices[first], self._matrices[second]
         if not chain:
             both = left if first == second else left.multiply(right)
@@ -493,8 +462,8 @@ class _Mining:
         leaving = np.diff(right.indptr)
         arriving = np.diff(self._matrices[self._reverse(first)].indptr).astype(np.int64)
         through = arriving * leaving
-        z = int(through.argmax())  # the paths through one z join different pairs
-        if support / max(through[z] - min(arriving[z], leaving[z]), 1) < self.thresholds.confidence:  # without x = y
+        z = int(through.argmax())  # paths through one z join different pairs, some of them x = y
+        if support / max(through[z] - min(arriving[z], leaving[z]), 1) < self.thresholds.confidence:
             return None
         starts, ends = np.zeros(self.entities, dtype=np.int64), np.zeros(self.entities, dtype=np.int64)
         for rows in pieces(left @ leaving, PATHS):
@@ -506,35 +475,31 @@ class _Mining:
         return starts, ends
 
 
-# ---- Disjoint relations, found from the facts, and how often a body holds where they contradict a rule's head.
+# ---- Disjoint relations, and how often a body holds where they contradict a rule's head.
 #
 # Two relations are disjoint if no pair (x, y) has both (OWL 2's DisjointObjectProperties; a relation that is disjoint
-# with its own inverse is an AsymmetricObjectProperty). Fleischhacker, Voelker and Stuckenschmidt, "Mining RDF data for
-# property axioms", OTM 2012, find such axioms in facts. The criterion here is ours:
+# with its inverse is an AsymmetricObjectProperty). Fleischhacker, Voelker and Stuckenschmidt, "Mining RDF data for
+# property axioms", OTM 2012, mine such axioms from facts. The criterion here is ours:
 #
 #     r and s are disjoint if no pair is stated in both, although at least EXPECTED pairs would be by chance.
 #
-# Chance is what the facts give if r and s are independent among n pairs: |r| * |s| / n are expected in both. The n
-# pairs
-# are those of different entities x and y for which x is a subject and y an object of both relations, and which two
-# facts
-# of r or s, in any direction, connect. They have to be connected because facts come in patches (one table, one family):
-# two entities of different patches have neither relation, and if such pairs counted, n would be so large that hardly
-# any
-# pair is expected in both. One fact would not do as a connection, since it is itself a fact of r or s.
+# If r and s are independent among n pairs, |r| * |s| / n pairs are expected in both. The n pairs are those of different
+# entities x and y for which x is a subject and y an object of both relations, and which two facts of r or s, in any
+# direction, connect. They have to be connected because facts come in patches (one table, one family): entities of
+# different patches have neither relation, and with such pairs n would be so large that hardly any pair is expected in
+# both. One connecting fact would not do, since it is itself a fact of r or s.
 #
-# One pair in both is enough for two relations not to be disjoint, so a single wrong fact can hide that they are.
+# A single pair in both refutes disjointness, so one wrong fact can hide it.
 
-
-# Pairs in both by chance. Of a Poisson distribution with this mean one draw in 22,000 is 0; where each pair counts in
-# both directions (symmetric relations, a relation and its inverse) it is one in 150.
+# Of a Poisson distribution with this mean one draw in 22,000 is 0; where each pair counts in both directions (symmetric
+# relations, a relation and its inverse) one in 150.
 EXPECTED = 10
 
 
 def disjoint_relations(stated: StatedPairs, matrices: Sequence[Any]) -> Any:
-    """(R, 2R) sparse int64, 0/1: which oriented relations no pair of a relation has.
+    """(R, 2R) sparse int64, 0/1: whether no pair of a relation has the oriented relation.
 
-    :param matrices: 2R sparse (N, N) bool arrays: the pairs of each oriented relation.
+    :param matrices: the pairs of each oriented relation, 2R sparse (N, N) bool arrays.
     """
     many, half = 2 * stated.relations, stated.relations
     reverse = (np.arange(many) + half) % many
@@ -564,7 +529,7 @@ def disjoint_relations(stated: StatedPairs, matrices: Sequence[Any]) -> Any:
 
 
 def _subjects(matrices: Sequence[Any], entities: int) -> Any:
-    """(N, 2R) sparse int64, 0/1: which entities are subjects of each oriented relation."""
+    """(N, 2R) sparse int64, 0/1: whether an entity is a subject of the oriented relation."""
     of_each = [np.flatnonzero(np.diff(each.indptr)) for each in matrices]
     columns = np.repeat(np.arange(len(matrices)), [len(each) for each in of_each])
     ones = np.ones(len(columns), dtype=np.int64)
@@ -574,8 +539,8 @@ def _subjects(matrices: Sequence[Any], entities: int) -> Any:
 def _would_overlap(near: Any, first: Any, second: Any, starts: np.ndarray, ends: np.ndarray, most: int) -> bool:
     """Whether at least EXPECTED pairs of a start and an end would be in both relations by chance.
 
-    :param near: (N, N) sparse bool: the pairs that one fact connects, in both directions.
-    :param most: no less than the product of the facts of both relations.
+    :param near: (N, N) sparse bool, the pairs that one fact connects in either direction.
+    :param most: an upper bound of |r| * |s|.
     """
     left, right = near[starts], near[:, ends]
     relations = [each[starts][:, ends] for each in (first, second)]
@@ -593,13 +558,10 @@ def _would_overlap(near: Any, first: Any, second: Any, starts: np.ndarray, ends:
 
 
 class Contradictions:
-    """The pairs that contradict each relation, and how often bodies hold at them.
-
-    A pair contradicts r if it has a relation that is disjoint with r; x = y contradicts no irreflexive relation.
-    """
+    """The pairs that contradict each relation r because they have a relation that is disjoint with r, and how often
+    bodies hold at them. A pair x = y contradicts no irreflexive relation."""
 
     def __init__(self, stated: StatedPairs, disjoint: Any) -> None:
-        """:param disjoint: (R, 2R) sparse int64, 0/1, of `disjoint_relations`."""
         self._stated, self._many = stated, 2 * stated.relations
         pairs = stated.contradicted(disjoint)
         self._of_relation = pairs.tocsc()
@@ -613,7 +575,7 @@ class Contradictions:
         self._chains.sort_indices()
 
     def counts(self, head: int, chain: bool, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """(n,) int64: the pairs of n bodies that contradict the head; `first` and `second` as in Bodies."""
+        """(n,) int64: the number of contradicting pairs of n bodies; `chain`, `first` and `second` as in Bodies."""
         if chain:
             row = slice(*self._chains.indptr[head : head + 2])
             codes, counts = self._chains.indices[row], self._chains.data[row]

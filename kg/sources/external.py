@@ -1,8 +1,7 @@
-"""Importers of ATOMIC 2020 and ConceptNet, and what they and wordnet.py share: reading lines, counting, storing.
+"""Importers of ATOMIC 2020 and ConceptNet, and the reading, counting and storing that they share with wordnet.py.
 
-Each importer reads its source line by line into a file beside the
-system's temporary files and hands that to the graph once the source has been read to its end: memory stays bounded,
-and a malformed line leaves the graph as it was.
+An importer writes the facts of its source to a temporary file and loads that into the graph at the end. So memory stays
+bounded, and a malformed line leaves the graph unchanged.
 """
 
 import re
@@ -29,23 +28,23 @@ if TYPE_CHECKING:
 
 MALFORMED, REPEATED = "malformed", "stated before"
 
-Progress = Callable[[int], object]  # called now and then with the bytes of the source that were read since
+Progress = Callable[[int], object]  # called with the number of bytes read since the last call
 WeightedFact = tuple[str, str, str, float]
 
-_TOLD_EVERY = 10_000  # lines between two calls of a Progress
-# What a field of a tab-separated line can hold that files.py has an escape for.
+_LINES_PER_CALL = 10_000  # of a Progress
+# Characters that a field of a tab-separated line can hold, with their escapes in files.py.
 _ESCAPES = str.maketrans({"\\": "\\\\", "\r": "\\r", "\ufeff": "\\uFEFF"})
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of one source.
+    """The outcome of importing one source.
 
-    :ivar graph: name of the graph that its facts are in.
-    :ivar lines: what was read; `kept` and `dropped` add up to it.
-    :ivar kept: lines whose fact was handed to the graph.
-    :ivar dropped: reason -> lines left out for it.
-    :ivar new: facts that the graph did not have yet.
+    :ivar graph: the name of the graph with its facts.
+    :ivar lines: lines read, the sum of `kept` and `dropped`.
+    :ivar kept: lines whose facts went into the graph.
+    :ivar dropped: reason -> lines that were left out.
+    :ivar new: facts that were not in the graph before.
     """
 
     graph: str
@@ -57,11 +56,11 @@ class Imported:
 
 @dataclass
 class Tally:
-    """Counts the lines of one source and says what is wrong with one of them.
+    """Counts the lines of one source, and those that are dropped.
 
     :ivar source: the file; one in a zip archive is named as if the archive were a folder ("data.zip/train.tsv").
-    :ivar skip_bad: how many malformed lines are passed over; the next one is an error.
-    :ivar member: the file's name in the archive, where `source` was made of the two.
+    :ivar skip_bad: the number of malformed lines to skip; the next one is an error.
+    :ivar archive, member: the zip archive and the name of the file in it, where `source` is in one.
     """
 
     source: Path
@@ -80,7 +79,7 @@ class Tally:
         self.dropped[reason] += 1
 
     def malformed(self, problem: str) -> None:
-        """Count the present line as malformed; InputError with file and line where that is one too many."""
+        """Count the current line as malformed; InputError with file and line beyond `skip_bad`."""
         self.dropped[MALFORMED] += 1
         if self.dropped[MALFORMED] > self.skip_bad:
             raise InputError(
@@ -94,21 +93,21 @@ class Tally:
 
 
 def read_lines(tally: Tally, progress: Progress | None = None) -> Iterator[bytes]:
-    """The lines of a file, plain or compressed, without their ends; each is counted before it is given.
+    """The lines of a file, plain or compressed, without line ends; each is counted before it is yielded.
 
-    :raises InputError: a file that cannot be read, or compressed data that is broken or beyond the bounds of packed.py.
+    :raises InputError: a file that cannot be read, compressed data that is broken or beyond the bounds of packed.py.
     """
-    told: int | None = None  # up to where in the file; a member of an archive does not begin at 0
+    place: int | None = None  # in the file at the last call; a member of an archive does not begin at 0
     try:
         with open_packed(tally.archive or tally.source, tally.member) as file:
             for line in file:
                 tally.lines += 1
                 yield line.rstrip(b"\r\n")
-                if told is None:
-                    told = file.place
-                elif progress is not None and tally.lines % _TOLD_EVERY == 0:
-                    progress(file.place - told)
-                    told = file.place
+                if place is None:
+                    place = file.place
+                elif progress is not None and tally.lines % _LINES_PER_CALL == 0:
+                    progress(file.place - place)
+                    place = file.place
     except Damaged as error:
         raise InputError(
             f"{tally.source}:{tally.lines + 1}: the compressed file is broken or cut short ({error}): fetch it again"
@@ -120,11 +119,11 @@ def read_lines(tally: Tally, progress: Progress | None = None) -> Iterator[bytes
 def store(
     graph: "KnowledgeGraph", name: str, facts: Iterable[WeightedFact], tally: Tally, about: Callable[[], dict[str, str]]
 ) -> Imported:
-    """Read all facts, then add them, their weights and what is to be said about them to the graph.
+    """Read all facts, then add them, their weights and the annotations to the graph.
 
-    Facts that follow each other with the same subject and relation may repeat: the largest weight stays.
+    Of equal facts among consecutive ones with the same subject and relation the largest weight is kept.
 
-    :param about: called after the last fact: the annotations, which may depend on what was read.
+    :param about: gives the annotations; called after the last fact.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="gumption-import-") as folder:
@@ -179,11 +178,10 @@ def _row(triple: Triple) -> bytes:
 # 2021).
 #
 # Files of three columns separated by tabs, without a header: head, relation, tail. PersonX, PersonY and the blank "___"
-# of an event stay as they are; a tail "none", which says that the annotator saw nothing to say, is no fact.
-
+# of an event are kept; a tail "none", by which annotators said that nothing applies, is no fact.
 
 _PACKED = re.compile(r"\.(gz|bz2|xz)$")
-# Table 1 of the paper: about physical things, about events, about people.
+# Table 1 of the paper: on physical things, events, people.
 ATOMIC_RELATIONS = (
     "AtLocation", "CapableOf", "Desires", "HasProperty", "MadeUpOf", "NotDesires", "ObjectUse",
     "Causes", "HasSubEvent", "HinderedBy", "isAfter", "isBefore", "isFilledBy", "xReason",
@@ -209,18 +207,15 @@ def import_atomic2020(
     skip_bad: Whole = 0,
     progress: Progress | None = None,
 ) -> list[Imported]:
-    """Add files of ATOMIC 2020 to named graphs, each to its own: train.tsv to "atomic/train".
+    """Add files of ATOMIC 2020 to a named graph each: train.tsv to "atomic/train".
 
     :param paths: .tsv files, plain or compressed (gzip, bzip2, xz); a zip archive stands for the .tsv files in it.
-    :param relations: take these only.
-    :param skip_bad: how many malformed lines of each file to pass over.
-    :raises InputError: with file and line for a malformed line; a relation that ATOMIC does not have. The files before
-        that one have been added.
+    :param relations: import these only.
+    :param skip_bad: the number of malformed lines of each file to skip.
+    :raises InputError: with file and line: a malformed line, a relation that ATOMIC does not have. Earlier files have
+        been added.
     """
-    for relation in relations or ():
-        if relation not in ATOMIC_RELATIONS:
-            raise InputError(unknown_label("ATOMIC 2020 relation", relation, ATOMIC_RELATIONS))
-    wanted = None if relations is None else frozenset(relations)
+    wanted = _wanted(relations, "ATOMIC 2020", ATOMIC_RELATIONS)
     tallies = [tally for path in paths for tally in _atomic_files(Path(path), skip_bad)]
     names = [f"{name}/{_PACKED.sub('', tally.source.name).removesuffix('.tsv')}" for tally in tallies]
     if len(set(names)) < len(names):
@@ -232,12 +227,19 @@ def import_atomic2020(
     return done
 
 
+def _wanted(relations: Collection[str] | None, of: str, known: Sequence[str]) -> frozenset[str] | None:
+    for relation in relations or ():
+        if relation not in known:
+            raise InputError(unknown_label(f"{of} relation", relation, known))
+    return None if relations is None else frozenset(relations)
+
+
 def _atomic_files(path: Path, skip_bad: int) -> Sequence[Tally]:
     if not is_archive(path):
         return [Tally(path, skip_bad)]
     try:
         with open_archive(path, str(path)) as archive:
-            # Archives made on a Mac have a shadow ._NAME of each file.
+            # Archives made on a Mac hold a file ._NAME beside each file.
             members = [each for each in sorted(archive.namelist()) if PurePosixPath(each).match("[!.]*.tsv")]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
@@ -270,13 +272,12 @@ def _atomic_facts(lines: Iterable[bytes], tally: Tally, wanted: frozenset[str] |
 # ---- ConceptNet 5 (Speer, Chin and Havasi, "ConceptNet 5.5: An Open Multilingual Graph of General Knowledge", AAAI
 # 2017).
 #
-# Two forms are read. *Assertions*, the project's own file, has five columns separated by tabs: the URIs of the
-# assertion, of the relation, of its start and of its end, and JSON with weight, license, dataset, sources and
-# surfaceText. The *tab form* is that of the part of ConceptNet which the text games of TWC (Murugesan et al., AAAI
-# 2021) ship: head, relation in lower case, tail, with underscores in the concepts and no weights.
+# It comes in two forms. *Assertions*, the project's own file, has five columns separated by tabs: the URIs of
+# assertion, relation, start and end, and JSON with weight, license, dataset, sources and surfaceText. The *tab form* is
+# that of the text games of TWC (Murugesan et al., AAAI 2021): head, relation in lower case, tail, with underscores in
+# the concepts and without weights.
 
-
-# The relations of ConceptNet 5.7: those its wiki explains, the negated ones, and what it takes from DBPedia.
+# The relations of ConceptNet 5.7: those of its wiki, the negated ones, and those from DBPedia.
 CONCEPTNET_RELATIONS = (
     "Antonym", "AtLocation", "CapableOf", "Causes", "CausesDesire", "CreatedBy", "DefinedAs", "DerivedFrom", "Desires",
     "DistinctFrom", "Entails", "EtymologicallyDerivedFrom", "EtymologicallyRelatedTo", "ExternalURL", "FormOf", "HasA",
@@ -290,7 +291,7 @@ EXTERNAL_URL = "ExternalURL"
 
 CONCEPTNET = {
     "source": "ConceptNet 5 (https://conceptnet.io)",
-    # What its page "Copying and sharing ConceptNet" says of the whole, and the sentence that it asks for.
+    # The licence and the attribution that its page "Copying and sharing ConceptNet" asks for.
     "license": "CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/)",
     "attribution": (
         "This work includes data from ConceptNet 5, which was compiled by the Commonsense Computing Initiative. "
@@ -321,24 +322,20 @@ def import_conceptnet(
     """Add a file of ConceptNet, plain or compressed, to a named graph, with weights (see weights.py) and licences.
 
     A concept /c/en/ice_cream/n/wn/food becomes the entity "ice cream", a relation /r/IsA the relation "IsA". Assertions
-    that differ in senses alone become one fact, which has the largest of their weights as long as the file has them in
-    its own order, sorted by URI.
+    that differ in senses alone become one fact with the largest of their weights, if the file is sorted by URI as
+    ConceptNet's are.
 
-    :param language: both ends have to be in it. None takes all; entities are then named by URI ("/c/en/ice_cream"),
-        because the same word means other things in other languages.
-    :param relations: take these only. ExternalURL, a link to another data set, is left out unless it is named here.
+    :param language: of both ends. None imports all; entities are then named by URI ("/c/en/ice_cream"), because words
+        mean other things in other languages.
+    :param relations: import these only. ExternalURL, a link to another data set, is left out unless it is named here.
     :param min_weight: leave out assertions with a smaller weight.
-    :param senses: keep them in the entities: "ice cream/n/wn/food". Not by default: few concepts have one, and words of
-        a task have none, so that a sense would only keep facts about one word apart.
-    :param skip_bad: how many malformed lines to pass over.
-    :raises InputError: with file and line for a malformed line; a relation that ConceptNet does not have; an option
-        that the tab form has nothing for; a file that is neither form.
+    :param senses: keep senses in the entities: "ice cream/n/wn/food". Few concepts have one and words of a task have
+        none, so that senses separate facts about one word.
+    :param skip_bad: the number of malformed lines to skip.
+    :raises InputError: with file and line: a malformed line; a relation that ConceptNet does not have; an option that
+        does not apply to the tab form; a file of neither form.
     """
-    known = set(CONCEPTNET_RELATIONS)
-    for relation in relations or ():
-        if relation not in known:
-            raise InputError(unknown_label("ConceptNet relation", relation, CONCEPTNET_RELATIONS))
-    wanted = None if relations is None else frozenset(relations)
+    wanted = _wanted(relations, "ConceptNet", CONCEPTNET_RELATIONS)
     tally = Tally(Path(path), skip_bad)
     lines = read_lines(tally, progress)
     licences: Counter[str] = Counter()
@@ -363,7 +360,7 @@ def import_conceptnet(
 def conceptnet_entities(
     path: str | PathLike[str], *, skip_bad: Whole = 0, progress: Progress | None = None
 ) -> list[str]:
-    """The English entities of a file of ConceptNet, sorted, as `import_conceptnet` names them, without a graph."""
+    """The sorted English entities of a file of ConceptNet, as `import_conceptnet` names them."""
     tally = Tally(Path(path), skip_bad)
     lines = read_lines(tally, progress)
     if conceptnet_form(path) == "tab":
@@ -374,7 +371,7 @@ def conceptnet_entities(
 
 
 def conceptnet_form(path: str | PathLike[str]) -> str:
-    """Which form of ConceptNet a file has, "assertions" or "tab", from its first lines; InputError for neither."""
+    """The form of a file of ConceptNet by its first lines, "assertions" or "tab"; InputError for neither."""
     for line in islice(read_lines(Tally(Path(path))), 1000):
         columns = line.split(b"\t")
         form = _COLUMNS.get(len(columns))
@@ -417,7 +414,7 @@ def _assertions(
             if relation not in wanted if wanted is not None else relation == EXTERNAL_URL:
                 tally.drop("external address" if relation == EXTERNAL_URL else "another relation")
                 continue
-            # Most lines of the whole file end here, before anything costly.
+            # Most lines of the whole file are dropped here, before anything costly.
             outside = relation == EXTERNAL_URL
             if not start.startswith(prefix) or not (outside or end.startswith(prefix)):
                 if not (outside or end.startswith(b"/c/")):
@@ -440,7 +437,7 @@ def _assertions(
 
 
 def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
-    """What makes a concept's URI a label; it remembers the most recent ones."""
+    """A cached function from a concept's URI to its label."""
 
     @lru_cache(maxsize=100_000)
     def label(uri: bytes) -> str:
@@ -455,10 +452,10 @@ def _labels(language: str | None, senses: bool) -> Callable[[bytes], str]:
 
 
 def _details(details: bytes) -> tuple[float, str]:
-    """Weight and licence; ValueError for what is no JSON object with a weight that a float32 can hold."""
+    """Weight and licence; ValueError unless it is a JSON object with a weight that a float32 can hold."""
     found = parse_json(details)
     weight = found.get("weight") if isinstance(found, dict) else None
-    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # nor is NaN
+    if not isinstance(weight, (int, float)) or not abs(weight) <= LARGEST:  # true of NaN, too
         raise ValueError("column 5 is no JSON object with a finite number as its weight")
     return weight, str(found.get("license", "none named"))
 

@@ -1,18 +1,18 @@
 """Links from the words of one graph to the entities of another: which ConceptNet concept is the task's "trainyard"?
 
-Methods, each for the labels that those before it left without a partner, in this order:
+Each method, in this order, links labels that the methods before it left without a partner:
 
 - exact: the same text, apart from case, underscores, hyphens and runs of spaces;
 - lemma: the same words in their dictionary form (simplemma), "wolves" and "wolf", "melted ice" and "melting ice", or
   written together or apart, "milk shake" and "milkshake";
-- compound: the head of a compound. English compounds have it on the right: "trainyard" is a yard, given that both
-  "train" and "yard" are targets; "strawberry ice cream" is an ice cream. Of "house of cards" it is "house".
-  Compounds that are not what their head says, as "hot dog", are linked wrongly: their relation tells them apart;
-- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. Only
-  names all of whose words have a vector are compared: without its unknown word "nucleic acid" would look like "acid".
+- compound: the head of a compound, in English on the right: "trainyard" is a yard, given that both "train" and "yard"
+  are targets; "strawberry ice cream" is an ice cream; the head of "house of cards" is "house". Compounds such as "hot
+  dog" are linked wrongly; the relation of the link marks the method;
+- nearest: the target whose word vector has the largest cosine with the label's, if it reaches a threshold. All words of
+  a name need a vector: without its unknown word "nucleic acid" would look like "acid".
 
-A label gets one link, or one without a target. Where several targets would do, the label's own spelling wins, then the
-first in sorted order: nothing depends on the order of the arguments.
+A label gets one link, perhaps without a target. Of several targets the label's own spelling is preferred, then the
+first in sorted order, so that the order of the arguments does not matter.
 """
 
 import re
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 METHODS = ("exact", "lemma", "compound", "nearest")
 NEAREST_COSINE = 0.6
 Cosine = Annotated[float, Ge(-1), Le(1)]
-# Targets and labels whose cosines are in memory at a time: 64 MB for both together.
+# Targets and labels whose cosines are in memory at a time, 64 MB.
 CHUNK, BLOCK = 1 << 14, 1 << 10
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
-# The mapping relations of SKOS (W3C, 2009): the same concept; interchangeable in some uses; the target is the broader
-# one (a trainyard is a yard); related.
+# Mapping relations of SKOS (W3C, 2009): the same concept; interchangeable in some uses; a broader target (a trainyard
+# is a yard); related.
 RELATIONS = {
     "exact": SKOS + "exactMatch",
     "lemma": SKOS + "closeMatch",
@@ -61,9 +61,9 @@ _PREPOSITION = re.compile(r" (?:of|in|on|at|for|from|with|to|by) ")
 class Link:
     """A label and its partner.
 
-    :ivar target: None where no method found one; `method` is "none" then.
-    :ivar score: exact and lemma 1, compound the share of the label's letters that the target covers, nearest the
-        cosine, none 0.
+    :ivar target: None, with "none" as `method`, where no method links the label.
+    :ivar score: 1 for exact and lemma, the share of the label's letters in the target for compound, the cosine for
+        nearest, 0 for none.
     """
 
     label: str
@@ -84,9 +84,9 @@ def link(
     """The link of each distinct label, in sorted order.
 
     :param targets: the other graph's entities; a million take seconds.
-    :param vectors: for the method nearest, which is left out without them.
-    :param methods: which to try; their order is always that of METHODS.
-    :raises InputError: an unknown method, a threshold outside of 0 to 1.
+    :param vectors: for nearest, which is left out without them.
+    :param methods: the methods to try, always in the order of METHODS.
+    :raises InputError: an unknown method.
     """
     for method in methods:
         if method not in METHODS:
@@ -101,7 +101,10 @@ def link(
                 index.prepare_lemmas(open_labels)
             for label in open_labels:
                 if (target := find(label)) is not None:
-                    found[label] = Link(label, target, method, _share(label, target) if method == "compound" else 1.0)
+                    score = 1.0
+                    if method == "compound":
+                        score = min(1.0, len(_letters(_folded(target))) / len(_letters(_folded(label))))
+                    found[label] = Link(label, target, method, score)
             open_labels = [label for label in open_labels if label not in found]
     if "nearest" in methods and vectors is not None:
         found |= {each.label: each for each in _nearest(open_labels, names, vectors, min_cosine)}
@@ -111,17 +114,17 @@ def link(
 
 @checked
 def coverage(links: Sequence[Link]) -> dict[str, int]:
-    """How many labels found a partner by each method, and by none; in the order of METHODS, "none" last."""
+    """The number of labels that each method linked, in the order of METHODS, and of those that none did, "none"."""
     counts = Counter(each.method for each in links)
     return {method: counts[method] for method in (*METHODS, "none")}
 
 
 @checked
 def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
-    """Add links to a named graph such as "links/wordcraft/conceptnet"; how many it did not have yet.
+    """Add links to a named graph such as "links/wordcraft/conceptnet"; returns the number of new ones.
 
-    The relation tells the method (RELATIONS); the score is the fact's weight (weights.py). With both graphs in one
-    store a query goes from one over the links to the other:
+    RELATIONS gives the relation of each method; the score is the fact's weight (weights.py). With both graphs in one
+    store a query follows the links from one to the other:
 
         PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
         SELECT ?ingredient ?concept ?use {
@@ -130,7 +133,7 @@ def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
           GRAPH ?other { ?concept gum:UsedFor ?use }
         }
 
-    asked with `task="wordcraft/train", links="links/wordcraft/conceptnet", other="conceptnet", goal="acid rain"`.
+    with `task="wordcraft/train", links="links/wordcraft/conceptnet", other="conceptnet", goal="acid rain"`.
     """
     made = [each for each in links if each.target is not None]
     facts = [(each.label, RELATIONS[each.method], str(each.target)) for each in made]
@@ -138,7 +141,7 @@ def add_links(graph: "KnowledgeGraph", links: Iterable[Link], name: str) -> int:
 
 
 class _Index:
-    """The targets by their spelling and by their dictionary form."""
+    """The targets by spelling and by dictionary form."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         self._by_spelling: dict[str, str] = {}
@@ -149,10 +152,10 @@ class _Index:
         self._by_letters: dict[str, str] = {}
 
     def prepare_lemmas(self, labels: Collection[str]) -> None:
-        """Make the dictionary forms of those targets that one of the labels could share.
+        """Index the dictionary forms of the targets that a label could match.
 
-        An inflected word has its dictionary form's first letter, bar a few such as "went"; that spares most of a
-        million targets.
+        An inflected word has its dictionary form's first letter, except a few such as "went"; so most of a million
+        targets are skipped.
         """
         forms = [_lemma(_folded(label)) for label in labels]
         initials = {tuple(word[:1] for word in form.split(" ")) for form in forms}
@@ -168,7 +171,7 @@ class _Index:
 
     def lemma(self, label: str) -> str | None:
         form = _lemma(_folded(label))
-        # A target that is the dictionary form comes before one that is inflected too.
+        # A target in dictionary form is preferred to an inflected one.
         return self._by_spelling.get(form) or self._by_letters.get(_letters(_folded(label))) or self._by_lemma.get(form)
 
     def compound(self, label: str) -> str | None:
@@ -190,7 +193,7 @@ class _Index:
 
 
 def _folded(label: str) -> str:
-    """One spelling for all that differ in case, underscores, hyphens and spaces."""
+    """The label in lower case, with single spaces for underscores, hyphens and spaces."""
     return _GAP.sub(" ", label.casefold()).strip()
 
 
@@ -213,14 +216,10 @@ def _word_lemma() -> Callable[[str], str]:
     return lemma
 
 
-def _share(label: str, target: str) -> float:
-    return min(1.0, len(_letters(_folded(target))) / len(_letters(_folded(label))))
-
-
 def _nearest(
     labels: Sequence[str], targets: Sequence[str], vectors: "WordVectors", min_cosine: float
 ) -> Iterable[Link]:
-    """The nearest target of each label that has a vector; targets are sorted."""
+    """The nearest of the sorted targets for each label that has a vector."""
     from scipy.sparse import csr_array
 
     word_ids = cast("Mapping[str, int]", vectors.keyed.key_to_index)
@@ -230,7 +229,7 @@ def _nearest(
     in_words = lru_cache(maxsize=200_000)(lambda word: label_words(word, word_ids))
 
     def words_of(name: str) -> list[str]:
-        """The words of a name as label_words finds them, none where one has no vector."""
+        """The words of a name as `label_words` gives them, none if one has no vector."""
         if name.lower() in word_ids:
             return [name.lower()]
         known: list[str] = []
@@ -242,10 +241,10 @@ def _nearest(
         return known
 
     def unit_rows(names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """(k, dimensions) unit vectors of the names that have one, and (k,) int64 which those are.
+        """(k, dimensions) unit vectors of the names that have one, and the (k,) int64 indices of these names.
 
-        The mean over a name's words, which `WordVectors.vectors` takes, points where their sum does: one product of a
-        sparse table of words and the vectors makes the sums of all names.
+        A product of a sparse table of words with the vectors sums the words of all names; sums have the direction of
+        the means that `WordVectors.vectors` takes.
         """
         parts = [words_of(name.replace("_", " ")) for name in names]
         ends = np.cumsum([0, *map(len, parts)])
@@ -265,7 +264,7 @@ def _nearest(
             continue
         for first in range(0, len(wanted), BLOCK):
             block = slice(first, first + BLOCK)
-            # Rounded, so that targets with the same words in another order tie, and the first of them stays.
+            # Rounded, so that targets with the same words in another order tie, and the first one is taken.
             cosines = np.round(wanted[block] @ units.T, 5)
             at = cosines.argmax(axis=1)
             largest = cosines[np.arange(len(cosines)), at]

@@ -1,19 +1,19 @@
 """Weights of facts, such as the strength that ConceptNet gives an assertion.
 
-A fact of the graph NAME whose weight is not 1 is stated once more in the graph NAME/weights, under a relation that
-means "this relation, with this weight". That relation is described beside it:
+A fact of the graph NAME with a weight other than 1 is stated again in the graph NAME/weights, under a relation that
+means "this relation, with this weight" and is described there:
 
     dog  <urn:gumption:weighted:2.0:IsA>  animal
     <urn:gumption:weighted:2.0:IsA>  rdfs:subPropertyOf gum:IsA ;  gum:weight 2.0
 
 so that a query reads `GRAPH ?w { ent:dog ?r ?o . ?r rdfs:subPropertyOf gum:IsA ; gum:weight ?weight }`. It is a
 singleton property (Nguyen, Bodenreider and Sheth, "Don't like RDF reification?", WWW 2014) shared by all facts with the
-same relation and weight. A weighted fact costs one quad more and no new name, where rdf:Statement would cost four quads
-and a node; there are as many such relations as pairs of relation and weight, of which ConceptNet has thousands at most.
-Both sides are read back as arrays of ids, so aligning them takes no Python work per fact.
+same relation and weight. A weighted fact costs one more quad and no new name; rdf:Statement would cost four quads and a
+node. ConceptNet has some thousands of such relations.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -35,19 +35,16 @@ _FLOAT = "http://www.w3.org/2001/XMLSchema#float"
 
 
 def weighted_relation(relation: str, weight: float) -> str:
-    """The relation (its label, an IRI) that means `relation` with this weight, kept as a float32.
-
-    Raises InputError for a weight that is not a finite number.
-    """
-    if not abs(weight) <= LARGEST:  # nor is NaN
+    """The IRI that means `relation` with this weight as a float32; InputError for a weight that is not finite."""
+    if not abs(weight) <= LARGEST:  # true of NaN, too
         raise InputError(f"the weight of a fact is {weight!r}: it has to be a finite number")
     return f"{_WEIGHTED}{np.float32(weight)}:{quote(relation, safe='')}"
 
 
 def describe_relation(weighted: str) -> list[Triple]:
-    """The two facts that say what such a relation means."""
+    """The two facts that describe a `weighted_relation`."""
     relation, weight = _parse(weighted)
-    number = np.format_float_positional(np.float32(weight), trim="-")  # as Oxigraph writes it, which keeps it a number
+    number = np.format_float_positional(np.float32(weight), trim="-")  # as Oxigraph writes numbers
     return [
         (weighted, _SUB_PROPERTY, label_to_iri(relation, RELATION)),
         (weighted, "weight", f'"{number}"^^<{_FLOAT}>'),
@@ -56,25 +53,21 @@ def describe_relation(weighted: str) -> list[Triple]:
 
 @checked
 def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Sequence[float], name: str) -> int:
-    """Add facts with their weights to a named graph; how many facts it did not have yet.
+    """Add weighted facts to a named graph; returns the number of new facts.
 
-    :param weights: one for each fact; those of facts stated before stay too, and `fact_weights` takes the largest.
+    :param weights: one for each fact. Earlier weights of a fact stay, and `fact_weights` takes the largest.
     :raises InputError: numbers of facts and weights that differ, a weight that is not finite.
     """
     rows = list(triples)
     if len(rows) != len(weights):
         raise InputError(f"there are {len(rows)} facts and {len(weights)} weights: give each fact one")
-    relations = {
-        (row[1], weight): weighted_relation(row[1], weight)
-        for row, weight in zip(rows, weights, strict=True)
-        if weight != 1
-    }
+    name_of = cache(weighted_relation)
     stated = [
-        (subject, relations[relation, weight], object_)
+        (subject, name_of(relation, weight), object_)
         for (subject, relation, object_), weight in zip(rows, weights, strict=True)
         if weight != 1
     ]
-    described = [fact for weighted in sorted(set(relations.values())) for fact in describe_relation(weighted)]
+    described = [fact for weighted in sorted({one[1] for one in stated}) for fact in describe_relation(weighted)]
     new = graph.add(rows, graph=name)
     if stated:
         graph.add(stated + described, graph=name + WEIGHTS)
@@ -83,9 +76,9 @@ def add_weighted(graph: "KnowledgeGraph", triples: Iterable[Triple], weights: Se
 
 @checked
 def fact_weights(graph: "KnowledgeGraph", name: str) -> np.ndarray:
-    """(n,) float32, the weight of each row of `graph.arrays(name)`: 1 where none was stated, else the largest stated.
+    """(n,) float32, the largest stated weight of each row of `graph.arrays(name)`, 1 where none is stated.
 
-    Raises InputError for the name of a graph that has no facts.
+    :raises InputError: a graph without facts.
     """
     vocabulary, ids = graph.arrays(name)
     weights = np.ones(len(ids), dtype=np.float32)
@@ -93,8 +86,8 @@ def fact_weights(graph: "KnowledgeGraph", name: str) -> np.ndarray:
         return weights
     stated_vocabulary, stated = graph.arrays(name + WEIGHTS)
 
-    # Ids of the weights' graph -> ids of the facts' graph. `missing` stands for what only the former has: the weight of
-    # a fact that was removed, the relations that describe.
+    # Ids of the weights' graph -> ids of the facts' graph. `missing` stands for labels of the former alone: of removed
+    # facts, and of the descriptions.
     entities = {label: index for index, label in enumerate(vocabulary.entities)}
     relations = {label: index for index, label in enumerate(vocabulary.relations)}
     missing = len(entities)

@@ -1,10 +1,9 @@
 """WordNet (Miller, "WordNet: A Lexical Database for English", CACM 1995; Fellbaum 1998), read with nltk.
 
-Entities are synsets under nltk's names, "dog.n.01" (first lemma, part of speech, which of its senses), and the lemmas
-themselves: (dog.n.01, hasLemma, dog) leads from a word to its synsets, which is what a task's words are linked through.
-Of two relations that are each other's inverse one is stated: hypernym and not hyponym, meronym and not holonym. What
-WordNet says between single lemmas of two synsets (antonym, derivationallyRelated, ...) is stated between the synsets,
-as in WN18RR.
+Entities are synsets under nltk's names, "dog.n.01" (first lemma, part of speech, number of the sense), and lemmas:
+(dog.n.01, hasLemma, dog) links a word to its synsets. Of two inverse relations one is stated: hypernym, not hyponym;
+meronym, not holonym. Relations between lemmas of two synsets (antonym, derivationallyRelated, ...) are stated between
+the synsets, as in WN18RR.
 """
 
 import io
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.settings import checked
 
 from .external import Imported, Tally, WeightedFact, store
@@ -28,7 +27,7 @@ with extra("wordnet", "WordNet"):
     from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
 
 HAS_LEMMA = "hasLemma"
-# Relation -> the method of nltk's Synset for it. In brackets, WN18RR's name where it has one.
+# Relation -> the method of nltk's Synset for it; the comment is its name in WN18RR.
 SYNSET_RELATIONS = {
     "hypernym": "hypernyms",  # _hypernym
     "instanceHypernym": "instance_hypernyms",  # _instance_hypernym
@@ -41,7 +40,7 @@ SYNSET_RELATIONS = {
     "similarTo": "similar_tos",  # _similar_to
     "verbGroup": "verb_groups",  # _verb_group
 }
-# Those that single lemmas have, some of them besides synsets.
+# Relations of lemmas; synsets have some of them, too.
 LEMMA_RELATIONS = {
     "antonym": "antonyms",
     "derivationallyRelated": "derivationally_related_forms",  # _derivationally_related_form
@@ -52,8 +51,8 @@ LEMMA_RELATIONS = {
     "usageDomain": "usage_domains",  # the inverse of _member_of_domain_usage
 }
 _NEEDED = ("index.noun", "index.verb", "index.adj", "index.adv", "data.noun", "data.verb", "data.adj", "data.adv")
-# nltk's reader opens these too. Some distributions lack them, and no fact depends on what they say: names of
-# lexicographers' files, irregular inflections.
+# nltk's reader opens these too, and some distributions lack them. No fact depends on them: names of lexicographers'
+# files, irregular inflections.
 _FILLED_IN = {
     "lexnames": "".join(f"{number:02d}\tunnamed\t0\n" for number in range(100)),
     **{f"{part}.exc": "" for part in ("noun", "verb", "adj", "adv")},
@@ -66,9 +65,8 @@ def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name
 
     nltk keeps all synsets in memory while it reads (0.6 GB for WordNet 3.1).
 
-    :returns: its `lines` are synsets.
-    :raises InputError: a folder without these files, files that are broken, or that nltk refuses to read because others
-        may write them.
+    :returns: with synsets as `lines`.
+    :raises InputError: missing or broken files, or files that nltk refuses because others may write them.
     """
     folder = Path(folder)
     missing = [file for file in _NEEDED if not (folder / file).is_file()]
@@ -93,7 +91,7 @@ def import_wordnet(graph: "KnowledgeGraph", folder: str | PathLike[str], *, name
 
 
 class _Reader(WordNetCorpusReader):
-    """nltk's reader, on files of any WordNet and without those that none of the facts needs."""
+    """nltk's reader for files of any WordNet, without those that no fact depends on."""
 
     def open(self, file: str) -> Any:
         if file in _FILLED_IN and not Path(str(self._root), file).is_file():
@@ -101,15 +99,15 @@ class _Reader(WordNetCorpusReader):
         return super().open(file)
 
     def map_wn(self, version: str = "wordnet") -> None:
-        """No map to WordNet 3.0: it serves other languages, and would need nltk's own copy of that."""
+        """Skip the map to WordNet 3.0, which serves other languages and needs nltk's copy of it."""
 
 
 def _facts(folder: Path, tally: Tally) -> Iterator[WeightedFact]:
     place = str(folder.resolve())
-    nltk.data.path.append(place)  # nltk reads corpora from the folders in this list only
+    nltk.data.path.append(place)  # nltk reads no other folders
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that other languages are not there
+            warnings.simplefilter("ignore", UserWarning)  # of missing other languages
             reader = _Reader(place, None)
         for synset in reader.all_synsets():
             tally.lines += 1
@@ -139,7 +137,7 @@ def _about_synset(synset: Any) -> Iterator[WeightedFact]:
 
 
 def _notice(file: Path) -> str:
-    """The licence at the top of a database file: the lines that begin with a space and their number."""
+    """The licence at the top of a database file, whose lines begin with spaces and their number."""
     lines = []
     with file.open(encoding="utf-8", errors="replace") as content:
         for line in content:

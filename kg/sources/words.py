@@ -1,4 +1,4 @@
-"""Word vectors of labels: gensim's KeyedVectors around the shipped file, or around a file of one's own."""
+"""Word vectors of labels, from the shipped files or a file of one's own, as gensim's KeyedVectors."""
 
 import hashlib
 import re
@@ -20,23 +20,23 @@ from gumption.data.settings import checked_methods
 
 SHIPPED = "glove-100d"
 FREQUENT = "glove-frequent"  # the 20,000 most frequent words, in 8 bits
-SHORTEST_MISSPELT = 4  # letters; of a shorter word almost any other is one letter away
+SHORTEST_MISSPELT = 4  # letters; shorter words are one letter away from almost any other
 _CASES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|[_/]")  # camelCase, word2, snake_case
 _EXAMPLES = 3
 
 
 class GuessedVectors(Note):
-    """Some labels have no word vector of their own and were given another."""
+    """Some labels have no word vector of their own and got another."""
 
 
 @dataclass(frozen=True)
 class VectorReport:
-    """How labels without a word vector of their own came by one.
+    """How labels without a word vector of their own got one.
 
-    :ivar labels: how many labels there were.
-    :ivar by_parts: label -> the known words among its parts, or the dictionary forms of these; the vector is the mean.
-    :ivar by_spelling: label -> the known words that are one letter away from its words; the vector is their mean.
-    :ivar drawn: labels whose vector was drawn at random.
+    :ivar labels: the number of all labels.
+    :ivar by_parts: label -> the known words among its parts or their dictionary forms, whose mean is the vector.
+    :ivar by_spelling: label -> the known words one letter away from its words, whose mean is the vector.
+    :ivar drawn: labels with a random vector.
     """
 
     labels: int
@@ -48,27 +48,30 @@ class VectorReport:
         """One line; empty where each label has a vector of its own."""
         near = {f"{label} ~ {' '.join(words)}": words for label, words in self.by_spelling.items()}
         ways = (("by their parts", self.by_parts), ("by spelling", near), ("drawn at random", self.drawn))
-        told = [f"{len(found)} {how} ({_listed(found)})" for how, found in ways if found]
         guessed = sum(len(found) for _, found in ways)
         if not guessed:
             return ""
-        return f"{guessed} of {self.labels} words have no vector of their own: {', '.join(told)}"
+        parts = []
+        for how, found in ways:
+            if found:
+                more = ", ..." if len(found) > _EXAMPLES else ""
+                parts.append(f"{len(found)} {how} ({', '.join(list(found)[:_EXAMPLES])}{more})")
+        return f"{guessed} of {self.labels} words have no vector of their own: {', '.join(parts)}"
 
     def warn(self) -> None:
-        """Tell it in one GuessedVectors warning, where there is something to tell."""
+        """Warn of guessed vectors, if there are any."""
         if text := str(self):
-            # One place, so that Python tells the same thing once.
-            warnings.warn(text, GuessedVectors, stacklevel=1)
+            warnings.warn(text, GuessedVectors, stacklevel=1)  # one line of code, so that Python shows a text once
 
 
 @checked_methods
 class WordVectors:
     """Vectors of words, and of labels made of words.
 
-    A label that is a word of the file has that word's vector; any other has the mean over its parts: the words between
-    spaces and hyphens, an unknown one split into two known words where that can be ("trainyard": train, yard).
+    A label that is a word of the file has that word's vector; any other has the mean over its words between spaces and
+    hyphens, where an unknown word is split into two known ones if possible ("trainyard": train, yard).
 
-    :ivar keyed: the gensim KeyedVectors, for its own queries (nearest words and so on).
+    :ivar keyed: the gensim KeyedVectors, for queries such as nearest words.
     """
 
     def __init__(self, keyed: KeyedVectors, source: str) -> None:
@@ -77,8 +80,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, file: str | PathLike[str] | None = None) -> "WordVectors":
-        """Read word2vec's binary format, as `gumption.data.make_word_vectors` writes it; default: the shipped vectors,
-        those of the commonsense book as GloVe has them and those of the 20,000 most frequent words in 8 bits.
+        """Read word2vec's binary format, which `gumption.data.make_word_vectors` writes; by default the shipped GloVe
+        vectors of the commonsense book, and of the 20,000 most frequent words in 8 bits.
 
         :raises InputError: a file that is missing or of another format.
         """
@@ -101,13 +104,13 @@ class WordVectors:
         return cls(keyed, where.name)
 
     def unknown(self, labels: Sequence[str]) -> dict[str, list[str]]:
-        """The labels with parts that have no vector -> those parts. A label all of whose parts are unknown has none."""
+        """Label -> its parts without a vector, of the labels that have such parts."""
         return {label: parts for label in labels if (parts := label_words(label, self.keyed.key_to_index)[1])}
 
     def vectors(self, labels: Sequence[str]) -> np.ndarray:
-        """(n, dimensions) float32, in the order of the labels. Unknown parts of a label that has others are left out.
+        """(n, dimensions) float32, in the order of the labels. Unknown parts are left out beside known ones.
 
-        :raises InputError: labels none of whose parts has a vector; nothing is silently zero.
+        :raises InputError: labels none of whose parts has a vector.
         """
         rows = np.empty((len(labels), self.keyed.vector_size), dtype=np.float32)
         without = []
@@ -126,16 +129,14 @@ class WordVectors:
         return rows
 
     def guessed_vectors(self, labels: Sequence[str], spelling: bool = False) -> tuple[np.ndarray, VectorReport]:
-        """(n, dimensions) float32 for any labels, and how those got theirs that have none of their own.
+        """(n, dimensions) float32 for any labels, and a report on the guessed ones.
 
-        A label for which `vectors` finds words has the same numbers here. For any other it is the first that there is
-        of: the mean over its parts, split also at underscores, digits and capitals ("iceCream_2"), or over their
-        dictionary forms; a draw from a normal distribution, seeded by the label, as long as the vectors of the file are
-        in the median.
+        A label with a vector in `vectors` has the same one here. Any other gets the mean over its known parts, split
+        also at underscores, digits and capitals ("iceCream_2"), or over their dictionary forms; else a draw from a
+        normal distribution, seeded by the label, of the median length of the file's vectors.
 
-        :param spelling: before a draw, take the mean over the words that are one letter away from its words (one put
-            in, left out, changed or two swapped), for words of four letters or more. Such words may mean another thing
-            ("beef", "bee").
+        :param spelling: before a draw, take the mean over known words one letter away (inserted, deleted, changed, or
+            two swapped) from its words of four letters or more. They may mean another thing ("beef", "bee").
         """
         known = self.keyed.key_to_index
         rows = np.empty((len(labels), self.keyed.vector_size), dtype=np.float32)
@@ -148,14 +149,17 @@ class WordVectors:
                 words = words or self._parts(label)
                 kept = by_parts
                 if not words and spelling:
-                    words, kept = self._misspelt(label), by_spelling
+                    near = map(self._nearest, tokens(_CASES.sub(" ", label)))
+                    words, kept = [word for word in near if word is not None], by_spelling
                 if words:
                     kept[label] = tuple(words)
             if words:
                 row[:] = np.mean([self.keyed[word] for word in words], axis=0)
             else:
                 drawn.append(label)
-                row[:] = self._drawn(label)
+                seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
+                vector = np.random.Generator(np.random.PCG64(seed)).normal(size=self.keyed.vector_size)
+                row[:] = np.multiply(vector, self._length / np.linalg.norm(vector))
         return rows, VectorReport(len(labels), by_parts, by_spelling, tuple(drawn))
 
     def _parts(self, label: str) -> list[str]:
@@ -166,25 +170,17 @@ class WordVectors:
         lemmas = (lemmatize(token, lang="en").lower() for token in tokens(split))
         return label_words(split, known)[0] or [lemma for lemma in lemmas if lemma in known]
 
-    def _misspelt(self, label: str) -> list[str]:
-        found = (self._nearest(token) for token in tokens(_CASES.sub(" ", label)))
-        return [word for word in found if word is not None]
-
     def _nearest(self, token: str) -> str | None:
-        """The known word one letter away; of several one with the same first letter, then the first in the file."""
+        """The known word one letter away; of several one with the same first letter, then the first of the file."""
         if len(token) < SHORTEST_MISSPELT:
             return None
         known = cast("Mapping[str, int]", self.keyed.key_to_index)
         near = [word for word in _one_letter_away(token) if word in known]
         return min(near, key=lambda word: (word[:1] != token[:1], known[word]), default=None)
 
-    def _drawn(self, label: str) -> np.ndarray:
-        seed = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
-        vector = np.random.Generator(np.random.PCG64(seed)).normal(size=self.keyed.vector_size)
-        return np.multiply(vector, self._length / np.linalg.norm(vector))
-
     @cached_property
     def _length(self) -> float:
+        """The median length of the file's vectors."""
         return float(np.median(np.linalg.norm(self.keyed.vectors, axis=1)))
 
 
@@ -202,13 +198,8 @@ def _one_letter_away(word: str) -> Iterator[str]:
                 yield before + letter + after[1:]
 
 
-def _listed(labels: Sequence[str] | dict[str, tuple[str, ...]]) -> str:
-    shown = list(labels)[:_EXAMPLES]
-    return ", ".join(shown) + (", ..." if len(labels) > _EXAMPLES else "")
-
-
 def _check_length(file: Path, keyed: KeyedVectors) -> None:
-    """Refuse a file that goes on after its last vector: word2vec's text format, which is else read as if binary."""
+    """Raise ValueError for a file that goes on after its last vector: gensim reads word2vec's text format as binary."""
     with file.open("rb") as content:
         header = len(content.readline())
     words = sum(len(str(word).encode()) + 1 for word in keyed.key_to_index)

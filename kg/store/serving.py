@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pyoxigraph as ox
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.listening import is_loopback
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import PREFIXES

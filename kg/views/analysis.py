@@ -1,7 +1,7 @@
-"""What the shape of a graph tells: statistics of its relations, components, degrees, shortest paths, neighbourhoods.
+"""The structure of a graph: statistics of its relations, components, degrees, shortest paths, neighbourhoods.
 
-Every function reads the arrays of `KnowledgeGraph.arrays`: a vocabulary and (n, 3) int64 ids of distinct facts. All
-of them are sorted and deterministic: the same facts give the same answer, whatever the order of the rows.
+Every function takes the result of `KnowledgeGraph.arrays`, a vocabulary and (n, 3) int64 ids of distinct facts. The
+answers are sorted and do not depend on the order of the rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,23 +18,23 @@ from gumption.data import InputError
 from gumption.data.settings import Count, Whole, checked
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-MANY = 1.5  # Bordes et al. 2013, section 4.3: from this average on, an argument of a relation is "many"
-INVERSE = 0.5  # a relation is told as the inverse of another from this share of its facts on
+MANY = 1.5  # Bordes et al. 2013, section 4.3: at this average or above, a side of a relation is "many"
+INVERSE = 0.5  # share of a relation's facts, at least, that its inverse states
 
 
 @dataclass(frozen=True)
 class RelationStatistics:
-    """One relation of a graph.
+    """Figures of a relation.
 
-    :ivar facts: how many facts have it; `loops` of them have one entity on both sides.
-    :ivar subjects: how many different subjects these facts have, and `objects` how many objects.
-    :ivar objects_per_subject: facts / subjects, and `subjects_per_object` facts / objects.
+    :ivar facts: number of facts; `loops` of them have one entity on both sides.
+    :ivar subjects: number of different subjects, `objects` of objects.
+    :ivar objects_per_subject: facts / subjects, `subjects_per_object` facts / objects.
     :ivar cardinality: "1-1", "1-N", "N-1" or "N-N" (Bordes et al. 2013, "Translating embeddings for modeling
         multi-relational data", section 4.3): the left side is N where an object has on average 1.5 subjects or more,
         the right side where a subject has 1.5 objects or more.
-    :ivar symmetric: the share of its facts (s, r, o) for which (o, r, s) is a fact too, loops left out.
-    :ivar inverse: the other relation q that states most of its facts backwards, (o, q, s), and `inverse_share` the
-        share of them; None and 0.0 where that is less than half.
+    :ivar symmetric: the share of its facts (s, r, o), without loops, for which (o, r, s) is a fact too.
+    :ivar inverse: the other relation q that states most of its facts backwards, (o, q, s), `inverse_share` the share;
+        None and 0.0 below one half.
     """
 
     relation: str
@@ -52,11 +52,11 @@ class RelationStatistics:
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """A whole graph.
+    """Figures of a whole graph.
 
-    :ivar relations: one row a relation, most facts first, then by label.
+    :ivar relations: most facts first, then by label.
     :ivar component_sizes: (c,) int64, entities of each weakly connected component, largest first.
-    :ivar in_degree: (N,) int64, facts whose object an entity is, by entity id; `out_degree` whose subject it is.
+    :ivar in_degree: (N,) int64, facts whose object each entity is; `out_degree` whose subject it is.
     """
 
     facts: int
@@ -71,10 +71,10 @@ class GraphStatistics:
 class Neighbourhood:
     """The part of a graph around an entity.
 
-    :ivar entities: labels, nearest first, the centre before all; `hops` (n,) int64, how far each one is away.
+    :ivar entities: labels, the centre first, then the nearest; `hops` (n,) int64, their distances.
     :ivar facts: all facts of the graph between these entities, sorted.
-    :ivar left_out: how many entities within reach did not fit.
-    :ivar nodes: those of the entities that stand for an n-ary fact; they come last. Their facts are its roles.
+    :ivar left_out: the number of entities within reach that are left out.
+    :ivar nodes: the entities that are nodes of n-ary facts; they come last.
     """
 
     entities: tuple[str, ...]
@@ -89,7 +89,7 @@ class Neighbourhood:
 
 
 def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, np.ndarray]:
-    """Several graphs' arrays as those of one graph that has each of their facts once."""
+    """The arrays of the union of several graphs."""
     vocabulary = Vocabulary(
         sorted({label for part, _ in parts for label in part.entities}),
         sorted({label for part, _ in parts for label in part.relations}),
@@ -103,19 +103,12 @@ def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, 
 
 def graph_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> GraphStatistics:
     """The statistics of a graph; of one without facts they are zeros and empty."""
-    in_degree, out_degree = degrees(vocabulary, ids)
-    return GraphStatistics(
-        facts=len(ids),
-        entities=len(vocabulary.entities),
-        relations=relation_statistics(vocabulary, ids),
-        component_sizes=np.bincount(components(vocabulary, ids)),
-        in_degree=in_degree,
-        out_degree=out_degree,
-    )
+    relations, sizes = relation_statistics(vocabulary, ids), np.bincount(components(vocabulary, ids))
+    return GraphStatistics(len(ids), len(vocabulary.entities), relations, sizes, *degrees(vocabulary, ids))
 
 
 def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[RelationStatistics, ...]:
-    """One row for each relation of the facts, most facts first, then by label."""
+    """Figures of each relation of the facts, most facts first, then by label."""
     size = len(vocabulary.relations)
     subjects, relations, objects = ids.T
     facts = np.bincount(relations, minlength=size)
@@ -153,7 +146,7 @@ def relation_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[Relati
 
 
 def components(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """(N,) int64: the weakly connected component of each entity, 0 the largest; equal ones in order of their labels."""
+    """(N,) int64: the weakly connected component of each entity, 0 the largest, equal ones in the order of labels."""
     if not len(vocabulary.entities):
         return np.zeros(0, dtype=np.int64)
     _, found = csgraph.connected_components(_adjacency(vocabulary, ids), directed=True, connection="weak")
@@ -165,25 +158,26 @@ def components(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
 
 
 def degrees(vocabulary: Vocabulary, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) int64 each: of how many facts an entity is the object (in), and the subject (out)."""
+    """(N,) int64 each: the number of facts with each entity as object (in), and as subject (out)."""
     size = len(vocabulary.entities)
     return np.bincount(ids[:, 2], minlength=size), np.bincount(ids[:, 0], minlength=size)
 
 
 @checked
 def top_entities(vocabulary: Vocabulary, ids: np.ndarray, k: Whole = 10) -> list[tuple[str, int, int]]:
-    """The k entities with most facts, (label, in, out), by in + out and then by label."""
+    """(label, in, out) of the k entities with most facts, by in + out and then by label."""
     into, out = degrees(vocabulary, ids)
     order = np.lexsort((np.arange(len(into)), -(into + out)))[:k]
     return [(vocabulary.entities[e], int(into[e]), int(out[e])) for e in order.tolist()]
 
 
 def shortest_path(vocabulary: Vocabulary, ids: np.ndarray, start: str, end: str) -> tuple[tuple[Triple, ...], ...]:
-    """A path with the fewest steps between two entities, walking facts in either direction.
+    """A path with the fewest steps between two entities, along facts in either direction; empty from start to start.
 
-    Each step is the sorted facts that join its two entities: as a fact keeps its direction, it says which way it was
-    walked. Of equally short paths it is the one that breadth-first search in the order of the labels meets first.
-    Empty where start and end are the same. Raises InputError for an unknown entity, and where there is no path.
+    Each step consists of the sorted facts that join its two entities. Of equally short paths it is the one that
+    breadth-first search in the order of the labels meets first.
+
+    :raises InputError: an unknown entity, no path.
     """
     first, last = vocabulary.entity_ids([start, end]).tolist()
     if first == last:
@@ -209,24 +203,27 @@ def neighbourhood(
 ) -> Neighbourhood:  # fmt: skip
     """The entities at most `hops` facts away from the centre, in either direction, and the facts between them.
 
-    `nodes` are the labels that stand for an n-ary fact: from one of its parties to another is one hop. Such a node is
-    there where all of its parties are and one of them is near enough; it is not among those that are counted.
+    Of more than `max_entities` the nearest are kept, among equally near ones those with most facts in the whole graph,
+    then by label. Without nodes, kept entities join each kept one to the centre.
 
-    Where there are more than `max_entities`, the nearest are kept, among equally near ones those with most facts in
-    the whole graph, then by label. Without nodes, each kept one is joined to the centre through kept ones.
-    Raises InputError for an unknown centre, hops below 1, or room for fewer than two entities.
+    :param nodes: labels of nodes of n-ary facts, whose parties are one hop apart. A node is kept where all its parties
+        are and one of them is near enough, and does not count as an entity.
+    :raises InputError: an unknown centre.
     """
     start = vocabulary.entity_id(centre)
     is_node = np.isin(np.array(vocabulary.entities), list(nodes))
     is_node[start] = False
-    away = _halves(vocabulary, ids, start, is_node, hops)
+    # The distances in half hops, the length of a role of an n-ary fact; infinite beyond `hops`.
+    joined = _both_ways(vocabulary, ids).tocoo()
+    joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
+    away = csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
     near = np.flatnonzero(np.isfinite(away) & ~is_node)
     into, out = degrees(vocabulary, ids)
     weight = into + out
     chosen = near[np.lexsort((near, -weight[near], away[near]))][:max_entities]
     kept = np.zeros(len(vocabulary.entities), dtype=bool)
     kept[chosen] = True
-    # Of the n-ary facts those stay that are whole.
+    # N-ary facts are kept whole or not at all.
     whole = is_node & (away < 2 * hops)
     for one, other in ((0, 2), (2, 0)):
         whole[ids[~kept[ids[:, other]] & ~is_node[ids[:, other]], one]] = False
@@ -242,15 +239,8 @@ def neighbourhood(
     )
 
 
-def _halves(vocabulary: Vocabulary, ids: np.ndarray, start: int, is_node: np.ndarray, hops: int) -> np.ndarray:
-    """(N,) float64: how many half hops each entity is away, infinite beyond `hops`; a role of an n-ary fact is one."""
-    joined = _both_ways(vocabulary, ids).tocoo()
-    joined.data = np.where(is_node[joined.row] | is_node[joined.col], 1.0, 2.0)
-    return csgraph.dijkstra(joined.tocsr(), directed=True, indices=start, limit=2.0 * hops)
-
-
 def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
-    """(N, N): at (s, o) how many facts lead from s to o."""
+    """(N, N): the number of facts from s to o at (s, o)."""
     size = len(vocabulary.entities)
     matrix = sparse.coo_array((np.ones(len(ids)), (ids[:, 0], ids[:, 2])), shape=(size, size)).tocsr()
     matrix.sort_indices()
@@ -258,7 +248,7 @@ def _adjacency(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
 
 
 def _both_ways(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
-    """(N, N): at (a, b) how many facts join a and b, in any direction."""
+    """(N, N): the number of facts between a and b, in either direction, at (a, b)."""
     matrix = _adjacency(vocabulary, ids)
     matrix = sparse.csr_array(matrix + matrix.T)
     matrix.sort_indices()
@@ -266,7 +256,7 @@ def _both_ways(vocabulary: Vocabulary, ids: np.ndarray) -> sparse.csr_array:
 
 
 def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """(size,) int64: how many different values each group has."""
+    """(size,) int64: the number of different values in each group."""
     if not len(groups):
         return np.zeros(size, dtype=np.int64)
     codes = np.unique(groups * (values.max() + 1) + values)
@@ -274,7 +264,7 @@ def _distinct(groups: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
 
 
 def _backwards(ids: np.ndarray, entities: int, relations: int) -> sparse.csr_array:
-    """(R, R) int64 at [r, q]: for how many facts (s, r, o), s != o, is (o, q, s) a fact too."""
+    """(R, R) int64: at (r, q) the number of facts (s, r, o), s != o, for which (o, q, s) is a fact too."""
     subjects, labels, objects = ids[ids[:, 0] != ids[:, 2]].T
     forward, reverse = subjects * entities + objects, objects * entities + subjects
     pairs = np.unique(forward)

@@ -1,9 +1,9 @@
-"""Recipes as a directed hypergraph: how deep each thing lies, and the least work that makes it.
+"""Recipes as a directed hypergraph: the depth of each thing, and the fewest combinations that make it.
 
 A recipe graph has a node for each recipe, such as `(recipe:fire+water, hasIngredient, fire)`, `(.., hasProduct,
-steam)`; what the roles are called, an NaryRelation says: its subject and given are ingredients, its object is a
-product. One combination takes all ingredients of a node and makes one of its products; what has been made once is there
-for good. A node that names one ingredient takes it twice (fire + fire), because facts have no repeats.
+steam)`. An NaryRelation names the roles: its subject and given are ingredients, its object is a product. A combination
+takes all ingredients of a node and makes one of its products; things made stay available. A node with one ingredient
+takes it twice (fire + fire), because facts do not repeat.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,8 +35,8 @@ class Step:
 class Derivation:
     """How to make a goal from basic entities.
 
-    :ivar steps: combinations in an order that works, by generation and then by label; empty for a basic goal.
-    :ivar at_least: no derivation has fewer steps than this, so the steps are the minimum where it is their number.
+    :ivar steps: by generation and then by label; empty for a basic goal.
+    :ivar at_least: a lower bound of the number of steps of any derivation.
     """
 
     goal: str
@@ -45,7 +45,7 @@ class Derivation:
 
     @property
     def minimal(self) -> bool:
-        """Whether it is proven that there is no derivation with fewer steps."""
+        """Whether no derivation has fewer steps."""
         return len(self.steps) == self.at_least
 
 
@@ -55,13 +55,13 @@ class Recipes:
     :ivar things: a vocabulary whose entities are the sorted labels of all ingredients and products.
     :ivar ingredients: (R, k) int64 ids of things, ascending; rows with fewer than k different ones repeat their first.
     :ivar products: (R,) int64. A recipe node with several products is several rows. Rows are distinct and sorted.
-    :ivar incomplete: recipe nodes left out because they have no ingredient or no product.
+    :ivar incomplete: the number of recipe nodes without ingredient or product, which are left out.
     """
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -> None:
-        """The recipes among the facts `ids` (n, 3), by the roles of `relation`; other facts are passed over.
+        """The recipes among the (n, 3) facts, by the roles of `relation`; other facts are ignored.
 
-        Raises InputError where no node has both an ingredient and a product.
+        :raises InputError: no node has both an ingredient and a product.
         """
         names = {label: index for index, label in enumerate(vocabulary.relations)}
         needed, made = {relation.subject, relation.given}, {relation.object}
@@ -91,7 +91,7 @@ class Recipes:
 
     @classmethod
     def of(cls, graph: "KnowledgeGraph", relation: NaryRelation, name: str | None = None) -> Self:
-        """The recipes of a KnowledgeGraph, or of one of its named graphs."""
+        """The recipes of a graph, or of one of its named graphs."""
         return cls(*graph.arrays(name), relation)
 
     def __len__(self) -> int:
@@ -106,23 +106,23 @@ class Recipes:
     def depths(self, basic: Sequence[str] | None = None) -> np.ndarray:
         """(things,) float64: the least number of generations of combining that make each thing, inf for never.
 
-        Basic entities (the given ones, else those no recipe makes) have 0, and
+        Basic entities (the given ones, else those no recipe makes) have depth 0, and
         depth(c) = 1 + min over the recipes of c of the max over its ingredients of their depth.
-        Raises InputError for a basic entity that no recipe knows.
+
+        :raises InputError: a basic entity that is in no recipe.
         """
         return self._relax(self._start(basic), np.max)
 
     def derive(self, goal: str, basic: Sequence[str] | None = None, *, prove: bool = True) -> Derivation:
-        """A derivation of the goal in as few combinations as could be found, each thing made once.
+        """A derivation of the goal in few combinations, each thing made once.
 
-        The exact minimum is NP-hard: a shortest path in a directed hypergraph that shares what it makes, or in
-        planning an optimal plan without deletes (Bylander 1994). Two derivations are read off first: along the
-        recipes of least depth, and along those of least work where nothing is shared. The
-        integer program below then proves the shorter one minimal, or finds the minimum, or gives up after a fixed
-        amount of search; `at_least` tells which. Without `prove` the shorter one is the answer at once, and
-        `at_least` is the depth of the goal.
+        The exact minimum is NP-hard: it is a shortest path in a directed hypergraph with sharing, or an optimal plan
+        without deletes (Bylander 1994). The first candidates are the derivations by recipes of least depth and of least
+        work without sharing. The integer program below then proves the shorter one minimal, finds the minimum, or gives
+        up after a fixed amount of search; `at_least` is its bound.
 
-        Raises InputError for an unknown goal, and for one that the basic entities do not lead to.
+        :param prove: False returns the shorter candidate at once, with the depth of the goal as `at_least`.
+        :raises InputError: an unknown goal, or one out of reach of the basic entities.
         """
         start = self._start(basic)
         target = self.things.entity_id(goal)
@@ -133,7 +133,7 @@ class Recipes:
             return Derivation(goal, (), 0)
         work = self._relax(start, np.sum)
         rows, at_least = self._read_off(target, start, depth, np.max), int(depth[target])
-        if work[target] < 2**53:  # beyond that, floats do not grow along every recipe any more
+        if work[target] < 2**53:  # beyond it adding 1 does not change a float
             rows = min(rows, self._read_off(target, start, work, np.sum), key=len)
         if prove:
             rows, at_least = Problem(self.ingredients, self.products, start, target, depth, work).minimum(rows)
@@ -147,17 +147,17 @@ class Recipes:
 
     @cached_property
     def _counted(self) -> np.ndarray:
-        """(R, k) bool: False where an ingredient repeats the first one to fill its row."""
+        """(R, k) bool: False for ingredients that repeat the first one to fill a row."""
         counted = self.ingredients != self.ingredients[:, :1]
         counted[:, 0] = True
         return counted
 
     def _cost(self, values: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(R,) float64: 1 + the max or the sum of the values of a recipe's different ingredients."""
+        """(R,) float64: 1 + the max or sum (`how`) of the values of a recipe's different ingredients."""
         return 1 + how(np.where(self._counted, values[self.ingredients], 0), axis=1)
 
     def _relax(self, start: np.ndarray, how: Callable[..., np.ndarray]) -> np.ndarray:
-        """(things,) float64: 0 for basic ones, else the least cost of a recipe, inf where there is none."""
+        """(things,) float64: 0 for basic things, else the least cost of a recipe, inf without one."""
         values = np.where(start, 0.0, np.inf)
         while True:
             after = values.copy()
@@ -169,7 +169,7 @@ class Recipes:
     def _read_off(
         self, target: int, start: np.ndarray, values: np.ndarray, how: Callable[..., np.ndarray]
     ) -> list[int]:
-        """The rows that make the target when each thing is made by its recipe of least cost; costs grow along them."""
+        """The rows that make the target if each thing is made by its recipe of least cost."""
         order = np.lexsort((self._cost(values, how), self.products))
         made, first = np.unique(self.products[order], return_index=True)
         maker = dict(zip(made.tolist(), order[first].tolist(), strict=True))
@@ -213,30 +213,23 @@ def _few(labels: Sequence[str], most: int = 6) -> str:
     return ", ".join(labels[:most]) + more
 
 
-# ---- The fewest combinations that make a goal: an integer program whose missing constraints are added as they are
-# needed.
+# ---- The fewest combinations that make a goal, by an integer program with constraints that are added as needed.
 #
-# One 0/1 variable y for each thing, 1 where it is made, and for each recipe a share x of the making of its product. The
-# goal is made; what is made has one maker; a thing that a recipe takes is made or basic; of two things, not each is
-# made
-# of the other. What such a choice may still have are longer circles of things that are made of each other and not of
-# the
-# basic ones. They are cut off by landmarks: a set of things that holds the basic ones and not the goal must be left by
-# some recipe, so of the recipes that lead out of it one is used (implicit hitting sets: Bonet and Castillo 2011, "A
-# complete algorithm for generating landmarks"; Haslum, Slaney and Thiebaux 2012, "Minimal landmarks for optimal
-# delete-free planning").
-
+# It has a 0/1 variable y for each thing, 1 where it is made, and for each recipe a share x of making its product. The
+# goal is made; what is made has one maker; a thing that a recipe takes is made or basic; no two things are made of each
+# other. A choice may still have longer circles of things that are made of each other and not of the basic ones. They
+# are cut off by landmarks: some recipe has to lead out of each set of things that holds the basic ones and not the goal
+# (implicit hitting sets: Bonet and Castillo 2011, "A complete algorithm for generating landmarks"; Haslum, Slaney and
+# Thiebaux 2012, "Minimal landmarks for optimal delete-free planning").
 
 ROUNDS = 30  # integer programs solved for one goal
-LARGEST = 20_000  # recipes that one integer program may have
-BRANCHES = 200  # nodes of one integer program: a count and not a time, so that every machine gives the same answer
+LARGEST = 20_000  # recipes in one integer program
+BRANCHES = 200  # nodes of one integer program; a time limit would make the answer depend on the machine
 
 
 class Problem:
-    """A goal over recipes `ingredients` (R, k) -> `products` (R,), ids of things; `start` (things,) bool are basic.
-
-    `depth` (things,) are least generations and `work` (things,) costs by which recipes are preferred, inf out of reach.
-    """
+    """A goal over recipes `ingredients` (R, k) -> `products` (R,) of ids of things; `start` (things,) bool is True for
+    basic ones. `depth` and `work` (things,), by which recipes are preferred, are inf out of reach."""
 
     def __init__(
         self, ingredients: np.ndarray, products: np.ndarray, start: np.ndarray, target: int,
@@ -248,7 +241,7 @@ class Problem:
         self._away = self._distances(np.isfinite(self._depth))
 
     def minimum(self, found: list[int]) -> tuple[list[int], int]:
-        """The rows of a derivation with no more rows than `found`, and a number below which none is possible."""
+        """The rows of a derivation with at most as many rows as `found`, and a lower bound of their number."""
         at_least = int(self._depth[self.products == self.target].min())
         while len(found) > at_least:
             rows, bound = self._shorter(len(found) - 1)
@@ -259,7 +252,7 @@ class Problem:
         return sorted(found), at_least
 
     def _shorter(self, most: int) -> tuple[list[int] | None, int]:
-        """The least derivation with at most this many rows, None where none was found; and a lower bound."""
+        """The shortest derivation with at most this many rows, or None, and a lower bound."""
         rows = self._candidates(most)
         if not (self.products[rows] == self.target).any():
             return None, most + 1
@@ -267,7 +260,7 @@ class Problem:
             return None, 0
         made, matrix, low, high = self._constraints(rows, most)
         counted = np.repeat([1.0, 0.0], [len(made), len(rows)])
-        # Any, because scipy's types take numbers only where it also takes arrays.
+        # Any, because scipy's types lack arrays here.
         low_bound: Any = np.concatenate([made == self.target, np.zeros(len(rows))])
         high_bound: Any = np.ones(len(counted))
         bounds = optimize.Bounds(low_bound, high_bound)
@@ -301,7 +294,7 @@ class Problem:
         return None, bound
 
     def _distances(self, usable: np.ndarray) -> np.ndarray:
-        """(things,) float64: the least number of recipes on a way from a thing to the goal."""
+        """(things,) float64: the least number of recipes from a thing to the goal."""
         away = np.full(len(self.start), np.inf)
         away[self.target] = 0
         inputs, outputs = self.ingredients[usable], self.products[usable]
@@ -313,7 +306,7 @@ class Problem:
             away = after
 
     def _candidates(self, most: int) -> np.ndarray:
-        """The rows that a derivation of at most this many rows can have, by the ways up to them and on to the goal."""
+        """The rows that a derivation with at most this many rows can use, by their depth and distance to the goal."""
         useful = ~self.start[self.products] & (self.ingredients != self.products[:, None]).all(axis=1)
         rows = np.flatnonzero(useful & (self._depth + self._away[self.products] <= most))
         while True:
@@ -325,14 +318,14 @@ class Problem:
             rows = rows[possible]
 
     def _constraints(self, rows: np.ndarray, most: int) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
-        """The things that the variables y stand for; then low <= matrix @ (y, x) <= high."""
+        """The things of the variables y, and matrix, low and high of low <= matrix @ (y, x) <= high."""
         things = len(self.start)
         inputs, outputs = self.ingredients[rows], self.products[rows]
         made, maker = np.unique(outputs, return_inverse=True)
         columns = np.arange(len(rows))
         makers = _ones(maker, columns, (len(made), len(rows)))
-        # One row for each (product, ingredient) instead of one for each recipe: of its recipes at most one is used, so
-        # that all of them together need the ingredient once. So do those that make the ingredient of the product.
+        # One row for each (product, ingredient): at most one recipe of the product is used, so that all together need
+        # the ingredient once. So do those that make the ingredient of the product.
         taken = ~self.start[inputs]
         kinds, kind = np.unique((outputs[:, None] * things + inputs)[taken], return_inverse=True)
         uses = _ones(kind, np.broadcast_to(columns[:, None], inputs.shape)[taken], (len(kinds), len(rows)))
@@ -348,7 +341,7 @@ class Problem:
         return made, sparse.csr_array(matrix), low, high
 
     def _makers(self, rows: np.ndarray) -> list[int]:
-        """One of these rows for each thing that they make, in an order of making; those that the goal needs."""
+        """One of these rows for each thing that they make until the goal is made."""
         known = self.start.copy()
         maker: dict[int, int] = {}
         while not known[self.target]:
@@ -358,13 +351,13 @@ class Problem:
         return sorted(maker.values())
 
     def _landmarks(self, rows: np.ndarray, chosen: np.ndarray) -> list[np.ndarray]:
-        """Sets of places in `rows`, of each of which every derivation uses one and `chosen` none; empty if it works.
+        """Sets of places in `rows` of which every derivation uses one and `chosen` none; empty if it makes the goal.
 
-        One set is found, its cheapest recipe is taken as chosen too, and so on until the goal is made: the later sets
-        hold as well, and make the next program much better.
+        After each set its cheapest recipe counts as chosen, too, until the goal is made. The later sets are valid as
+        well, and strengthen the next program.
         """
         inputs, outputs = self.ingredients[rows], self.products[rows]
-        # Things are tried farthest from the goal first, so that what stays outside is small and close to it.
+        # Things farthest from the goal are tried first, so that the outside stays small and close to it.
         used = np.unique(np.concatenate([inputs.ravel(), outputs]))
         order = used[np.lexsort((used, -self._away[used]))].tolist()
         taken = [(frozenset(inputs[c].tolist()), int(outputs[c])) for c in chosen.tolist()]
@@ -388,7 +381,7 @@ class Problem:
 
 
 def _closure(things: set[int], recipes: list[tuple[frozenset[int], int]]) -> set[int]:
-    """The things, and all that these recipes make of them."""
+    """The things and everything that these recipes make of them."""
     reached = set(things)
     left = recipes
     while True:
@@ -401,7 +394,7 @@ def _closure(things: set[int], recipes: list[tuple[frozenset[int], int]]) -> set
 
 
 def _ones(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
-    """A matrix with 1 at these places, however often they are named."""
+    """A 0/1 matrix with ones at these places, which may repeat."""
     matrix = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1

@@ -1,56 +1,56 @@
-"""Pictures of a graph: the surroundings of an entity and its statistics as SVG or PNG, or to explore as HTML.
+"""Pictures of a graph: its statistics and the surroundings of an entity as SVG or PNG, the latter also as HTML.
 
-The same facts give the same bytes: fixed layout, no dates, no version strings, fixed ids. Colours are those that people
-with the common kinds of colour blindness tell apart (Okabe and Ito), each with line patterns for print in grey. Labels
-are anybody's text: they are drawn as they stand, never read as mathematics or markup.
-matplotlib, networkx and plotly are imported when a picture is drawn.
+The same facts give the same bytes: fixed layout and ids, no dates or versions. People with the common kinds of colour
+blindness can tell the colours apart (Okabe and Ito); line patterns serve print in grey. Labels are drawn to the letter,
+never as mathematics or markup. matplotlib, networkx and plotly are imported when a picture is drawn.
 """
 
 from __future__ import annotations
 
 import html
 import os
+import textwrap
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gumption.data import InputError, Note
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.writing import write_bytes
+from gumption.kg.vocabulary import Triple
 
 from .analysis import GraphStatistics, Neighbourhood
-from .scene import (
-    BORDER,
-    CENTRE_BORDER,
-    CENTRE_FILL,
-    COLOURS,
-    DOT_FILL,
-    FAR_FILL,
-    FONT,
-    FONT_SIZE,
-    NEAR_FILL,
-    REST,
-    Edge,
-    Pattern,
-    Scene,
-    curve,
-    shown,
-    text_width,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
-
 ENDINGS = (".svg", ".png", ".html")  # of the picture of a neighbourhood
 BARS = 25  # relations in the picture of statistics
+# Okabe-Ito without yellow; orange and sky blue darkened until a thin line of them stands out from white.
+COLOURS = ("#0072B2", "#D55E00", "#00805D", "#B0538A", "#B57B00", "#2F8FC4", "#444444")
+Pattern = Literal["solid", "dashed", "dotted"]
+PATTERNS: tuple[Pattern, ...] = ("solid", "dashed", "dotted")
+REST: tuple[str, Pattern] = ("#A0A0A0", "solid")  # for further relations
+CENTRE_FILL, NEAR_FILL, FAR_FILL = "#FFE9B8", "#FFFFFF", "#EFEFEF"
+CENTRE_BORDER, BORDER = "#222222", "#7A7A7A"
+DOT_FILL = "#444444"
+DOT = 0.11  # inches, of the dot of an n-ary fact
+FONT_SIZE = 8.0  # points
+FONT = "DejaVu Sans"
+_CHARACTERS, _LINES = 16, 2  # of the label in a box
+_SPREAD = 0.16  # between lines that join the same two boxes, as a share of their length
+_BENDS = (0.0, 0.08, -0.08, 0.16, -0.16)  # tried in this order for a line that would pass behind boxes
+_ROUNDS = 400  # of pushing boxes apart
 _MARGIN = 0.12  # inches
 _LEGEND_SIZE, _LEGEND_ROW, _LEGEND_LINE = 7.5, 0.17, 0.62
 _ROLE_SIZE = 5.5
@@ -67,11 +67,11 @@ _STYLE: dict[Any, Any] = {
 def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> None:
     """Draw the surroundings of an entity to a .svg, .png or .html file.
 
-    A node of an n-ary fact is a dot, with its roles beside its lines. HTML is one file with everything in it, to zoom
-    and pan in, with facts under the pointer and relations to switch off. SVG and HTML hold labels as text, for the
-    fonts of who looks at them; PNG has those characters only that DejaVu Sans has, and a warning tells when that is not
-    enough.
-    Raises InputError for another ending, or a file that cannot be written.
+    A node of an n-ary fact is a dot with its roles beside its lines. The HTML file works offline: it zooms and pans,
+    shows facts under the pointer, and switches relations off. SVG and HTML hold labels as text; PNG has the characters
+    of DejaVu Sans only, and a `Note` tells of missing ones.
+
+    :raises InputError: another ending, or a file that cannot be written.
     """
     path = Path(path)
     check_ending(path, ENDINGS)
@@ -85,10 +85,12 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
 
 
 def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -> None:
-    """Draw how many facts the entities and the relations have, to a .svg or .png file.
+    """Draw how many facts entities and relations have to a .svg or .png file.
 
     Left the share of entities with at least so many facts, on two logarithmic axes; right the relations with most
-    facts. Raises InputError for another ending, a graph without facts, or a file that cannot be written.
+    facts.
+
+    :raises InputError: another ending, a graph without facts, or a file that cannot be written.
     """
     path = Path(path)
     check_ending(path, (".svg", ".png"))
@@ -107,16 +109,209 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
 
 
 def check_ending(path: Path, endings: tuple[str, ...]) -> None:
-    """Raise InputError unless the file has one of these endings."""
+    """Raise InputError unless the file name has one of these endings."""
     if path.suffix not in endings:
         raise InputError(f"{path}: a picture's file ends in {', '.join(endings)}, not in {path.suffix!r}")
 
 
+# ---- The scene: where boxes and lines are drawn, and how they look, in every kind of picture.
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The facts with one relation between two entities, given by their places; `both` if there are two, one each way.
+
+    :ivar bend: how far the line bows to the left on its way from subject to object, as a share of its length.
+    """
+
+    subject: int
+    object: int
+    relation: str
+    both: bool
+    bend: float
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The layout of a neighbourhood. Lengths are inches, the centre is at (0, 0).
+
+    :ivar labels: the texts in the boxes, at most two short lines each; empty for the dot of an n-ary fact.
+    :ivar boxes: (n, 2) widths and heights.
+    :ivar points: (n, 2) centres of the boxes, which do not overlap.
+    """
+
+    part: Neighbourhood
+    labels: tuple[str, ...]
+    boxes: np.ndarray
+    points: np.ndarray
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def of(cls, part: Neighbourhood) -> Scene:
+        texts = ("" if entity in part.nodes else shown(entity, _CHARACTERS * _LINES) for entity in part.entities)
+        wrapped = (textwrap.wrap(text, _CHARACTERS, max_lines=_LINES, placeholder="\u2026") or [text] for text in texts)
+        labels = tuple(map("\n".join, wrapped))
+        lines = [label.split("\n") for label in labels]
+        widths = [max(map(text_width, each)) + 0.18 for each in lines]
+        boxes = np.column_stack([widths, [len(each) * FONT_SIZE * 1.25 / 72 + 0.12 for each in lines]])
+        boxes[[not label for label in labels]] = DOT
+        edges = _edges(part)
+        points = _layout(part, edges, boxes)
+        return cls(part, labels, boxes, points, tuple(_around_boxes(edges, points, boxes)))
+
+    @cached_property
+    def looks(self) -> dict[str, tuple[str, Pattern]]:
+        """Relation -> (colour, line pattern), most facts first, then by label."""
+        counts = Counter(relation for _, relation, _ in self.part.facts)
+        order = sorted(counts, key=lambda relation: (-counts[relation], relation))
+        known: list[tuple[str, Pattern]] = [(colour, pattern) for pattern in PATTERNS for colour in COLOURS]
+        return {relation: known[rank] if rank < len(known) else REST for rank, relation in enumerate(order)}
+
+    @property
+    def caption(self) -> str:
+        """The numbers of entities and facts that the picture shows and leaves out."""
+        nodes, hops = len(self.part.nodes), int(self.part.hops.max())
+        entities = len(self.part.entities) - nodes
+        facts = sum(s not in self.part.nodes and o not in self.part.nodes for s, _, o in self.part.facts)
+        told = [f"{entities} {'entity' if entities == 1 else 'entities'}"]
+        told += [f"{facts} fact{'' if facts == 1 else 's'}"] * (facts > 0 or not nodes)
+        told += [f"{nodes} n-ary fact{'' if nodes == 1 else 's'} (dots)"] * (nodes > 0)
+        text = (
+            f"{', '.join(told[:-1])} and {told[-1]} within {hops} hop{'' if hops == 1 else 's'} of "
+            f"{shown(self.part.centre, 40)}"
+        )
+        return f"{text}; {self.part.left_out} more left out" if self.part.left_out else text
+
+    def is_dot(self, index: int) -> bool:
+        """Whether the entity is the node of an n-ary fact."""
+        return self.part.entities[index] in self.part.nodes
+
+    def facts(self, edge: Edge) -> list[Triple]:
+        """The one or two facts of an edge."""
+        one, other = self.part.entities[edge.subject], self.part.entities[edge.object]
+        there = (one, edge.relation, other)
+        return [there, (other, edge.relation, one)] if edge.both else [there]
+
+
+def curve(start: np.ndarray, end: np.ndarray, bend: float) -> np.ndarray:
+    """(31, ..., 2) points along the quadratic Bezier curve between (..., 2) ends, matplotlib's arc3."""
+    way = end - start
+    control = (start + end) / 2 + 2 * bend * np.stack([-way[..., 1], way[..., 0]], axis=-1)
+    t = np.linspace(0, 1, 31).reshape(-1, *(1,) * start.ndim)
+    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+
+
+def shown(label: str, characters: int) -> str:
+    """A label as one line of printable characters; a longer one is cut with an ellipsis, an IRI at its beginning.
+
+    A literal is shown without its datatype.
+    """
+    if label.startswith('"') and label.endswith(">"):
+        label = label[: label.rindex('"') + 1]
+    text = " ".join("".join(c if c.isprintable() or c.isspace() else "\ufffd" for c in label).split())
+    if len(text) <= characters:
+        return text
+    if text.startswith(("http://", "https://", "urn:")):
+        return "\u2026" + text[1 - characters :]
+    return text[: characters - 1] + "\u2026"
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """The width in inches of a line of text in the pictures' font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=FONT, size=size, weight="bold")  # the widest that is drawn
+    return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+def _edges(part: Neighbourhood) -> list[Edge]:
+    """One edge for each relation between two entities; edges between the same two bend apart."""
+    place = {label: index for index, label in enumerate(part.entities)}
+    facts = {(place[s], r, place[o]) for s, r, o in part.facts}
+    single = sorted((s, o, r) for s, r, o in facts if s <= o or (o, r, s) not in facts)
+    between = Counter((min(s, o), max(s, o)) for s, o, _ in single)
+    drawn: Counter[tuple[int, int]] = Counter()
+    edges = []
+    for s, o, r in single:
+        pair = (min(s, o), max(s, o))
+        bend = _SPREAD * (drawn[pair] - (between[pair] - 1) / 2)
+        drawn[pair] += 1
+        # From the other end, left is right.
+        edges.append(Edge(s, o, r, s != o and (o, r, s) in facts, bend if s <= o else -bend))
+    return edges
+
+
+def _layout(part: Neighbourhood, edges: list[Edge], boxes: np.ndarray) -> np.ndarray:
+    """(n, 2) centres: rings around the centre relaxed by Kamada and Kawai's springs (1989), then pushed apart."""
+    import networkx
+
+    size = len(part.entities)
+    points = np.zeros((size, 2))
+    if size > 1:
+        network = networkx.Graph()
+        network.add_nodes_from(range(size))
+        network.add_edges_from((edge.subject, edge.object) for edge in edges)
+        for hop in range(1, int(part.hops.max()) + 1):
+            members = np.flatnonzero(part.hops == hop)
+            # A quarter of a step off the axes, because springs cannot leave a perfectly symmetric start.
+            angles = 2 * np.pi * (np.arange(len(members)) + 0.25) / len(members)
+            points[members] = hop * np.column_stack([np.cos(angles), np.sin(angles)])
+        relaxed = networkx.kamada_kawai_layout(network, pos=dict(enumerate(points)))
+        points = np.array([relaxed[entity] for entity in range(size)], dtype=np.float64)
+        points -= points[0]
+        points /= np.abs(points).max()
+        # Scaled by the number of boxes, which are wider than high.
+        points *= 0.42 * size**0.5 * np.array([1.25, 0.95]) + 0.55
+    return np.round(_push_apart(points, boxes + 0.06), 3)
+
+
+def _around_boxes(edges: list[Edge], points: np.ndarray, boxes: np.ndarray) -> list[Edge]:
+    """The edges; a straight one is bent where it then passes behind fewer boxes."""
+    straight = [index for index, edge in enumerate(edges) if edge.subject != edge.object and edge.bend == 0]
+    ends = np.array([(edges[index].subject, edges[index].object) for index in straight], dtype=np.int64).reshape(-1, 2)
+    behind = np.array([_behind(ends, bend, points, boxes) for bend in _BENDS])
+    best = dict(zip(straight, behind.argmin(axis=0).tolist(), strict=True))
+    return [replace(edge, bend=_BENDS[best[index]]) if index in best else edge for index, edge in enumerate(edges)]
+
+
+def _behind(ends: np.ndarray, bend: float, points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """(E,) int64: the number of boxes that each line with this bend passes behind, its (E, 2) ends excluded."""
+    rows = np.arange(len(ends))
+    hidden = np.zeros((len(ends), len(points)), dtype=bool)
+    for places in curve(points[ends[:, 0]], points[ends[:, 1]], bend):  # one place on each line
+        hidden |= (np.abs(places[:, None] - points[None]) < boxes[None] / 2).all(axis=2)
+    hidden[rows, ends[:, 0]] = hidden[rows, ends[:, 1]] = False
+    return hidden.sum(axis=1)
+
+
+def _push_apart(points: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Move overlapping boxes apart along the axis of smaller overlap; the first one stays at 0."""
+    room = (boxes[:, None] + boxes[None]) / 2
+    later = np.arange(len(points))[:, None] > np.arange(len(points))[None]
+    for _ in range(_ROUNDS):
+        apart = points[:, None] - points[None]
+        missing = room - np.abs(apart)
+        overlap = np.logical_and.reduce(missing > 1e-3, axis=2) & ~np.eye(len(points), dtype=bool)
+        if not overlap.any():
+            return points
+        # Of two boxes at the same place the later one moves right and up.
+        side = np.where(apart != 0, np.sign(apart), np.where(later, 1.0, -1.0)[..., None])
+        axis = missing.argmin(axis=2)[..., None] == np.arange(2)
+        push = np.where(overlap[..., None] & axis, side * missing, 0.0).sum(axis=1)
+        points = points + 0.6 * push / np.maximum(overlap.sum(axis=1), 1)[:, None]
+        points -= points[0]
+    return points * 1.02
+
+
+# ---- SVG and PNG by matplotlib.
+
+
 def _neighbourhood_figure(scene: Scene) -> tuple[Callable[[Figure], None], tuple[float, float]]:
-    """What draws the scene, and the figure's width and height in inches, which are those of the scene's lengths."""
+    """The function that draws the scene, and the figure's width and height in inches."""
     low = (scene.points - scene.boxes / 2).min(axis=0) - _MARGIN
     high = (scene.points + scene.boxes / 2).max(axis=0) + _MARGIN
-    high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # loops stand above their box
+    high[1] += 0.2 * any(edge.subject == edge.object for edge in scene.edges)  # a loop stands above its box
     entries = [(shown(relation, 40), look) for relation, look in scene.looks.items() if look != REST]
     if len(entries) < len(scene.looks):
         entries.append((f"{len(scene.looks) - len(entries)} others", REST))
@@ -196,7 +391,6 @@ def _draw_edge(axis: Axes, scene: Scene, edge: Edge, nodes: list[FancyBboxPatch]
 
 
 def _write_role(axis: Axes, scene: Scene, edge: Edge, colour: str) -> None:
-    """The relation along its line, where that is out of both boxes."""
     line = curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
     outside = np.ones(len(line), dtype=bool)
     for end in (edge.subject, edge.object):
@@ -223,7 +417,7 @@ def _draw_legend(figure: Figure, entries: list[tuple[str, tuple[str, Pattern]]],
         fontsize=_LEGEND_SIZE, frameon=False, handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.35,
         columnspacing=1.4,
     )  # fmt: skip
-    # Not given as labels above: matplotlib leaves out those that begin with "_", and reads "$" as mathematics.
+    # Set afterwards, because matplotlib drops labels that begin with "_" and reads "$" as mathematics.
     for text, (name, _) in zip(legend.get_texts(), entries, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
@@ -259,7 +453,7 @@ def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
     axis.set_yticks(places, [shown(row.relation, 32) for row in rows], fontsize=8)
     for text in axis.get_yticklabels():
         text.set_parse_math(False)
-    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # few bars stand at the top instead of growing thick
+    axis.set_ylim(max(len(rows), 7) - 0.4, -0.6)  # a few bars stay thin, at the top
     axis.set_xlim(0, 1.18 * rows[0].facts)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -271,7 +465,6 @@ def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
 
 
 def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix: str, layout: Any = None) -> bytes:
-    """One figure as the bytes of a .svg or .png file."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -286,7 +479,7 @@ def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix:
 
 @contextmanager
 def _missing_characters(path: Path) -> Iterator[None]:
-    """One warning instead of matplotlib's many, and none where the text itself is in the file."""
+    """Replace matplotlib's warnings of missing characters by one `Note` for PNG; SVG holds the text itself."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -298,14 +491,10 @@ def _missing_characters(path: Path) -> Iterator[None]:
         warnings.warn(f"{path}: {FONT} lacks some characters of the labels; a .svg file has them", Note, stacklevel=4)
 
 
-# ---- The surroundings of an entity as one HTML page that works without a network: zoom, pan, facts under the pointer.
-#
-# plotly reads some markup in the texts it draws (tags, entities), so every label is escaped before it gets there; in
-# the
-# page its data is JSON in which `<` cannot occur, and the page's own texts are escaped as HTML.
+# ---- HTML by plotly, which reads tags and entities in the texts that it draws: so every label is escaped first. In the
+# page its data is JSON without `<`, and the page's own texts are escaped as HTML.
 
-
-_FACTS = 20  # under the pointer
+_FACTS = 20  # shown under the pointer
 _BUTTONS = [["toImage", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 _PAGE = """<!DOCTYPE html>
@@ -330,7 +519,7 @@ main {{ flex: 1; min-height: 0; }}
 
 
 def page(scene: Scene) -> str:
-    """The HTML page of a scene; plotly's program (about 4.8 MB) is part of it.
+    """The HTML page of a scene, which includes plotly's program (about 4.8 MB).
 
     :raises InputError: plotly is not installed.
     """
@@ -362,7 +551,7 @@ def page(scene: Scene) -> str:
 
 
 def escaped(label: str) -> str:
-    """A label as plotly draws it to the letter: its tags, entities and line breaks are those of HTML."""
+    """A label that plotly draws to the letter."""
     return html.escape(shown(label, 200), quote=False)
 
 
@@ -377,6 +566,7 @@ def _boxes(scene: Scene) -> list[dict[str, Any]]:
     boxes = []
     for index, (label, hop) in enumerate(zip(part.entities, part.hops.tolist(), strict=True)):
         text = "\u25cf" if scene.is_dot(index) else "<br>".join(map(escaped, scene.labels[index].split("\n")))
+        more = [f"and {len(facts[index]) - _FACTS} more facts"] if len(facts[index]) > _FACTS else []
         boxes.append(
             {
                 "x": float(scene.points[index, 0]),
@@ -388,19 +578,14 @@ def _boxes(scene: Scene) -> list[dict[str, Any]]:
                 "bordercolor": BORDER if hop else CENTRE_BORDER,
                 "borderwidth": 0 if scene.is_dot(index) else 1 if hop else 2,
                 "borderpad": 0 if scene.is_dot(index) else 3,
-                "hovertext": _hover(label, facts[index]),
+                "hovertext": "<br>".join([f"<b>{escaped(label)}</b>", *facts[index][:_FACTS], *more]),
             }
         )
     return boxes
 
 
-def _hover(label: str, facts: list[str]) -> str:
-    more = [f"and {len(facts) - _FACTS} more facts"] if len(facts) > _FACTS else []
-    return "<br>".join([f"<b>{escaped(label)}</b>", *facts[:_FACTS], *more])
-
-
 def _lines(scene: Scene, relation: str) -> list[dict[str, Any]]:
-    """The lines of a relation, and in the middle of each a mark with its facts, an arrow where it has one direction.
+    """The lines of a relation, with a mark in the middle of each that shows its facts, an arrow for one direction.
 
     Lines that do not end at the centre are fainter.
     """
@@ -443,7 +628,7 @@ def _lines(scene: Scene, relation: str) -> list[dict[str, Any]]:
 
 
 def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
-    """Curves as one line that is interrupted between them."""
+    """The curves as one line with gaps."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for line in curves:
@@ -453,7 +638,7 @@ def _path(curves: list[np.ndarray]) -> dict[str, list[float | None]]:
 
 
 def _curve(scene: Scene, edge: Edge) -> np.ndarray:
-    """(points, 2) along the line of an edge; that of a loop is a circle that stands on its box."""
+    """(points, 2) along the line of an edge; a loop is a circle that stands on its box."""
     if edge.subject != edge.object:
         return curve(scene.points[edge.subject], scene.points[edge.object], edge.bend)
     angle = np.linspace(-np.pi / 2, 1.5 * np.pi, 25)

@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.settings import Count, settings
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 

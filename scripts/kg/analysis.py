@@ -1,9 +1,10 @@
-"""`gumption kg stats`, `draw`, `path` and `leaks`: what is in a graph, in figures and pictures, and ways through it."""
+"""`gumption kg stats`, `draw`, `path` and `leaks`: figures and pictures of a graph, paths and test facts in it."""
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ from gumption.data import InputError
 from gumption.data.settings import Count, InnerShare, Seed, Whole
 from gumption.scripts.apps import App
 
-from .output import Json, print_json, print_table, working
+from .output import Json, count, print_json, print_table, working
 from .sources import READ, Source, binary_graphs, nary_relations, node_endings, open_graph
 
 if TYPE_CHECKING:
@@ -59,7 +60,20 @@ def stats(
     if plot is not None:
         draw_statistics(statistics, plot)
     if as_json:
-        print_json(_statistics_json(statistics, most, depths))
+        both = statistics.in_degree + statistics.out_degree
+        degrees = {"in": statistics.in_degree, "out": statistics.out_degree, "both": both}
+        sizes = statistics.component_sizes
+        print_json(
+            {
+                "facts": statistics.facts,
+                "entities": statistics.entities,
+                "relations": [asdict(row) for row in statistics.relations],
+                "components": {"count": len(sizes), "sizes": _distribution(sizes)},
+                "degrees": {side: _distribution(values) for side, values in degrees.items()},
+                "top": [{"entity": label, "in": into, "out": out} for label, into, out in most],
+                "recipes": depths,
+            }
+        )
         return
     _print_statistics(statistics, most)
     if depths is not None:
@@ -122,7 +136,10 @@ def path(
         recipes = _recipes(everything)
         with working("looking for the fewest combinations"):
             found = recipes.derive(goal, basic, prove=not quick)
-        _answer_derivation(found, as_json)
+        if as_json:
+            print_json({**asdict(found), "minimal": found.minimal})
+        else:
+            _print_derivation(found)
         return
     assert start is not None
     assert end is not None
@@ -136,10 +153,8 @@ def path(
 
 
 def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
-    """The facts that a command is about, and those that may hold recipes: all of the graph, or the one of #NAME.
-
-    Third the entities among the first that stand for an n-ary fact: the subjects in graphs of recipe nodes.
-    """
+    """The facts that a command shows; the facts that may hold recipes, of all graphs or of #NAME; and the shown
+    entities that are nodes of n-ary facts, the subjects in graphs of recipe nodes."""
     from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source)
@@ -157,7 +172,7 @@ def _read(source: str) -> tuple[Arrays, Arrays, set[str]]:
 
 
 def _recipes(arrays: Arrays) -> Recipes:
-    """The recipes of a graph: the n-ary facts of a world, of whose roles it has some."""
+    """The recipes of a graph: the n-ary facts of the first world whose roles it has."""
     from gumption.kg.views.derivations import Recipes
 
     known = nary_relations()
@@ -166,7 +181,7 @@ def _recipes(arrays: Arrays) -> Recipes:
 
 
 def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
-    """How deep things lie in the recipes of a graph; None where it has none and nobody asks for them."""
+    """The numbers of things by depth in the recipes of a graph; None without recipes, unless `basic` asks for them."""
     import numpy as np
 
     try:
@@ -187,28 +202,7 @@ def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
     }
 
 
-def _statistics_json(
-    statistics: GraphStatistics, most: list[tuple[str, int, int]], depths: dict[str, Any] | None
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {
-        "facts": statistics.facts,
-        "entities": statistics.entities,
-        "relations": [asdict(row) for row in statistics.relations],
-        "components": {"count": len(statistics.component_sizes), "sizes": _distribution(statistics.component_sizes)},
-        "degrees": {
-            "in": _distribution(statistics.in_degree),
-            "out": _distribution(statistics.out_degree),
-            "both": _distribution(statistics.in_degree + statistics.out_degree),
-        },
-        "top": [{"entity": label, "in": into, "out": out} for label, into, out in most],
-        "recipes": depths,
-    }
-
-
 def _distribution(values: np.ndarray) -> dict[int, int]:
-    """Value -> how often it occurs."""
     import numpy as np
 
     found, counts = np.unique(values, return_counts=True)
@@ -223,18 +217,10 @@ def _print_statistics(statistics: GraphStatistics, most: list[tuple[str, int, in
     )
     columns = ["relation", "facts", "subj.", "obj.", "obj. /\nsubj.", "subj. /\nobj.", "class", "sym-\nmetric"]
     rows = [
-        (
-            row.relation,
-            f"{row.facts:,}",
-            f"{row.subjects:,}",
-            f"{row.objects:,}",
-            f"{row.objects_per_subject:.2f}",
-            f"{row.subjects_per_object:.2f}",
-            row.cardinality,
-            f"{row.symmetric:.0%}",
-        )
+        (row.relation, *(f"{number:,}" for number in (row.facts, row.subjects, row.objects)),
+         f"{row.objects_per_subject:.2f}", f"{row.subjects_per_object:.2f}", row.cardinality, f"{row.symmetric:.0%}")
         for row in statistics.relations
-    ]
+    ]  # fmt: skip
     print_table(columns, rows, caption)
     inverses = [(row.relation, row.inverse, f"{row.inverse_share:.0%}") for row in statistics.relations if row.inverse]
     if inverses:
@@ -245,22 +231,15 @@ def _print_statistics(statistics: GraphStatistics, most: list[tuple[str, int, in
         )
 
 
-def _answer_derivation(found: Derivation, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    if as_json:
-        print_json({**asdict(found), "minimal": found.minimal})
-        return
+def _print_derivation(found: Derivation) -> None:
     if not found.steps:
         print(f"{found.goal} is a basic entity: there is nothing to combine")
         return
-    rows = [
-        (number, " + ".join(step.ingredients), step.product, step.generation)
-        for number, step in enumerate(found.steps, start=1)
-    ]
-    number = f"{len(found.steps)} combination{'' if len(found.steps) == 1 else 's'}"
+    steps = enumerate(found.steps, start=1)
+    rows = [(number, " + ".join(step.ingredients), step.product, step.generation) for number, step in steps]
     proof = "no way is shorter" if found.minimal else f"any way has at least {found.at_least}"
-    print_table(["step", "combine", "to make", "generation"], rows, f"{number}; {proof}")
+    caption = f"{count(found.steps, 'combination')}; {proof}"
+    print_table(["step", "combine", "to make", "generation"], rows, caption)
 
 
 def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...]) -> None:
@@ -272,11 +251,10 @@ def _print_path(start: str, steps: tuple[tuple[tuple[str, str, str], ...], ...])
             forward = fact[0] == here
             rows.append((number, here, f"--{fact[1]}->" if forward else f"<-{fact[1]}--", there))
         here = there
-    print_table(["step", "from", "fact", "to"], rows, f"{len(steps)} step{'' if len(steps) == 1 else 's'}")
+    print_table(["step", "from", "fact", "to"], rows, count(steps, "step"))
 
 
 # ---- How much of a world's test a graph or a predictor already knows
-
 
 _PARTS = ("train", "test")
 
@@ -291,7 +269,7 @@ def leaks(
 ) -> None:  # fmt: skip
     """How many facts of a world's test part a graph states or entails, or a predictor was trained on, and of how many.
 
-    An agent that these guide has been told these answers. A fact counts in any form: of two parties, or
+    They are answers for an agent that the graph or the predictor guides. A fact counts in any form: of two parties, or
     entailed by a node of three; under another name that the graph gives an entity (rdfs:label, owl:sameAs); entailed by
     rules, where `kg infer` has written it into the graph. Without #NAME all graphs are read. A predictor that does not
     say on what it was trained is refused.
@@ -305,6 +283,7 @@ def leaks(
     import inspect
 
     from gumption.envs import worlds
+    from gumption.kg.checkpoint import has_checkpoint
 
     asked = worlds.find(world)
     facts = asked.get("facts")
@@ -317,7 +296,13 @@ def leaks(
         option = unknown[0].replace("_", "-")
         raise InputError(f"the facts of {world!r} are not split in such a way: leave out --{option}")
     given |= dict(_setting(text, known) for text in setting or ())
-    digest, counts = (_of_predictor if _is_predictor(source) else _of_graph)(source, asked, given)
+    if has_checkpoint(Path(source)):
+        digest, counts = _of_predictor(source, asked, given)
+    else:
+        graph, name = open_graph(source)
+        with graph, working("reading"):
+            digest = graph.content_hash(name)
+            counts = {part: asked.leaks(graph, name, part, **given) for part in _PARTS}
     if as_json:
         found = {part: leaks._asdict() for part, leaks in counts.items()}
         print_json({"graph": source, "sha256": digest, "world": world, **found})
@@ -342,21 +327,8 @@ def _setting(text: str, known: list[str]) -> tuple[str, Any]:
     return name, value
 
 
-def _is_predictor(source: str) -> bool:
-    from gumption.kg.checkpoint import has_checkpoint
-
-    return has_checkpoint(Path(source))
-
-
-def _of_graph(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
-    """The graph's hash, and how many facts of each part it knows."""
-    graph, name = open_graph(source)
-    with graph, working("reading"):
-        return graph.content_hash(name), {part: world.leaks(graph, name, part, **given) for part in _PARTS}
-
-
 def _of_predictor(source: str, world: World, given: dict[str, Any]) -> tuple[str, dict[str, Leaks]]:
-    """As `_of_graph`; InputError for a predictor that does not say on what it was trained."""
+    """The predictor's hash and its count of each part; InputError where it does not say on what it was trained."""
     from gumption.kg import load_predictor
     from gumption.kg.checkpoint import checkpoint_hash
     from gumption.kg.leaks import count_marked

@@ -1,4 +1,4 @@
-"""Graphs in `gumption bench`: rules are mined from one that is drawn at random with the counts of FB15k-237."""
+"""Rule mining in `gumption bench`, on a random graph with the counts of FB15k-237."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class Shape:
 
 
 FB15K_237 = Shape(14_541, 237, 310_116, derived=0.2)
-FB15K = Shape(14_951, 1_345, 592_213, derived=0.5)  # for the tests
 
 
 def rules_case(settings: BenchSettings) -> Iterator[Measurement]:

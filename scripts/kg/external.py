@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -150,8 +151,7 @@ def link(
             store.annotate(name, {**said, **about})
             add_links(store, links, name)
     if as_json:
-        found = [{"label": x.label, "target": x.target, "method": x.method, "score": x.score} for x in links]
-        print_json({"targets": len(others), "coverage": coverage(links), "links": found})
+        print_json({"targets": len(others), "coverage": coverage(links), "links": [asdict(each) for each in links]})
         return
     many = coverage(links)
     rows = [
@@ -168,7 +168,6 @@ def link(
 
 
 def _examples(links: "Sequence[Link]", method: str) -> str:
-    """Some links of a method, spread over the alphabet."""
     found = [each for each in links if each.method == method]
     chosen = found[:: max(1, len(found) // EXAMPLES)][:EXAMPLES]
     return "\n".join(
@@ -179,7 +178,7 @@ def _examples(links: "Sequence[Link]", method: str) -> str:
 
 
 def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list[str], dict[str, str]]:
-    """The sorted entities that LABELS or TARGETS stands for (see the help of `link`) and what is said about them."""
+    """The sorted entities of LABELS or TARGETS (see the help of `link`), and the annotations of their graph."""
     from gumption.envs import worlds
     from gumption.kg.graph import is_address
 
@@ -190,7 +189,15 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
         stated = worlds.find(source).facts("all")
         return sorted({label for subject, _, object_ in stated for label in (subject, object_)}), {}
     if source == "conceptnet" and not path.exists():
-        path = _fetched_conceptnet()
+        from gumption.data.download import cache_folder
+        from gumption.data.manifest import fetchable
+
+        path = cache_folder() / fetchable()["conceptnet"].file
+        if not path.is_file():
+            raise InputError(
+                f"ConceptNet is not at {path}: fetch it with `gumption data fetch conceptnet`, or name a file of it, "
+                "or a graph made by `gumption kg import conceptnet`"
+            )
     if path.is_file() and _is_conceptnet(path):
         from gumption.kg.sources.external import CONCEPTNET, conceptnet_entities
 
@@ -211,7 +218,7 @@ def _entities(source: str, store: "KnowledgeGraph", skip_bad: int) -> tuple[list
 
 
 def _is_conceptnet(path: Path) -> bool:
-    """Whether a file is one of ConceptNet's; a .tsv is only where its first relation is in ConceptNet's lower case."""
+    """Whether a file is one of ConceptNet's; a .tsv has to begin with a relation in ConceptNet's lower case."""
     from gumption.kg.sources.external import conceptnet_form
     from gumption.kg.store.files import is_rdf
 
@@ -223,21 +230,8 @@ def _is_conceptnet(path: Path) -> bool:
         return False
 
 
-def _fetched_conceptnet() -> Path:
-    from gumption.data.download import cache_folder
-    from gumption.data.manifest import fetchable
-
-    path = cache_folder() / fetchable()["conceptnet"].file
-    if not path.is_file():
-        raise InputError(
-            f"ConceptNet is not at {path}: fetch it with `gumption data fetch conceptnet`, or name a file of it, or a "
-            "graph made by `gumption kg import conceptnet`"
-        )
-    return path
-
-
 def _short(source: str) -> str:
-    """What a side is called in the name of the links' graph."""
+    """The name of a side in the name of the links' graph."""
     place, _, name = source.partition("#")
     return name or Path(place).name.split(".")[0]
 
@@ -252,12 +246,7 @@ def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]
 
 def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:
     if as_json:
-        print_json(
-            [
-                {"graph": x.graph, "lines": x.lines, "kept": x.kept, "dropped": dict(x.dropped), "new": x.new}
-                for x in done
-            ]
-        )
+        print_json([asdict(each) for each in done])
         return
     rows: list[Any] = []
     for each in done:
@@ -272,7 +261,7 @@ def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str 
 
 @app.command("import-pykeen", epilog="Example: gumption kg import-pykeen results/transe --out runs/transe")
 def import_pykeen(folder: Path, *, out: Path) -> None:
-    """Take over a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed.
+    """Convert a model that was trained with PyKEEN. Its pickle is read as data; nothing in it is executed.
 
     :param folder: A folder that PyKEEN's save_to_directory has written.
     :param out: A new folder for the model.

@@ -1,4 +1,4 @@
-"""`gumption kg infer` and `mine`: what rules entail in a graph, and the rules that a graph obeys."""
+"""`gumption kg infer` and `mine`: the facts that rules entail, and the rules that a graph obeys."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -25,10 +25,10 @@ def infer(
     explain: Annotated[tuple[str, str, str] | None, typer.Option(metavar="SUBJECT RELATION OBJECT")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Write what rules entail and nobody stated into a graph of its own. Without #NAME all graphs are read.
+    """Write the facts that rules entail into a graph of their own. Without #NAME all graphs are read.
 
-    A folder or an endpoint is changed in place. What an earlier run with the same rules left is built on: only new
-    facts are followed; facts that no longer follow are removed.
+    A folder or an endpoint is changed in place. A run continues an earlier one with the same rules: it follows new
+    facts only, and removes facts that no longer follow.
 
     :param rules: A JSON file such as {"rules": [{"symmetric": "combinesWith"}]}.
     :param into: The graph for what follows; NAME/inferred if not given.

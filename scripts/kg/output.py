@@ -1,4 +1,4 @@
-"""How commands answer: a table for people, JSON for programs."""
+"""The output of commands: tables for people, JSON for programs."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ def print_table(columns: list[str], rows: list[Any], caption: str | None = None)
 
 
 def side_rows(ranks: "Ranks") -> tuple[list[str], list[tuple[str, ...]]]:
-    """Columns and rows of the figures of ranks: both sides together, then each."""
+    """Columns and rows of the figures of ranks, of both sides together and of each."""
     overall, sides = ranks.figures(), ranks.by_side()
     parts = {"both": overall, "objects": sides["object"], "subjects": sides["subject"]}
     rows = [(name, *(f"{part[figure]:.4f}" for figure in overall)) for name, part in parts.items()]
@@ -47,10 +47,10 @@ def side_rows(ranks: "Ranks") -> tuple[list[str], list[tuple[str, ...]]]:
 
 @contextmanager
 def working(what: str, total: int | None = None) -> Iterator[Callable[..., Any] | None]:
-    """Show on stderr that something goes on and for how long; nothing where that is no terminal.
+    """Show on stderr, if it is a terminal, what is running and for how long.
 
-    :param total: how much there is to do: then a bar shows how much is done.
-    :returns: what tells the bar, by advance=, completed= or total=; None where stderr is no terminal.
+    :param total: the amount of work, for a bar.
+    :returns: a function that moves the bar by advance=, completed= or total=; None where stderr is no terminal.
     """
     if not sys.stderr.isatty():
         yield None

@@ -1,4 +1,4 @@
-"""`gumption kg predict`, `evaluate` and `calibrate`: ask a fitted link predictor, and see how right it is."""
+"""`gumption kg predict`, `evaluate` and `calibrate`: ask, rank and calibrate a fitted link predictor."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 app = App()
 
 Model = Annotated[Path, typer.Argument(help="The folder of a fitted model.")]
-Skip = Annotated[
-    bool,
-    typer.Option(
-        "--skip-unknown", help="Leave out facts with labels that the model was not fitted on; tells how many."
-    ),
-]
+_SKIP = "Leave out facts with labels that the model was not fitted on; tells how many."
+Skip = Annotated[bool, typer.Option("--skip-unknown", help=_SKIP)]
 Known = Annotated[list[str] | None, typer.Option(help="True facts, GRAPH or GRAPH#NAME; may be repeated.")]
 
 
@@ -48,7 +44,6 @@ def predict(
     :param words: Vectors for a label that a model fitted with words has not met: a file, or `shipped`.
     :param why: The nearest facts of --graph behind each answer.
     """
-
     if (subject is None) == (object_ is None):
         raise InputError("give either --subject or --object: the other one is what is predicted")
     if not graph and (why or exclude_known):
@@ -69,13 +64,8 @@ def predict(
         fresh = predictor.predict(**{**question, "k": everything}, without=facts, calibration=calibration)
         probabilities = {label: p for label, _, p in fresh}
         rows = [
-            {
-                "label": label,
-                "score": score,
-                "probability": probabilities.get(label),
-                "known": label not in probabilities,
-            }
-            for label, score, _ in (fresh[:k] if exclude_known else best)
+            {"label": name, "score": score, "probability": probabilities.get(name), "known": name not in probabilities}
+            for name, score, _ in (fresh[:k] if exclude_known else best)
         ]
     if why:
         for row in rows:
@@ -91,13 +81,17 @@ def predict(
             f"{row['score']:.3f}",
             "" if row["probability"] is None else f"{row['probability']:.4f}",
             "known" if row.get("known") else "",
-            "\n".join(_told(row["why"])) if why else "",
+            "\n".join(_lines(row["why"])) if why else "",
         )
         for row in rows
     ]
     width = 3 + bool(graph) + why
     print_table(columns[:width], [cell[:width] for cell in cells])
-    print(_meaning(bool(graph), calibration))
+    if not graph:
+        print("probability: softmax over all entities")
+    else:
+        how = f"calibrated on {calibration.after.predictions} held-out answers" if calibration else "not calibrated"
+        print(f"probability: among answers that are not known, {how}")
 
 
 @app.command(
@@ -121,15 +115,8 @@ def evaluate(
     ranks = filtered_ranks(predictor, facts, known=others, memory=budget, progress=True)
     overall, relations = ranks.figures(), ranks.by_relation()
     if as_json:
-        print_json(
-            {
-                "facts": len(ranks.facts),
-                "skipped": skipped,
-                **overall,
-                "by_side": ranks.by_side(),
-                "by_relation": relations,
-            }
-        )
+        figures = {**overall, "by_side": ranks.by_side(), "by_relation": relations}
+        print_json({"facts": len(ranks.facts), "skipped": skipped, **figures})
         return
     print_table(*side_rows(ranks))
     rows = [(name, int(part["facts"]), *_decimals(part, overall)) for name, part in relations.items()]
@@ -173,7 +160,7 @@ def calibrate(
 def _held_out(
     model: Path, source: str, known: list[str] | None, skip_unknown: bool
 ) -> "tuple[LinkPredictor, Facts, list[Facts], int]":
-    """The predictor, the facts it is held against, those known besides, and how many were left out."""
+    """The predictor, the held-out facts, the known ones, and the number of facts that were left out."""
     facts = read_facts(source, only=True)
     others: list[Facts] = [read_facts(each, only=False) for each in known or ()]
 
@@ -181,24 +168,17 @@ def _held_out(
     from gumption.kg.facts import to_ids
 
     predictor = load_predictor(model)
-    if not skip_unknown:
-        _check_entities(predictor, source, facts)
-        return predictor, facts, others, 0
-    ids = to_ids(predictor.vocabulary, facts, skip=True)
-    return predictor, (predictor.vocabulary, ids), others, len(facts) - len(ids)
-
-
-def _check_entities(predictor: "LinkPredictor", source: str, facts: "list[tuple[str, str, str]]") -> None:
-    """InputError for entities that the predictor does not have."""
-
+    if skip_unknown:
+        ids = to_ids(predictor.vocabulary, facts, skip=True)
+        return predictor, (predictor.vocabulary, ids), others, len(facts) - len(ids)
     seen = set(predictor.vocabulary.entities)
-    new = sorted({entity for subject, _, object_ in facts for entity in (subject, object_)} - seen)
-    if new:
+    if new := sorted({entity for subject, _, object_ in facts for entity in (subject, object_)} - seen):
         has, them = ("has 1 entity", "it") if len(new) == 1 else (f"has {len(new)} entities", "them")
         raise InputError(
             f"{source} {has} that the model was not fitted on, such as {new[0]!r}: fit it with --entities {source} to "
             f"give {them} a place, or leave their facts out with --skip-unknown"
         )
+    return predictor, facts, others, 0
 
 
 def _left_out(skipped: int) -> str:
@@ -215,16 +195,9 @@ def _reasons(predictor: Any, facts: Any, fact: tuple[str, str, str]) -> dict[str
     }
 
 
-def _told(reasons: dict[str, Any]) -> list[str]:
+def _lines(reasons: dict[str, Any]) -> list[str]:
     lines = [f"{each['similarity']:.2f} like {' '.join(each['fact'])}" for each in reasons["nearest"]]
     return lines + ["via " + ", ".join(" ".join(fact) for fact in path) for path in reasons["paths"]]
-
-
-def _meaning(graph: bool, calibration: Any) -> str:
-    if not graph:
-        return "probability: softmax over all entities"
-    how = "not calibrated" if calibration is None else f"calibrated on {calibration.after.predictions} held-out answers"
-    return f"probability: among answers that are not known, {how}"
 
 
 def _decimals(part: dict[str, Any], names: Any) -> list[str]:
@@ -232,7 +205,7 @@ def _decimals(part: dict[str, Any], names: Any) -> list[str]:
 
 
 def _extended(predictor: "LinkPredictor", label: str, words: str) -> "LinkPredictor":
-    """The model with one more entity, known by its word vector, where it does not have it yet."""
+    """The model with a further entity, known by its word vector, unless it has it."""
     from gumption.kg import ComplEx, WordVectors
 
     if not isinstance(predictor, ComplEx):

@@ -1,4 +1,5 @@
-"""What a GRAPH on the command line stands for: a file, a folder or an address, and perhaps one graph of it."""
+"""A GRAPH of the command line: a file, a folder or an address, and perhaps one named graph of it; and `gumption kg
+build`, which makes one of a world."""
 
 import sys
 from collections.abc import Iterator
@@ -10,13 +11,15 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Seconds
+from gumption.scripts.apps import App
+from gumption.scripts.worlds import world_group
 
-from .output import print_json, print_table, working
+from .output import Json, print_json, print_table, working
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph, NaryRelation
 
-FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # that are written, too
+FILES = ".nt, .nq, .ttl, .trig, .tsv, .txt or .csv file, also with .gz, .bz2 or .xz"  # for reading and writing
 READ = f".n3, .rdf, .owl, .xml, .jsonld, {FILES}"
 Source = Annotated[
     str,
@@ -34,7 +37,7 @@ MemoryFolder = Annotated[
 def open_graph(
     source: str, *, update: str | None = None, read_only: bool = True, timeout: float | None = None
 ) -> "tuple[KnowledgeGraph, str | None]":
-    """`gumption.kg.graph.open_graph`; a terminal shows that the graph is read."""
+    """`gumption.kg.graph.open_graph` with a sign on the terminal."""
     from gumption.kg.graph import open_graph as opened
 
     with working(f"reading {source}"):
@@ -45,10 +48,10 @@ def open_graph(
 def changed_graph(place: str, update: str | None = None, *, anew: bool = False) -> "Iterator[KnowledgeGraph]":
     """The graph at a file, folder or address, to be changed; it is made where there is none.
 
-    A file is read first, unless it is made `anew`, and written when the block ends well. Whoever changes it meanwhile
-    waits.
+    A file is read first, unless it is made `anew`, and written when the block ends without an error. Other processes
+    that change it wait meanwhile.
     """
-    from gumption.data.claims import sole_writer
+    from gumption.data.writing import sole_writer
     from gumption.kg import KnowledgeGraph
     from gumption.kg.graph import is_address
     from gumption.kg.store.stores import undone_if_new
@@ -73,7 +76,7 @@ def changed_graph(place: str, update: str | None = None, *, anew: bool = False) 
 
 
 def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
-    """The facts of the named graph; without a name of all `binary_graphs`, where `only` one is allowed."""
+    """The facts of the named graph, else of all `binary_graphs`; `only` allows just one of these."""
     graph, name = open_graph(source)
     with graph:
         if name is None and only:
@@ -84,7 +87,7 @@ def read_facts(source: str, only: bool) -> list[tuple[str, str, str]]:
 
 
 def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
-    """Those that link predictors are trained on: not those that say something about the facts of another."""
+    """The graphs that link predictors are trained on: none that describes the facts of another one."""
     from gumption.kg.rules.fixpoint import PROVENANCE
     from gumption.kg.sources.weights import WEIGHTS
 
@@ -92,21 +95,21 @@ def binary_graphs(graph: "KnowledgeGraph") -> list[str]:
 
 
 def node_endings() -> tuple[str, ...]:
-    """What the names of graphs end in that hold the nodes of n-ary facts, by the worlds' own account."""
+    """The endings of the names of graphs with nodes of n-ary facts, as the worlds declare them."""
     from gumption.envs import worlds
 
     return tuple(ending for world in worlds.known().values() for ending in world.nodes)
 
 
 def nary_relations() -> "list[NaryRelation]":
-    """The n-ary relations that the worlds state facts of."""
+    """The n-ary relations of the worlds."""
     from gumption.envs import worlds
 
     return [relation for world in worlds.known().values() for relation in world.get("nary") or ()]
 
 
 def only_graph(graph: "KnowledgeGraph", source: str) -> str:
-
+    """The name of the only graph of `binary_graphs`; InputError for none and for several."""
     names = binary_graphs(graph)
     if len(names) == 1:
         return names[0]
@@ -116,7 +119,7 @@ def only_graph(graph: "KnowledgeGraph", source: str) -> str:
 
 
 def new_folder(out: Path) -> None:
-    """InputError where there is something already, or nothing can be written."""
+    """Raise InputError where the folder exists or cannot be written."""
     from gumption.data.writing import check_writable
 
     check_writable(out)
@@ -125,7 +128,7 @@ def new_folder(out: Path) -> None:
 
 
 def check_place(place: str) -> None:
-    """InputError, before anything is worked out, for a place or a kind of file that no graph is written to."""
+    """Raise InputError for a place or a kind of file that no graph can be written to."""
     from gumption.data.writing import check_name, check_writable
     from gumption.kg.graph import is_address
     from gumption.kg.store.files import file_format
@@ -141,12 +144,10 @@ def check_place(place: str) -> None:
 
 
 def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_json: bool) -> None:
-    """Put what a memory shows into the graph at `out`, and tell what is there now.
+    """Add the facts of a memory to the graph at `out`, and print the graphs there.
 
     :raises InputError: no such memory, or a world that makes no facts of one.
     """
-    from gumption.data import InputError
-
     kind, add_memory = world.get("memory"), world.get("add_memory")
     if kind is None or add_memory is None:
         raise InputError(f"the world {world.name!r} makes no facts of a memory: leave --memory out")
@@ -160,8 +161,50 @@ def build_of_memory(world: Any, folder: Path, out: str, update: str | None, as_j
 
 
 def tell_built(out: str, counts: dict[str, int], as_json: bool) -> None:
-    """Name the graphs at `out` and how many facts each has."""
+    """Print the graphs at `out` and their numbers of facts."""
     if as_json:
         print_json({"out": out, "graphs": counts})
     else:
         print_table(["graph", "facts"], list(counts.items()), f"written to {out}")
+
+
+# ---- `gumption kg build WORLD`: a graph of what a world states, or of what a run has understood of it.
+
+
+def general_build(world: Any) -> typer.Typer:
+    """`gumption kg build WORLD`."""
+    app = App(add_completion=False)
+
+    @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
+    def build(
+        out: Annotated[str, typer.Option(help=PLACE)],
+        update: Update = None,
+        partition: Annotated[
+            list[str] | None,
+            typer.Option(help="all (the default), train, test or, where there is one, validation; may be repeated."),
+        ] = None,
+        memory: MemoryFolder = None,
+        as_json: Json = False,
+    ) -> None:
+        if memory is not None:
+            if partition:
+                raise InputError("--partition is for the facts of the world; --memory takes none of it")
+            build_of_memory(world, memory, out, update, as_json)
+            return
+        parts = list(dict.fromkeys(partition or ["all"]))
+        stated = {f"{world.name}/{part}": list(world.facts(part)) for part in parts}
+        with changed_graph(out, update, anew=True) as graph:
+            for name, triples in stated.items():
+                graph.add(triples, graph=name)
+            counts = graph.graphs()
+        tell_built(out, counts, as_json)
+
+    return app
+
+
+build_app = world_group(
+    "build",
+    "Build a graph from what a world states, or a run has understood of it.",
+    general_build,
+    epilog="Example: gumption kg build wordcraft --out kg.nq --partition train",
+)

@@ -1,4 +1,4 @@
-"""A graph's facts as the folder of a link-prediction data set: a file for each part, and manifest.json."""
+"""A graph as the folder of a link-prediction data set: a file for each part, and manifest.json."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.data.manifest import file_sha256
 from gumption.data.provenance import versions
 from gumption.data.writing import whole_folder, write_json, write_text
@@ -28,20 +28,21 @@ def write_parts(
     graph: "KnowledgeGraph", name: str, out: Path, shares: dict[str, float], seed: int, form: str = "tsv",
     together: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Split the facts of one named graph at random and write them; every entity and relation is in the training part.
+    """Split the facts of a named graph at random and write them; every entity and relation is in the training part.
 
     :param shares: of valid and test.
-    :param together: whether facts that follow from each other by inverse, near-duplicate or symmetric relations stay
-        in one part.
-    :param form: "tsv", train.txt and so on as PyKEEN reads them; "huggingface", Parquet files with a card.
+    :param form: "tsv", train.txt and so on for PyKEEN; "huggingface", Parquet files with a card.
+    :param together: keep facts in one part that follow from each other by inverse, near-duplicate or symmetric
+        relations.
     :returns: the manifest.
-    :raises InputError: shares that leave nothing for training or cannot be had, or a folder that is there; an unknown
-        form, or a package for it that is not installed.
+    :raises InputError: impossible shares, a folder that exists, an unknown form or a missing package for it.
     """
     if form not in FORMATS:
         raise InputError(f"--format {form}: a data set is written as one of {', '.join(FORMATS)}")
     if form == "huggingface":
-        check_installed()
+        with extra("huggingface", "a data set for Hugging Face"):
+            for package in ("pyarrow", "yaml"):
+                import_module(package)
     if out.exists():
         raise InputError(f"{out} exists already: choose a new folder")
     vocabulary, ids = graph.arrays(name)
@@ -73,7 +74,7 @@ def write_parts(
 def _write_tables(
     folder: Path, vocabulary: "Vocabulary", parts: dict[str, np.ndarray], about: dict[str, dict[str, str]]
 ) -> list[str]:
-    """Write the .txt file of each part; InputError for a label that their readers would misread."""
+    """Write the .txt file of each part; InputError for a label that readers would misread."""
     from gumption.kg.store.files import write_facts
 
     labels = (*vocabulary.entities, *vocabulary.relations)
@@ -122,7 +123,7 @@ def split(
 
 
 def follows_text(number: int, test: int, found: Sequence[Mapping[str, Any]]) -> str:
-    """How many facts of a test follow from a training fact, and the first of the relations that say so."""
+    """A line on the test facts that follow from training facts, and on the relations by which they do."""
     names = ["symmetric" if one["kind"] == "symmetric" else f"{one['kind']} of {one['other']}" for one in found]
     shown = "; ".join(f"{one['relation']} ({name})" for one, name in zip(found[:3], names, strict=False))
     which = f"{len(found)} inverse, near-duplicate or symmetric relation{'' if len(found) == 1 else 's'}"
@@ -130,20 +131,19 @@ def follows_text(number: int, test: int, found: Sequence[Mapping[str, Any]]) -> 
 
 
 def _by_family(rows: np.ndarray, family: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows, those of one family next to each other in the order of their first, and where a part can end."""
+    """The rows grouped by family, in the order of each family's first row, and the places where a part can end."""
     _, first, of = np.unique(family[rows], return_index=True, return_inverse=True)
     place = first[of.reshape(-1)]
     order = np.argsort(place, kind="stable")
     return rows[order], np.append(np.flatnonzero(np.diff(place[order], prepend=-1)), len(rows))
 
 
-# ---- A graph's facts as a data set of the Hugging Face hub: a Parquet file for each part, and a card, README.md.
-
+# ---- A data set of the Hugging Face hub: a Parquet file for each part, and a card, README.md.
 
 CARD = "README.md"
 SPLITS = {"train": "train", "valid": "validation", "test": "test"}  # as the hub calls them
 COLUMNS = {"subject": 0, "relation": 1, "object": 2}
-# Of the hub's names of licences, those that facts may come with; any other licence is "other" with a name of its own.
+# The hub's names of licences that facts may have; any other licence is "other" with its own name.
 LICENCES = frozenset(
     ("apache-2.0", "mit", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
      "cc-by-nc-sa-4.0", "odbl", "odc-by", "pddl")
@@ -153,21 +153,14 @@ _LARGEST = "n>1M"
 _LINK = re.compile(r"https?://[^\s()]+")
 
 
-def check_installed() -> None:
-    """InputError where what this needs is not installed."""
-    with extra("huggingface", "a data set for Hugging Face"):
-        for package in ("pyarrow", "yaml"):
-            import_module(package)
-
-
 def write_dataset(
     folder: Path, name: str, vocabulary: "Vocabulary", parts: Mapping[str, np.ndarray], said: Mapping[str, str]
 ) -> list[str]:
-    """Write the files of the parts that have facts, and the card; the names of the former.
+    """Write the files of the parts that have facts, and the card; returns the names of the files.
 
     :param name: of the graph.
     :param parts: part -> (n, 3) ids.
-    :param said: what is said about the graph, such as its licence.
+    :param said: annotations of the graph, such as its licence.
     """
     import pyarrow
     from pyarrow import parquet
@@ -183,25 +176,21 @@ def write_dataset(
 
 
 def card(name: str, facts: Mapping[str, int], files: Mapping[str, str], said: Mapping[str, str]) -> str:
-    """The card of a data set: what the hub reads in front, and what people read.
+    """The card of a data set: metadata for the hub, then text for people.
 
-    :param facts: how many facts a part has; `files` where they are.
+    :param facts: the number of facts of each part; `files` their files.
     """
     import yaml
 
     total = sum(facts.values())
+    data_files = [{"split": SPLITS[part], "path": file} for part, file in files.items()]
     front = {
         "pretty_name": name,
         **licence(said),
         "tags": ["knowledge-graph", "link-prediction"],
         "task_categories": ["graph-ml"],
         "size_categories": [next((size for most, size in _SIZES if total < most), _LARGEST)],
-        "configs": [
-            {
-                "config_name": "default",
-                "data_files": [{"split": SPLITS[part], "path": file} for part, file in files.items()],
-            }
-        ],
+        "configs": [{"config_name": "default", "data_files": data_files}],
     }
     lines = ["---", yaml.safe_dump(front, sort_keys=False, allow_unicode=True).rstrip(), "---", "", f"# {name}", ""]
     lines += [f"{total} facts of a knowledge graph: the columns `subject`, `relation` and `object` are labels.", ""]
@@ -209,18 +198,14 @@ def card(name: str, facts: Mapping[str, int], files: Mapping[str, str], said: Ma
     lines += [f"| {SPLITS[part]} | {number} |" for part, number in facts.items()]
     lines += ["", "Every entity and relation is in the training part; manifest.json has the shares and the seed.", ""]
     if said:
-        lines += [
-            "## Sources and licence",
-            "",
-            *(f"- {key}: {' '.join(text.split())}" for key, text in said.items()),
-            "",
-        ]
+        lines += ["## Sources and licence", ""]
+        lines += [*(f"- {key}: {' '.join(text.split())}" for key, text in said.items()), ""]
     lines += [f"Written by gumption {versions()['gumption']}.", ""]
     return "\n".join(lines)
 
 
 def licence(said: Mapping[str, str]) -> dict[str, Any]:
-    """How the hub names a graph's licence: one of its own names, or "other" with a name and perhaps a link."""
+    """The hub's metadata of a licence: one of its names, or "other" with a name and perhaps a link."""
     if "license" not in said:
         return {"license": "unknown"}
     text = said["license"]

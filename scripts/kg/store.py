@@ -1,12 +1,14 @@
 """`gumption kg load`, `query`, `export`, `remove`, `validate`, `hash` and `serve`: a graph as a store of facts."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from annotated_types import Ge, Le
 
-from gumption.data import InputError
+from gumption.data import InputError, Note
+from gumption.data.errors import extra
 from gumption.data.settings import Count, Megabytes, Seconds, Seed, SmallShare, Whole
 from gumption.scripts.apps import App
 
@@ -63,7 +65,6 @@ def query(
     :param memory_limit: How many megabytes the query may take.
     :param allow_service: Let SERVICE in the query ask other servers.
     """
-
     labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
     for name in sorted({"timeout", "memory_limit", "allow_service"}.intersection(labels)):
         option = name.replace("_", "-")
@@ -74,7 +75,7 @@ def query(
             raise InputError(f"a query sees all graphs: leave out #{name} and ask for GRAPH ?g {{ ... }} with g={name}")
         answer = graph.query(sparql, memory_limit=memory_limit, allow_service=allow_service, **labels)
         row = answer[0] if isinstance(answer, list) and len(answer) == 1 else None
-        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # such as a COUNT of 0
+        nothing = not answer or (isinstance(row, dict) and not any(row.values()))  # a COUNT of 0, say
         unknown = _unknown_relations(graph, sparql) if nothing and not as_json else []
     if as_json:
         print_json(answer)
@@ -234,30 +235,28 @@ def _shapes_file(shapes: str) -> Path:
 
 
 def _unknown_relations(graph: Any, sparql: str) -> list[str]:
-    """What is wrong with the relations that a query names and the graph lacks; they may be mistyped."""
+    """A message for each relation that a query names and the graph lacks; it may be mistyped."""
     from gumption.kg.store.sparql import named_relations
     from gumption.kg.vocabulary import unknown_label
 
     try:
         missing = [name for name in named_relations(sparql) if next(graph.triples(relation=name), None) is None]
         known = [row["r"] for row in graph.query("SELECT DISTINCT ?r { ?s ?r ?o }")] if missing else []
-    except InputError:  # the graph takes longer than --timeout for that: the answer stands without it
+    except InputError:  # this takes longer than --timeout: the answer is printed without it
         return []
     return [unknown_label("relation", name, known) for name in missing]
 
 
 def _binding(text: str) -> tuple[str, str]:
-
     variable, mark, label = text.partition("=")
     if not variable or not mark:
         raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
     return variable.lstrip("?$"), label
 
 
-# ---- A graph as a SPARQL 1.1 endpoint that other programs can ask, and not change
+# ---- A graph as a read-only SPARQL 1.1 endpoint
 
-
-_QUEUE = 64  # connections that are open at once; more are told to come again
+_QUEUE = 64  # open connections; further ones are refused
 
 
 @app.command(epilog="Example: gumption kg serve runs/kg --port 7878")
@@ -276,10 +275,6 @@ def serve(
     :param memory_limit: Megabytes that a query may take.
     :param max_rows: Rows, or facts, that an answer may have.
     """
-    import warnings
-
-    from gumption.data import InputError, Note
-    from gumption.data.extras import extra
     from gumption.data.listening import is_loopback, listen, shown_address
     from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
@@ -299,11 +294,7 @@ def serve(
         address = f"http://{shown_address(listening)}"
         print(f"{place} is served at {address}/query, a page at {address}/; Ctrl-C ends it", flush=True)
         config = uvicorn.Config(
-            sparql_app(graph, limits, host),
-            lifespan="off",
-            log_level="warning",
-            limit_concurrency=_QUEUE,
-            timeout_graceful_shutdown=1,
-            server_header=False,
-        )
+            sparql_app(graph, limits, host), lifespan="off", log_level="warning", limit_concurrency=_QUEUE,
+            timeout_graceful_shutdown=1, server_header=False,
+        )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listening])

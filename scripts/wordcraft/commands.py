@@ -213,7 +213,7 @@ def recipes(
     :param columns: PRODUCT,INGREDIENT,INGREDIENT: names in the header, or numbers from 1.
     :param header: Whether the first line names the columns.
     """
-    from gumption.data.recipe_table import LEFT_OUT, book_text, checked, read_recipe_table
+    from gumption.data.recipe_check import LEFT_OUT, book_text, checked, read_recipe_table
     from gumption.data.writing import write_text
 
     if out.suffix != ".tsv":

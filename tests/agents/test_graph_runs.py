@@ -326,7 +326,7 @@ def test_damaged_knowledge_of_a_run_is_told(configure, book_file: Path, tmp_path
         tensors = kept / "makes" / "tensors.safetensors"
         tensors.write_bytes(tensors.read_bytes()[:-100])
     else:
-        (kept / "scores.json").write_text('{"version": 2, "relations": ["makes"]}')
+        write_sealed(kept / "scores.json", {"version": 2, "relations": ["makes"]})
     message = {"missing": "no checkpoint", "damaged": "is damaged", "scores": "not the knowledge of a run"}[harm]
     with pytest.raises(InputError, match=message):
         evaluate(tmp_path / "run", recipe_book=str(book_file))

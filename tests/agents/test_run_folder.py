@@ -16,7 +16,7 @@ from gumption.agents.probsol.config import ProbSolConfig
 from gumption.agents.run_folder import RunFolder, load_policy, read_config, read_metrics, world_of
 from gumption.agents.settings import WorldConfig
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed, write_sealed
+from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.envs import worlds
 
 SETTINGS = {"world": "halma", "seed": 3, "sizes": (1, 2)}
@@ -205,10 +205,10 @@ def test_files_that_are_missing_or_damaged_are_told(tmp_path: Path) -> None:
 
 def test_a_run_names_its_world(folder: RunFolder) -> None:
     assert world_of(folder.path) is worlds.find("halma")
-    (folder.path / "config.json").write_text('{"world": "halmer"}')
+    write_sealed(folder.path / "config.json", {"world": "halmer"})
     with pytest.raises(InputError, match="halmer"):
         world_of(folder.path)
-    for content in ("[]", "7", "null", '{"seed": 0}'):
+    for content in ("[]", "7", "null", json.dumps(sealed({"seed": 0}))):
         (folder.path / "config.json").write_text(content)
         with pytest.raises(InputError, match=r"config\.json: not the config of a run"):
             world_of(folder.path)

@@ -21,8 +21,8 @@ from gumption.data.provenance import without_folders
 from gumption.data.settings import settings
 from gumption.data.writing import write_json
 from gumption.scripts.kg import experiments as of_graphs
+from gumption.scripts.kg.experiments import PLACES, LinkPredictionRuns
 from gumption.scripts.kg.fit import read_settings, read_training_facts
-from gumption.scripts.kg.link_prediction import PLACES, LinkPredictionRuns
 from gumption.scripts.parts import rank_part, read_dataset
 from gumption.scripts.results import FINAL, Condition, Experiment, Job
 

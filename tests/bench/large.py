@@ -15,7 +15,7 @@ import numpy as np
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import nearest_labels
-from gumption.scripts.kg.scale import RELATIONS, draw_facts, write_facts
+from gumption.scripts.kg.experiments import RELATIONS, draw_facts, write_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
 
 from .stores import oxigraph_server

@@ -25,7 +25,7 @@ from rdflib.plugins.sparql import prepareQuery
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import ENTITY, RELATION, label_to_iri
-from gumption.scripts.kg.scale import RELATIONS, draw_facts, write_facts
+from gumption.scripts.kg.experiments import RELATIONS, draw_facts, write_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
 
 LOOK_UPS, STARTS = 1000, 20

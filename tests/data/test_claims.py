@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gumption.data import InputError
-from gumption.data.claims import sole_writer
+from gumption.data.writing import sole_writer
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store import stores
 from gumption.kg.store.stores import undone_if_new
@@ -18,7 +18,7 @@ from gumption.kg.store.stores import undone_if_new
 HOLDER = """
 import sys
 from pathlib import Path
-from gumption.data.claims import sole_writer
+from gumption.data.writing import sole_writer
 with sole_writer(Path(sys.argv[1]), wait=False):
     print("held", flush=True)
     sys.stdin.read()

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError
-from gumption.data.extras import extra
+from gumption.data.errors import extra
 from gumption.kg import Vocabulary
 from gumption.kg.views.analysis import neighbourhood
 from gumption.kg.views.pictures import draw_neighbourhood

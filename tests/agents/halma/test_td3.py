@@ -19,6 +19,7 @@ from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.halma.td3 import Learner, Replay, Training
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
 from gumption.data import InputError
+from gumption.data.sealed import write_sealed
 from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.memory import Memory
 
@@ -306,11 +307,11 @@ def test_what_is_no_run_is_told(kept, tmp_path):
     with pytest.raises(InputError, match=r"copy/config\.json: not valid JSON \(Expecting"):
         load_run(copy)
     other = kept.config.to_json() | {"agent": "tran"}
-    (copy / "config.json").write_text(json.dumps(other))
+    write_sealed(copy / "config.json", other)
     (copy / "checkpoint").symlink_to(kept.run_dir / "checkpoint")
     with pytest.raises(InputError, match="the checkpoint does not fit the network of its config"):
         load_run(copy)
-    (copy / "config.json").write_text(json.dumps(kept.config.to_json()))
+    write_sealed(copy / "config.json", kept.config.to_json())
     with pytest.raises(InputError, match="memory"):
         load_run(copy)
 

@@ -16,7 +16,7 @@ from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy, read_config, read_final, read_metrics
 from gumption.agents.wordcraft.runs import load_result
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.wordcraft import RecipeBook, make_split
 
 SMALL: dict[str, Any] = {"total_steps": 512, "eval_interval": 256}
@@ -279,7 +279,7 @@ def without_checkpoint(folder: Path) -> None:
 def of_another_network(folder: Path) -> None:
     stored = read_sealed(folder / "config.json")
     stored["overrides"] = [["encoder_size", 8], ["batch_size", 64]]
-    (folder / "config.json").write_text(json.dumps(stored))
+    write_sealed(folder / "config.json", stored)
 
 
 @pytest.mark.parametrize(

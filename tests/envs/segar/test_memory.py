@@ -1,6 +1,5 @@
 """A memory of SEGAR: what a record holds, in whatever way episodes end, and what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.physics.entities import TYPES, Tile
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.segar import Memory
@@ -145,11 +144,11 @@ def test_a_file_that_a_crash_has_cut_is_read_up_to_the_last_whole_record(tmp_pat
         (lambda path: path.unlink(), r"levels.json: cannot be read \(No such file"),
         (lambda path: path.write_text("[1]"), "levels.json: no lists of levels and types"),
         (
-            lambda path: path.write_text(json.dumps({**read_sealed(path), "types": ["", "GolfBall"]})),
+            lambda path: write_sealed(path, {**read_sealed(path), "types": ["", "GolfBall"]}),
             "not the levels of these records",
         ),
         (
-            lambda path: path.write_text(json.dumps({**read_sealed(path), "hash": "x"})),
+            lambda path: write_sealed(path, {**read_sealed(path), "hash": "x"}),
             "not the levels of these records",
         ),
     ],

@@ -1,6 +1,5 @@
 """What a memory of WordCraft tells: the recipes that were seen, how often, and by whom."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.record_memory import RecordMemory
 from gumption.envs.wordcraft import Memory, WordCraftVectorEnv, add_memory, facts, memory_evidence, memory_facts
 from gumption.kg import KnowledgeGraph
@@ -80,9 +79,9 @@ def test_a_graph_can_be_asked_who_saw_what_how_often(lived) -> None:
     [
         (lambda path: path.unlink(), r"entities.json: cannot be read \(No such file"),
         (lambda path: path.write_text("[1]"), "entities.json: no list of entities"),
-        (lambda path: path.write_text('{"entities": [], "book": {"hash": "x"}}'), "not the entities of these records"),
+        (lambda path: write_sealed(path, {"entities": [], "book": {"hash": "x"}}), "not the entities of these records"),
         (
-            lambda path: path.write_text(json.dumps({**read_sealed(path), "entities": ["mud"]})),
+            lambda path: write_sealed(path, {**read_sealed(path), "entities": ["mud"]}),
             "not the entities of these records",
         ),
     ],

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gumption.data import InputError
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, sealed, write_sealed
 from gumption.kg import Calibration, ComplEx, Vocabulary
 from gumption.kg.links.calibration import HIGHEST, LOWEST, Reliability, reliability
 from gumption.kg.links.predictor import LinkPredictor
@@ -199,11 +199,12 @@ def test_bad_input(tmp_path: Path) -> None:
         reliability(other, [("e00", "r0", "e01")], calibration=calibration)
     calibration.save(tmp_path, world)
     content = read_sealed(tmp_path / "calibration.json")
-    for damage in ('{"kind"', "[]", json.dumps({**content, "kind": "other"}), json.dumps({**content, "object": {}})):
+    others = (json.dumps(sealed({**content, **other})) for other in ({"kind": "other"}, {"object": {}}))
+    for damage in ('{"kind"', "[]", *others):
         (tmp_path / "calibration.json").write_text(damage)
         with pytest.raises(InputError, match=r"calibration.json: .*; fit it again"):
             Calibration.load(tmp_path, world)
-    (tmp_path / "calibration.json").write_text(json.dumps({**content, "vocabulary": "0"}))
+    write_sealed(tmp_path / "calibration.json", {**content, "vocabulary": "0"})
     with pytest.raises(InputError, match="another vocabulary"):
         Calibration.load(tmp_path, world)
     world.odds[0, 0, 3] = math.nan

@@ -18,8 +18,7 @@ from PIL import Image
 from gumption.data import InputError
 from gumption.kg import Vocabulary
 from gumption.kg.views.analysis import Neighbourhood, graph_statistics, neighbourhood
-from gumption.kg.views.pictures import draw_neighbourhood, draw_statistics
-from gumption.kg.views.scene import COLOURS, PATTERNS, REST, Scene, curve, shown
+from gumption.kg.views.pictures import COLOURS, PATTERNS, REST, Scene, curve, draw_neighbourhood, draw_statistics, shown
 
 STEAM = [
     ("fire", "componentOf", "steam"),

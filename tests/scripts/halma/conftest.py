@@ -9,6 +9,7 @@ from gumption.agents import plots
 from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, MEASURES, ROWS, label, save_evaluation
+from gumption.data.sealed import write_sealed
 from gumption.scripts.halma.experiments import HALMARuns
 from gumption.scripts.results import Job
 
@@ -25,7 +26,7 @@ def stand_in(job: Job, progress: bool) -> None:
         for episode in range(20, 201, 20)
     ]
     (job.directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (job.directory / "final.json").write_text(json.dumps({"wall_s": 10.0 + job.seed}))
+    write_sealed(job.directory / "final.json", {"wall_s": 10.0 + job.seed})
     told = {"mean": value, "std": 0.0, "low": value, "high": value, "per_seed": [value], "per_maze": [value] * 4}
     tests = {test: {"mazes": 4, "reason": None, **dict.fromkeys(MEASURES, told)} for test in ROWS}
     tests["AnT"] = {"mazes": 0, "reason": "nothing follows"}

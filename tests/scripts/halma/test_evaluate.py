@@ -14,7 +14,7 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
 from gumption.agents.halma.failures import MazeFailures
 from gumption.agents.halma.runs import train_td3
-from gumption.data.sealed import read_sealed
+from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.splits import make_splits, read_run
 from gumption.scripts import cli
@@ -32,7 +32,7 @@ def trained(tmp_path_factory) -> Path:
     shutil.copytree(folder / "one", folder / "bare")
     make_splits(read_run(folder / "one"), folder / "one" / "splits", mazes=2)
     shutil.copytree(folder / "one", folder / "two")
-    (folder / "two" / "config.json").write_text(json.dumps(replace(config, seed=1).to_json()))
+    write_sealed(folder / "two" / "config.json", replace(config, seed=1).to_json())
     return folder
 
 
@@ -124,7 +124,7 @@ def test_tests_of_another_run(gumption, tmp_path):
 def test_bad_calls(gumption, arguments, message):
     other = Path("runs/other")
     other.mkdir(exist_ok=True)
-    (other / "config.json").write_text('{"world": "wordcraft"}')
+    write_sealed(other / "config.json", {"world": "wordcraft"})
     told = gumption("evaluate", *arguments)
     shutil.rmtree(other)
     assert (told.code, told.out) == (2, "")
@@ -133,7 +133,7 @@ def test_bad_calls(gumption, arguments, message):
 
 def test_a_damaged_run_is_told(gumption, tmp_path):
     config = tmp_path / "runs" / "one" / "config.json"
-    config.write_text(json.dumps(read_sealed(config) | {"colour": "red"}))
+    write_sealed(config, read_sealed(config) | {"colour": "red"})
     told = gumption("evaluate", "runs/one")
     assert (told.code, told.err) == (
         2,

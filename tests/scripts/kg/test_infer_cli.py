@@ -129,7 +129,7 @@ def test_mine_a_graph_of_which_facts_are_missing(gumption, tmp_path):
         (("infer", "kg.nq", *RULES, "--out", "x.xlsx"), "x.xlsx: a graph's file ends in"),
         (("infer", "folder", *RULES, "--out", "x.nq"), "folder is changed in place: leave out --out"),
         (("infer", "kg.nq#v", *RULES, "--out", "x.nq"), "unknown graph 'v'"),
-        (("infer", "kg.nq", "--rules", "none.json", "--out", "x.nq"), "cannot read none.json: No such file"),
+        (("infer", "kg.nq", "--rules", "none.json", "--out", "x.nq"), "none.json: cannot be read (No such file"),
         (
             ("infer", "kg.nq", "--rules", "bad.json", "--out", "x.nq"),
             "bad.json: rule 1: symmetric takes the names of 1",
