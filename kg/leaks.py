@@ -61,14 +61,52 @@ def asked_facts(
 def count_leaks(
     graph: KnowledgeGraph, name: str | None, asked: Collection[Fact], nary: Sequence[NaryRelation] = ()
 ) -> Leaks:
-    """How many of the facts that are asked a graph states or entails.
+    """How many of the asked facts a graph states or entails.
 
-    :param name: one of its graphs, None for all of them. What entities are called is read in all of them.
+    :param name: one of its graphs, None for all of them. Names of entities are read in all of them.
     :param asked: see `asked_facts`.
     """
-    called = _called(graph)
-    stated = (fact for triple in _read(graph, name) for fact in _by_all_names(triple, called))
-    return Leaks(len({fact for fact in _in_one_form(stated, nary) if fact in asked}), len(asked))
+    first, called = _classes(graph)
+
+    def things(label: str) -> frozenset[str]:
+        """What the label stands for in the graph, each by the first label of its class."""
+        return frozenset((first.get(label, label), *called.get(label, ())))
+
+    asked_relations = {fact[1] for fact in asked if len(fact) == 3}.union(*(each.roles for each in nary))
+    relations: defaultdict[str, set[str]] = defaultdict(set)  # thing -> the relations that stand for it
+    for relation in asked_relations:
+        for thing in things(relation):
+            relations[thing].add(relation)
+    # Parties that stand for the same things are one party: work grows with statements, not with pairs of names.
+    one: dict[frozenset[str], str] = {}
+    party_of = {label: one.setdefault(things(label), label) for label in sorted(chain.from_iterable(asked))}
+    parties: defaultdict[str, set[str]] = defaultdict(set)
+    for stands_for, party in one.items():
+        for thing in stands_for:
+            parties[thing].add(party)
+    stated = (
+        (first.get(subject, subject), asked_relation, first.get(object_, object_))
+        for subject, relation, object_ in _read(graph, name)
+        for asked_relation in relations.get(first.get(relation, relation), ())
+    )
+    either = {each.name for each in nary if each.subject == each.given}
+    found = {fact for each in _in_one_form(stated, nary) for fact in _renamed(each, parties, either)}
+    alone = {label: (party,) for label, party in party_of.items()}
+    return Leaks(sum(not found.isdisjoint(_renamed(fact, alone, either)) for fact in asked), len(asked))
+
+
+def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collection[str]) -> Iterator[Fact]:
+    """The fact with each combination of its parties' names.
+
+    :param either: relations of three parties that do not order the first two: these come sorted.
+    """
+    if len(fact) == 3:
+        subject, relation, object_ = (names.get(fact[0], ()), (fact[1],), names.get(fact[2], ()))
+        yield from product(subject, relation, object_)
+        return
+    for subject, given, object_ in product(*(names.get(party, ()) for party in fact[1:])):
+        pair = sorted((subject, given)) if fact[0] in either else (subject, given)
+        yield fact[0], *pair, object_
 
 
 def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leaks | None:
@@ -118,23 +156,24 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
                 yield party[first], entailed, party[second]
 
 
-def _called(graph: KnowledgeGraph) -> dict[str, set[str]]:
-    """Label -> the other names of what it stands for, also of what is the same as that."""
-    called: defaultdict[str, set[str]] = defaultdict(set)
+def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
+    """Label -> the first label of its class, which is what it is the same as; name -> the first labels of the classes
+    that are called so."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
-    for relation in _NAMES:
-        for subject, _, object_ in graph.triples(relation=relation):
-            called[subject].add(_text(object_))
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
-    groups: defaultdict[int, list[str]] = defaultdict(list)
-    for label, group in zip(places, _components(edges, len(places)).tolist(), strict=True):
-        groups[group].append(label)
-    for group in groups.values():
-        names = {*map(_text, group), *chain.from_iterable(called.get(label, ()) for label in group)}
-        for label in group:
-            called[label] |= names - {label}
-    return called
+    groups: dict[int, str] = {}
+    first = {
+        label: groups.setdefault(group, label)
+        for label, group in zip(places, _components(edges, len(places)).tolist(), strict=True)
+    }
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    for label, of in first.items():
+        called[_text(label)].add(of)
+    for relation in _NAMES:
+        for subject, _, name in graph.triples(relation=relation):
+            called[_text(name)].add(first.get(subject, subject))
+    return first, called
 
 
 def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
@@ -156,14 +195,6 @@ def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
 def _text(label: str) -> str:
     """The text of a literal such as "steam"@en."""
     return label[1 : label.rindex('"')] if label.startswith('"') and label.count('"') > 1 else label
-
-
-def _by_all_names(triple: Triple, called: Mapping[str, set[str]]) -> Iterator[Triple]:
-    if not called:
-        yield triple
-        return
-    subject, relation, object_ = ((label, *called.get(label, ())) for label in triple)
-    yield from product(subject, relation, object_)
 
 
 # ---- Leaks within a data set
