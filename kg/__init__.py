@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .facts import NaryRelation
 from .graph import KnowledgeGraph
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from .facts import NaryRelation
     from .links.calibration import Calibration
     from .links.complex import ComplEx
     from .links.distmult import DistMult
@@ -63,10 +63,11 @@ __all__ = [
     "why",
 ]
 
-# These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
+# Imported when they are first asked for: most import torch or gensim, which the graph alone does not need.
 _LAZY = {
     name: module
     for module, names in {
+        "facts": "NaryRelation",
         "links.calibration": "Calibration",
         "links.complex": "ComplEx",
         "links.distmult": "DistMult",

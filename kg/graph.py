@@ -17,11 +17,9 @@ from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
 from .store.answers import Answer, FactHash, plain
-from .store.endpoint import EndpointStore
-from .store.files import annotation_update, file_format, joined, write_facts
+from .store.files import FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
-from .store.quads import Completion, Quads, checked_quads, checked_triples, uncollected
-from .store.reading import FactFile
+from .store.quads import Completion, Quads, checked_quads, uncollected
 from .store.selection import Dataset, Selection
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
 from .store.stores import LocalStore, Store, Transaction, undone_if_new
@@ -32,6 +30,7 @@ from .vocabulary import (
     RESERVED,
     Triple,
     Vocabulary,
+    checked_triples,
     iri_to_label,
     label_to_iri,
     unknown_graph,
@@ -77,16 +76,19 @@ class KnowledgeGraph:
         timeout: float | None = None,
         memory_limit: float | None = None,
     ) -> None:
-        remote = isinstance(location, str) and location.startswith(("http://", "https://"))
-        if update is not None and not remote:
+        address = location if isinstance(location, str) and is_address(location) else None
+        if update is not None and address is None:
             raise InputError(f"update={update!r} goes with the http address of an endpoint, not with {location!r}")
         self._read_only = read_only
         self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
-        if remote:
-            self._store: Store = EndpointStore(str(location), update, self._limits)
-        else:
+        self._store: Store
+        if address is None:
             self._store = LocalStore(None if location is None else Path(location), read_only)
+        else:
+            from .store.endpoint import EndpointStore
+
+            self._store = EndpointStore(address, update, self._limits)
         self._selection = Selection(self._store, self.refresh)
 
     @classmethod
@@ -152,13 +154,11 @@ class KnowledgeGraph:
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(columns, header))
         with uncollected():
-            if self._store.takes_base(file.size()):
-                before = 0
-                self._store.load_first(file)
-            else:
+            before = 0
+            if not self._store.load_first(file):
                 file.check()
                 before = sum(self.graphs().values())
-                self._store.load(self._completed(file.batches(self._store.batch)))
+                self._add_batches(file)
         file.warn()
         return sum(self.graphs().values()) - before, file.empty
 
@@ -173,10 +173,11 @@ class KnowledgeGraph:
         names = list(self.graphs()) if graph is None else [graph]
         about = {name: said for name in names if (said := self.annotations(name))}
         with uncollected():
-            if graph is not None or file_format(path, write=True).names_graphs:
-                facts = {name: self._sorted(name) for name in names}
-            else:
-                facts = {DEFAULT_GRAPH: self._sorted(None)}
+            apart = graph is not None or file_format(path, write=True).names_graphs
+            facts: dict[str, list[Triple]] = {}
+            for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
+                vocabulary, ids = self.arrays(source)
+                facts[name] = vocabulary.ids_to_triples(ids)
             write_facts(path, facts, about)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
@@ -406,15 +407,18 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _sorted(self, graph: str | None) -> list[Triple]:
-        vocabulary, ids = self.arrays(graph)
-        return vocabulary.ids_to_triples(ids)
-
-    def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
-        complete = Completion()
-        for batch in batches:
+    def _add_batches(self, file: FactFile) -> None:
+        complete, written = Completion(), 0
+        for batch in file.batches(self._store.batch):
             self._selection.adopt({str(quad.graph_name)[1:-1] for quad in batch})
-            yield complete(batch)
+            quads = complete(batch)
+            try:
+                self._store.change((), quads)
+            except InputError as error:
+                raise InputError(
+                    f"{error} ({written} quads of the file were written before; the same call can be made again)"
+                ) from None
+            written += len(quads)
 
     def _writable(self) -> None:
         if self._read_only:

@@ -25,7 +25,7 @@ from .worker import rows_in
 if TYPE_CHECKING:
     import rdflib
 
-    from .reading import FactFile
+    from .files import FactFile
 
 
 # ---- Requests to one HTTP address after another over connections that are kept: ten times as many in a second.
@@ -260,17 +260,6 @@ class EndpointStore:
                 raise
             send(named)
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        written = 0
-        for batch in batches:
-            try:
-                self.change((), batch)
-            except InputError as error:
-                raise InputError(
-                    f"{error} ({written} quads of the file were written before; the same call can be made again)"
-                ) from None
-            written += len(batch)
-
     def merged(self) -> bool:
         if self._merged is None:
             one = f"SELECT ?s ?p ?o {{ GRAPH <{LABELS}> {{ ?s ?p ?o }} }} LIMIT 1"
@@ -282,11 +271,8 @@ class EndpointStore:
         """Whether facts have to be put into the default graph to be seen there."""
         return not self._merged
 
-    def takes_base(self, size: int) -> bool:
+    def load_first(self, file: "FactFile") -> bool:
         return False
-
-    def load_first(self, file: "FactFile") -> None:
-        raise NotImplementedError("an endpoint takes every file in batches")
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         names = [naming(alone=merged)] if unnamed else []

@@ -1,8 +1,10 @@
 """Facts as quads of terms: made of labels, completed with what a store keeps beside them, and changed by SPARQL."""
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
 
 import pyoxigraph as ox
 
@@ -25,45 +27,43 @@ from gumption.kg.vocabulary import (
 # Terms that are remembered, so that memory stays bounded while a file of any length goes by.
 REMEMBERED = 200_000
 
+K, V = TypeVar("K"), TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """Key -> what `make` gives for it, made once; at `most` keys it starts anew, so that memory stays bounded."""
+
+    def __init__(self, make: Callable[[K], V], most: int = REMEMBERED) -> None:
+        self._make, self._most = make, most
+
+    def __missing__(self, key: K) -> V:
+        if len(self) >= self._most:
+            self.clear()
+        value = self[key] = self._make(key)
+        return value
+
 
 class Quads:
     """Makes quads of label triples; a label that comes again is not turned into a term again."""
 
     def __init__(self, stored: bool = True) -> None:
         """:param stored: as in `object_to_term`."""
-        self._stored = stored
-        self._terms: dict[tuple[str, str], ox.NamedNode] = {}
-        self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
+        self._subjects, self._relations, self._graphs = (
+            Remembered(partial(_named, namespace=namespace)) for namespace in (ENTITY, RELATION, GRAPH)
+        )
+        self._objects = Remembered(partial(object_to_term, stored=stored))
 
     def __call__(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
-        name = self._named(graph, GRAPH)
-        return [
-            ox.Quad(self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_), name)
-            for subject, relation, object_ in triples
-        ]
+        subjects, relations, objects, name = self._subjects, self._relations, self._objects, self._graphs[graph]
+        return [ox.Quad(subjects[s], relations[p], objects[o], name) for s, p, o in triples]
 
     def one(self, subject: str, relation: str, object_: str, graph: str) -> ox.Quad:
         """The quad of one fact."""
-        return ox.Quad(
-            self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_),
-            self._named(graph, GRAPH),
-        )  # fmt: skip
+        return ox.Quad(self._subjects[subject], self._relations[relation], self._objects[object_], self._graphs[graph])
 
-    def _named(self, label: str, namespace: str) -> ox.NamedNode:
-        term = self._terms.get((namespace, label))
-        if term is None:
-            if len(self._terms) >= REMEMBERED:
-                self._terms.clear()
-            term = self._terms[namespace, label] = ox.NamedNode(label_to_iri(label, namespace))
-        return term
 
-    def _object(self, label: str) -> ox.NamedNode | ox.Literal:
-        term = self._objects.get(label)
-        if term is None:
-            if len(self._objects) >= REMEMBERED:
-                self._objects.clear()
-            term = self._objects[label] = object_to_term(label, stored=self._stored)
-        return term
+def _named(label: str, namespace: str) -> ox.NamedNode:
+    return ox.NamedNode(label_to_iri(label, namespace))
 
 
 def checked_quads(triples: Iterable[Triple], graph: str) -> list[ox.Quad]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
 from typing import TypeAlias, TypeVar
 
@@ -28,7 +29,7 @@ from gumption.kg.vocabulary import (
 
 from .answers import Answer, Rows, to_arrays
 from .limits import Limits
-from .quads import BASE, uncollected
+from .quads import BASE, Remembered, uncollected
 from .sparql import keywords, label_names, mentions_labels, refuse_bomb, syntax_error, with_blank_nodes
 from .stores import Store
 
@@ -209,17 +210,9 @@ class Selection:
         """The matching facts as labels, each once; sorted where they are few."""
         given = _terms(subject, relation, object_)
         rows = iter(self.facts(given, graph))
-        labels: dict[tuple[object, str], str] = {}
-
-        def label(term: object, namespace: str) -> str:
-            key = (term, namespace)
-            if key not in labels:
-                if len(labels) >= SORTED:
-                    labels.clear()
-                labels[key] = term_to_label(term, namespace)
-            return labels[key]
-
-        found = ((label(row[0], ENTITY), label(row[1], RELATION), label(row[2], ENTITY)) for row in rows)
+        labels = Remembered[object, str](term_to_label, SORTED)
+        relations = Remembered[object, str](partial(term_to_label, namespace=RELATION), SORTED)
+        found = ((labels[row[0]], relations[row[1]], labels[row[2]]) for row in rows)
         if self._store.near and not any(given.values()) and self._are_many(graph):
             return found
         first = list(islice(found, SORTED))

@@ -22,6 +22,7 @@ from gumption.data.writing import check_name, whole_folder
 from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
 from .answers import Answer, Rows
+from .files import FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
 from .quads import (
     BASE,
@@ -37,7 +38,6 @@ from .quads import (
     unnamed,
     withdrawal,
 )
-from .reading import FactFile
 from .sparql import syntax_error
 
 if TYPE_CHECKING:
@@ -92,20 +92,15 @@ class Store(Protocol):
         """
         ...
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        """Add quads; what is killed has added whole batches."""
-        ...
-
     def merged(self) -> bool:
         """Whether it shows the facts of all graphs as its default graph, the labels included, of which it has some."""
         ...
 
-    def takes_base(self, size: int) -> bool:
-        """Whether a file of so many bytes should come in one piece, by `load_first`."""
-        ...
+    def load_first(self, file: FactFile) -> bool:
+        """Add the facts of a large file to a store without any, and what it keeps beside them; all or nothing.
 
-    def load_first(self, file: FactFile) -> None:
-        """Add the facts of a file to a store without any, and what it keeps beside them; all or nothing."""
+        False, and nothing is added, where the file should come in batches.
+        """
         ...
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
@@ -214,20 +209,17 @@ class LocalStore:
             else:
                 store.bulk_extend(added)
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        for batch in batches:
-            self.change((), batch)
-
     def merged(self) -> bool:
         return False
 
-    def takes_base(self, size: int) -> bool:
-        return size >= BASE_BYTES and self._is_empty()
-
-    def load_first(self, file: FactFile) -> None:
+    def load_first(self, file: FactFile) -> bool:
+        large = file.path.is_file() and file.path.stat().st_size >= BASE_BYTES
+        if not large or not self._is_empty():
+            return False
         with self._writing() as store:
             if not file.load_plain(store, [_base_quad(file.name)]):
                 self._load_first(file.batches(self.batch))
+        return True
 
     def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
         complete = Completion()
