@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
-    from .links.regularizers import F2, N3, Regularizer
+    from .links.training import F2, N3, Regularizer
     from .rules.horn import read_rules
     from .rules.inference import explain, infer
     from .rules.mining import mine_rules
@@ -77,7 +77,7 @@ _LAZY = {
         "links.pykeen_models": "PyKEENPredictor export_pykeen load_pykeen",
         "links.pykeen_training": "fit_pykeen",
         "links.ranking": "evaluate_ranking filtered_ranks",
-        "links.regularizers": "F2 N3 Regularizer",
+        "links.training": "F2 N3 Regularizer",
         "rules.horn": "read_rules",
         "rules.inference": "explain infer",
         "rules.mining": "mine_rules",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from hashlib import blake2b
-from typing import NamedTuple, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from gumption.data import InputError
 from gumption.data.arrays import whole_numbers
 
 from .vocabulary import Triple, Vocabulary, checked_triples
+
+if TYPE_CHECKING:
+    from pykeen.triples import TriplesFactory
 
 #: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
 Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
@@ -51,6 +54,19 @@ def distinct(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
 def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
     """Whether these are ids with their vocabulary."""
     return isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary)
+
+
+def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
+    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations."""
+    import torch
+    from pykeen.triples import TriplesFactory
+
+    return TriplesFactory(
+        mapped_triples=torch.from_numpy(ids),
+        entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
+        relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
+        create_inverse_triples=inverse,
+    )
 
 
 # ---- Marks: a number of 64 bits for each fact, by which it is known again, though not read, in any vocabulary.

@@ -16,6 +16,7 @@ from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
+from .facts import triples_factory
 from .store.answers import Answer, FactHash, plain
 from .store.files import FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
@@ -379,15 +380,7 @@ class KnowledgeGraph:
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
-        import torch
-        from pykeen.triples import TriplesFactory
-
-        vocabulary, ids = self.arrays(graph)
-        return TriplesFactory(
-            mapped_triples=torch.from_numpy(ids),
-            entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
-            relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
-        )
+        return triples_factory(*self.arrays(graph))
 
     @property
     def dataset(self) -> "rdflib.Dataset":

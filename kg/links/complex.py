@@ -21,8 +21,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .factor_model import FactorModel
-from .regularizers import Regularizer, n3_beside
-from .training import QueryPart, Run, Training, TrainingFacts, against_all
+from .training import QueryPart, Regularizer, Run, Training, TrainingFacts, against_all, n3_beside
 from .training_settings import Precision, TrainingSettings, Weighting, WordMode
 
 if TYPE_CHECKING:

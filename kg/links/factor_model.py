@@ -18,8 +18,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .predictor import OWN, LinkPredictor, marks_to_tensors, take_marks
-from .regularizers import Regularizer, n3_beside
-from .training import QueryPart, Run, Training, TrainingFacts, against_all
+from .training import QueryPart, Regularizer, Run, Training, TrainingFacts, against_all, n3_beside
 from .training_settings import TrainingSettings, Weighting
 
 

@@ -1,7 +1,7 @@
 """Models of PyKEEN as link predictors, and our ComplEx as one of theirs.
 
-PyKEEN's own folders come in without their pickle being executed; our checkpoint of such a model is
-a folder like any other here, safetensors and JSON.
+PyKEEN's own folders are read without executing their pickle; our checkpoint of such a model is a folder like any other
+here, safetensors and JSON.
 """
 
 import csv
@@ -26,7 +26,7 @@ from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
-from gumption.kg.facts import Facts, to_ids
+from gumption.kg.facts import Facts, to_ids, triples_factory
 from gumption.kg.vocabulary import Vocabulary
 
 from .predictor import LinkPredictor, marks_to_tensors, take_marks
@@ -185,23 +185,14 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
     :raises InputError: a folder that exists, or facts of other labels.
     """
     import pykeen.models
-    from pykeen.triples import TriplesFactory
 
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already: choose a new folder")
     vocabulary = model.vocabulary
-    ids = to_ids(vocabulary, facts)
-    factory = TriplesFactory(
-        mapped_triples=torch.from_numpy(ids),
-        entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
-        relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
-        create_inverse_triples=model.reciprocal,
-    )
-    settings: dict[str, Any] = {
-        "embedding_dim": model.rank,
-        "random_seed": 0,
-    }  # the seed of weights that are replaced at once
+    factory = triples_factory(vocabulary, to_ids(vocabulary, facts), inverse=model.reciprocal)
+    # The seed is that of weights which are replaced at once.
+    settings: dict[str, Any] = {"embedding_dim": model.rank, "random_seed": 0}
     theirs: Any = pykeen.models.ComplEx(triples_factory=factory, **settings)
     relation = model.relation
     if model.reciprocal:  # theirs are interleaved: 2r and its inverse 2r + 1
@@ -256,13 +247,8 @@ def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any
 
     try:
         model = build(structure, tensors)
-    except (
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        RuntimeError,
-    ) as error:  # RecursionError is one of the last
+    # A RecursionError is a RuntimeError.
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
         raise InputError(f"{folder}: the model cannot be built again ({error})") from None
     except InputError as error:
         raise InputError(f"{folder}: {error}") from None
@@ -297,8 +283,7 @@ def _in_order(ids: Any, count: int, where: str) -> list[str]:
 # ---- Pickles and what was read from them, held within bounds before anything follows their references.
 #
 # A few hundred bytes can name a value that holds itself, or one that holds another twice, which holds another twice,
-# and
-# so on: to visit or to hash it never ends.
+# and so on: to visit or to hash it never ends.
 
 
 PICKLE_BYTES = 1 << 22  # those of PyKEEN's models have some 20,000
@@ -367,8 +352,7 @@ def unfolded(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]
         waiting += below
 
 
-# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, and built again from what was
-# read.
+# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, and built again from that.
 #
 # PyKEEN saves a model whole, with torch.save: a zip archive with a pickle of the object tree and one file for each
 # tensor's numbers. Unpickling calls whatever the file names. Here every name it mentions becomes a `Record` that only

@@ -20,14 +20,13 @@ from pykeen.stoppers import Stopper
 from pykeen.training import LCWATrainingLoop, SLCWATrainingLoop
 from pykeen.training.callbacks import TrainingCallback
 from pykeen.training.training_loop import NonFiniteLossError, NoTrainingBatchError
-from pykeen.triples import TriplesFactory
 
 from gumption.data import InputError
 from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
+from gumption.kg.facts import Facts, is_pair, marks_of, to_ids, triples_factory
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .pykeen_models import PyKEENPredictor
@@ -90,12 +89,7 @@ def fit_pykeen(
 
     all_entities = issubclass(model_resolver.lookup(name).loss_default, (BCEAfterSigmoidLoss, BCEWithLogitsLoss))
     inverse = all_entities or name in _NEED_INVERSE
-    factory = TriplesFactory(
-        torch.from_numpy(ids),
-        {label: index for index, label in enumerate(vocabulary.entities)},
-        {label: index for index, label in enumerate(vocabulary.relations)},
-        create_inverse_triples=inverse,
-    )
+    factory = triples_factory(vocabulary, ids, inverse)
     with quiet():
         chosen = {**_NEED_INVERSE.get(name, {}), **({} if rank is None else {"embedding_dim": rank})}
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)

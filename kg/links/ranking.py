@@ -9,7 +9,7 @@ import torch
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, checked
-from gumption.kg.facts import Facts, distinct, to_ids
+from gumption.kg.facts import Facts, distinct, is_pair, to_ids
 from gumption.kg.vocabulary import Vocabulary
 
 from .predictor import LinkPredictor
@@ -127,7 +127,7 @@ def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) 
 
     :raises InputError: no test facts; as `to_ids`.
     """
-    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
+    if is_pair(known):
         raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
     facts = distinct(vocabulary, to_ids(vocabulary, test))
     if not len(facts):

@@ -18,7 +18,7 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import versions
-from gumption.data.settings import check
+from gumption.data.settings import NonNegative, check, checked_methods
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
@@ -26,7 +26,6 @@ from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
 from .predictor import LinkPredictor
 from .ranking import evaluate_ranking
-from .regularizers import N3, Regularizer
 from .training_settings import TrainingSettings
 
 # ---- The entities that one of several processes holds, where link prediction is trained by more than one (torchrun).
@@ -193,6 +192,70 @@ class QueryPart:
     weight: torch.Tensor
 
 
+# ---- What keeps embeddings small: a penalty of each embedding that a fact uses.
+
+
+@checked_methods
+@dataclass(frozen=True)
+class Regularizer(ABC):
+    """A penalty that training adds to the loss of each fact, for each of the fact's factors.
+
+    :ivar weight: what the penalty is multiplied by.
+    :raises InputError: a weight that is no number of at least 0.
+    """
+
+    weight: NonNegative
+
+    @abstractmethod
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        """(n, width) real or complex embeddings -> (n,) the penalty of each."""
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        """A number and (n, width) whose product is the gradient of the summed penalties.
+
+        They are two, so that the number joins the weights of the rows without another pass over the embeddings.
+        Autograd finds them here; a formula is faster.
+        """
+        with torch.enable_grad():
+            leaf = factor.detach().requires_grad_()
+            return 1.0, torch.autograd.grad(self.penalty(leaf).sum(), leaf)[0].contiguous()
+
+
+@checked_methods
+class N3(Regularizer):
+    """The nuclear 3-norm, weight * sum of |z|^3 (Lacroix et al., 2018)."""
+
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        return self.weight * factor.abs().pow(3).sum(-1)
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        # The root of a product is several times faster than torch's abs of complex numbers.
+        return 3 * self.weight, factor * (factor * factor.conj()).real.sqrt()
+
+
+@checked_methods
+class F2(Regularizer):
+    """The squared Frobenius norm, weight * sum of |z|^2, which Lacroix et al. (2018) compare with N3."""
+
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        return self.weight * factor.abs().pow(2).sum(-1)
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        return 2 * self.weight, factor
+
+
+def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
+    """The weight of N3 that a fit is told: its default, or 0 where another regulariser takes its place.
+
+    :raises InputError: both are given.
+    """
+    if regularizer is None:
+        return TrainingSettings.n3 if n3 is None else n3
+    if n3:
+        raise InputError(f"n3 is {n3}, the weight of N3, and {regularizer} is given in its place: give one of them")
+    return 0.0
+
+
 # ---- The product behind every score of an embedding model, by the faster of the libraries that torch brings.
 
 
@@ -217,8 +280,8 @@ def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 # ---- The loop
 
 LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
-#: Multiplications of a batch's queries with all entities up to which a training takes one thread. Measured on two busy
-#: cores: 135 entities at rank 100 take 0.5 s with one thread and 4 to 11 s with two, 700 at rank 128 0.6 s and 4 to 6 s.
+#: Multiplications of a batch's queries with all entities up to which a training takes one thread. On two busy cores a
+#: training of 135 entities took 0.5 s with one thread and 4 to 11 s with two, of 700 entities 0.6 s and 4 to 6 s.
 ONE_THREAD = 1 << 27
 
 

@@ -1,4 +1,4 @@
-"""What has to be known of a SPARQL query's text: its keywords, where its variables stand, where its error is."""
+"""The text of SPARQL queries: keywords, labels for variables, bounds, and where an error is."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,14 +114,25 @@ def mentions_labels(sparql: str) -> bool:
     return any(name in body for name in (*label_names(sparql), PREFIXES["rdfs"], LABELS))
 
 
+def _edited(sparql: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The query with other text in place of what stands between two places, for each edit in their order."""
+    out, done = [], 0
+    for start, stop, text in edits:
+        out += [sparql[done:start], text]
+        done = stop
+    return "".join(out) + sparql[done:]
+
+
 def bind(sparql: str, terms: Mapping[str, str]) -> str:
     """The query with each variable of `terms` (name -> term in N-Triples) given that value wherever it stands.
 
     Written into the text, because that means the same in subqueries, filters and aggregates and at every endpoint: a
     VALUES clause would be joined too late for the last two. A projected variable is still projected.
     """
-    out: list[str] = []
-    done = 0
+    return _edited(sparql, _bindings(sparql, terms))
+
+
+def _bindings(sparql: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
     outer: list[str] = []  # what encloses the present group, a state per open brace
     state = "group"  # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term)
     depth = 0  # parentheses inside a projection
@@ -143,37 +154,32 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
                 term = f"({term} AS {text})"
             elif state == "modifiers":
                 term = f"({term})"
-            out += [sparql[done:start], term]
-            done = start + len(text)
-    return "".join(out) + sparql[done:]
+            yield start, start + len(text), term
 
 
 def with_blank_nodes(sparql: str) -> str:
     """The query whose isBlank(?x), isIRI(?x) and isURI(?x) take the IRIs of blank nodes for blank nodes."""
     if not _NODE_TEST.search(sparql):
         return sparql
-    out, done = [], 0
+    edits = []
     for kind, _, start in _tokens(sparql):
         if kind == "word" and (call := _NODE_TEST.match(sparql, start)):
             test, variable = call.groups()
             named = f'STRSTARTS(STR({variable}), "{BLANK}")'
             blank = f"(isBlank({variable}) || isIRI({variable}) && {named})"
-            out += [sparql[done:start], blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"]
-            done = call.end()
-    return "".join(out) + sparql[done:]
+            edits.append((start, call.end(), blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"))
+    return _edited(sparql, edits)
 
 
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
     """The query where each variable after GRAPH ranges over these graphs only."""
     values = " ".join(f"<{iri}>" for iri in graphs)
-    out: list[str] = []
-    done, graph_at = 0, None
+    edits, graph_at = [], None
     for kind, text, start in _tokens(sparql):
         if kind == "variable" and graph_at is not None:
-            out += [sparql[done:graph_at], f"VALUES {text} {{ {values} }} "]
-            done = graph_at
+            edits.append((graph_at, graph_at, f"VALUES {text} {{ {values} }} "))
         graph_at = start if kind == "word" and text.upper() == "GRAPH" else None
-    return "".join(out) + sparql[done:]
+    return _edited(sparql, edits)
 
 
 @lru_cache(maxsize=256)
