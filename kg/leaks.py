@@ -1,10 +1,10 @@
-"""Leaks: how many facts of a test a graph states or entails, in whatever form it has them.
+"""Leaks: how many facts of a test a graph states or entails, in any form.
 
 A fact of two parties is (subject, relation, object). One of three parties is a node with roles (see `NaryRelation`);
 here it is (name, subject, given, object), and it entails the facts of two parties that `NaryRelation.entails` names.
-What the graph calls an entity, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stands for
-it. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a triple
-term of RDF-star, which some endpoints have.
+Its names in the graph, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stand for an
+entity. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a
+triple term of RDF-star, which some endpoints have.
 
 A data set can leak without any other graph: a test fact follows from a training fact whose relation is an inverse or a
 near-duplicate of its own, or symmetric (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
@@ -39,7 +39,7 @@ SHARE, FEWEST = 0.8, 5
 
 
 class Leaks(NamedTuple):
-    """How many facts of a test a graph tells, and of how many."""
+    """How many facts of a test are stated or entailed, and of how many."""
 
     stated: int
     of: int
@@ -110,11 +110,11 @@ def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collectio
 
 
 def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leaks | None:
-    """How many of the facts that are asked a predictor was trained on, or rules were mined from; None where that is
-    not known.
+    """How many of the asked facts a predictor was trained on, or rules were mined from; None where that is unknown.
 
     :param trained_on: marks of facts, see facts.py.
-    :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
+    :param asked: see `asked_facts`. Facts that they entail of each other are not counted: a predictor was trained on
+        facts as they are.
     """
     if trained_on is None:
         return None
@@ -129,7 +129,7 @@ def _numbers(facts: Sequence[Fact], size: int) -> list[np.ndarray]:
 
 
 def _in_one_form(facts: Iterable[Triple], nary: Sequence[NaryRelation]) -> Iterator[Fact]:
-    """The facts of two parties, those of three parties, and what these entail."""
+    """The facts of two parties, those of three parties, and those that these entail."""
     roles = {role for relation in nary for role in relation.roles}
     nodes: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for subject, relation, object_ in facts:
@@ -157,8 +157,8 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
 
 
 def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
-    """Label -> the first label of its class, which is what it is the same as; name -> the first labels of the classes
-    that are called so."""
+    """Label -> the first label of its class of sameAs and exactMatch; name -> the first labels of the classes, or the
+    labels without a class, that have this name."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
@@ -177,7 +177,7 @@ def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Col
 
 
 def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
-    """The facts of a graph, and those that it says something of, by triple terms or by nodes with rdf:subject etc."""
+    """The facts of a graph, and those that it makes statements about, by triple terms or nodes with rdf:subject etc."""
     for triple in graph.triples(graph=name):
         yield triple
         if triple[2].startswith("<<("):
@@ -201,10 +201,10 @@ def _text(label: str) -> str:
 
 
 class Likeness(NamedTuple):
-    """Two relations of which one mostly says what the other says.
+    """A relation that has most of the facts of another.
 
     :ivar relation, other: ids of relations, the same one where it is symmetric.
-    :ivar backwards: whether it says (object, subject) for the other's (subject, object).
+    :ivar backwards: whether it has (object, subject) for the other's (subject, object).
     :ivar share: the share of the other's facts that it has.
     """
 
@@ -214,7 +214,7 @@ class Likeness(NamedTuple):
     share: float
 
     def told(self, vocabulary: Vocabulary) -> dict[str, str | float]:
-        """It in labels."""
+        """The likeness in labels, with its kind."""
         kind = "duplicate" if not self.backwards else "symmetric" if self.relation == self.other else "inverse"
         relation, other = vocabulary.relations[self.relation], vocabulary.relations[self.other]
         return {"relation": relation, "other": other, "kind": kind, "share": round(self.share, 4)}
@@ -245,7 +245,7 @@ def alike(ids: np.ndarray) -> list[Likeness]:
 
 
 def following(likenesses: Sequence[Likeness], train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a relation that theirs is like."""
+    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a like relation."""
     size = int(max(train.max(initial=0), test.max(initial=0))) + 1
     follows = np.zeros(len(test), dtype=bool)
     for relation, other, backwards, _ in likenesses:

@@ -54,15 +54,15 @@ from gumption.kg.vocabulary import (
     term_to_label,
 )
 
-from .quads import Completion, Quads, Remembered, label_quad, namespace_of
+from .quads import Completion, Quads, Remembered, label_quad
 
-# ---- What is said about a named graph: where it is from, its licence, whom to name.
+# ---- Statements about a named graph: source, licence, attribution.
 #
 # Each statement is a triple (graph, key, text) in the reserved graph ABOUT. Its keys are terms of Dublin Core
 # (dcterms:source, dcterms:license, dcterms:title, ...) and of Creative Commons (cc:attributionName for "attribution");
 # a key that neither has is a name of gumption's own. RDF files carry the statements among their triples. A TSV or CSV
-# file has no place for them: they stand beside it, in `FILE.license`, a line `graph key text` each with tabs between
-# (the name is that of the REUSE specification 3.3).
+# file has no place for them: they stand beside it in `FILE.license`, each on a line `graph key text` with tabs between
+# (the REUSE specification 3.3 has that name).
 
 _OWN = ABOUT + ":"
 _DCTERMS = "http://purl.org/dc/terms/"
@@ -92,7 +92,7 @@ def key_to_iri(key: str) -> str:
 
 
 def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What is said under each key, sorted, of statements (IRI of the key, text)."""
+    """Key -> texts, sorted and joined, of statements (IRI of the key, text)."""
     said: dict[str, list[str]] = {}
     for key, text in sorted((_KEYS.get(iri) or iri.removeprefix(_OWN), text) for iri, text in statements):
         said.setdefault(key, []).append(text)
@@ -100,7 +100,7 @@ def joined(statements: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
-    """What is said about a graph as quads of ABOUT; InputError for what is no text."""
+    """Statements about a graph as quads of ABOUT; InputError for a value that is no text."""
     graph = ox.NamedNode(label_to_iri(name, GRAPH))
     quads = []
     for key, text in about.items():
@@ -111,7 +111,7 @@ def about_quads(name: str, about: Mapping[str, str]) -> list[ox.Quad]:
 
 
 def annotation_update(name: str, about: Mapping[str, str]) -> str:
-    """The SPARQL update that replaces what is said about a graph under these keys."""
+    """The SPARQL update that replaces the statements about a graph under these keys."""
     parts = []
     for graph, key, text, _ in about_quads(name, check("about", about, Mapping[str, Any])):
         parts.append(f"DELETE WHERE {{ GRAPH {_ABOUT} {{ {graph} {key} ?text }} }}")
@@ -127,12 +127,12 @@ def is_about(quad: ox.Quad) -> ox.NamedNode | None:
 
 
 def sidecar(path: Path) -> Path:
-    """Where that stands which a TSV or CSV file has no place for."""
+    """The file beside a TSV or CSV file that has the statements about its graphs."""
     return path.with_name(f"{path.name}.license")
 
 
 def read_sidecar(path: Path) -> Iterator[ox.Quad]:
-    """The statements beside a TSV or CSV file, if any; lines that are none (other programs write such) are left out."""
+    """The statements beside a TSV or CSV file, if any. Other lines, such as other programs write, are passed over."""
     beside = sidecar(path)
     if beside.is_file():
         for line in beside.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -170,15 +170,19 @@ _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What a file's ending stands for: an RDF format, None for a table; a table as CSV or TSV; how it is compressed."""
+    """
+    :ivar rdf: None for a table.
+    :ivar csv: whether a table is CSV, else TSV.
+    :ivar packed: .gz, .bz2, .xz or "".
+    """
 
     rdf: ox.RdfFormat | None
     csv: bool
-    packed: str  # .gz, .bz2, .xz or nothing
+    packed: str
 
     @property
     def names_graphs(self) -> bool:
-        """Whether such a file says in which graph a fact is."""
+        """Whether such a file names the graphs of its facts."""
         return self.rdf is None or self.rdf.supports_datasets
 
     def open(self, path: Path) -> BinaryIO:
@@ -187,7 +191,7 @@ class FileFormat:
 
 
 def file_format(path: Path, *, write: bool = False) -> FileFormat:
-    """What a file's ending stands for; InputError for an unknown one, to `write` also for one that is only read."""
+    """The format of a file's ending; InputError for an unknown one, to `write` also for one that is only read."""
     packed, ending = _endings(path)
     if ending in _TSV or ending == _CSV:
         return FileFormat(None, ending == _CSV, packed)
@@ -207,15 +211,15 @@ def is_rdf(path: Path) -> bool:
 
 
 def _endings(path: Path) -> tuple[str, str]:
-    """How it is compressed, and the ending before that."""
+    """The ending of its compression, if any, and the one before."""
     return (path.suffix, path.with_suffix("").suffix) if path.suffix in _PACKED else ("", path.suffix)
 
 
 def write_facts(path: Path, graphs: Mapping[str, Iterable[Triple]], about: About) -> None:
-    """Write label triples, graph by graph, and what is said about the graphs.
+    """Write label triples, graph by graph, and the statements about the graphs.
 
-    The file is written beside `path` and renamed once it is complete. A table's statements about its graphs are written
-    first, so that the facts never lie there without their licence.
+    The file is written beside `path` and renamed once it is complete. A table's statements are written first, so that
+    the facts never lie there without their licence.
     """
     form = file_format(path, write=True)
     if form.rdf is None:
@@ -257,7 +261,7 @@ def _csv_lines(rows: Iterator[Sequence[str]]) -> Iterator[bytes]:
     # "\\r\\n", as RFC 4180 has it, also makes the writer quote labels with either of the two.
     writer = csv.writer(line, lineterminator="\r\n")
     for number, row in enumerate(rows):
-        # Before a label that begins with a byte order mark, too: at the start of a file, reading takes that away.
+        # Also before a label that begins with a byte order mark, which reading removes at the start of a file.
         if number == 0 and (FACT.looks_like_header(row) or row[0].startswith("\ufeff")):
             yield b"\r\n"
         writer.writerow(row)
@@ -288,10 +292,10 @@ class SkippedLines(Note):
 
 
 class FactFile:
-    """The facts of a file as quads, each in its named graph, `default` for those in none.
+    """The facts of a file as quads, each in its named graph, or in `default`.
 
-    Of N-Triples, N-Quads, TSV and CSV, which have one fact a line, up to `skip_bad` bad lines are left out, and `warn`
-    tells of them. `layout` is for TSV and CSV. Every method raises InputError, with file and line, for a file that is
+    Of N-Triples, N-Quads, TSV and CSV, which have one fact a line, up to `skip_bad` bad lines are left out, of which
+    `warn` warns. `layout` is for TSV and CSV. Every method raises InputError, with file and line, for a file that is
     missing, of an unknown kind, or broken beyond that.
     """
 
@@ -311,19 +315,20 @@ class FactFile:
             )
         if self.format.rdf is not None and self.layout != TableLayout():
             raise InputError(f"{path}: columns and a header are for .tsv and .csv files")
-        self.empty = False  # whether `check` found nothing in it
+        self.empty = False  # `check` says so
         self._skipped: list[str] = []
 
     def check(self) -> None:
-        """Read the whole file, to find out what is wrong with it before anything of it is used."""
+        """Read the whole file, so that errors are found before any fact is used."""
         with self._errors_named(), self.format.open(self.path) as stream:
             found = self._rows(stream) if self.format.rdf is None else self._parsed(stream, self.format.rdf)
             self.empty = not sum(1 for _ in found)
 
     def load_plain(self, store: ox.Store, more: list[ox.Quad]) -> bool:
-        """Have a store read the whole file by itself, with the labels of the names in it, and `more`.
+        """Load the whole file by the store's own loader, with the labels of its names, and `more`.
 
-        False, and nothing is added, where it is no N-Triples, lines may be bad, or there is more in it than facts.
+        False, and nothing is added, for other files than N-Triples, where lines may be bad, and for a file with more in
+        it than facts.
         """
         if self.format.rdf != ox.RdfFormat.N_TRIPLES or self.skip_bad:
             return False
@@ -344,7 +349,7 @@ class FactFile:
 
     @property
     def name(self) -> ox.NamedNode:
-        """Of the graph that has the facts which are in none."""
+        """Of the graph `default`."""
         return ox.NamedNode(label_to_iri(self.default, GRAPH))
 
     def batches(self, size: int) -> Iterator[list[ox.Quad]]:
@@ -354,7 +359,7 @@ class FactFile:
             yield batch
 
     def warn(self) -> None:
-        """Tell how many lines the last reading left out, and the first few of them, in one SkippedLines."""
+        """Warn of the lines that the last reading left out: their number and the first of them."""
         if self._skipped:
             first = "; ".join(self._skipped[:3])
             number = "1 bad line was" if len(self._skipped) == 1 else f"{len(self._skipped)} bad lines were"
@@ -449,7 +454,7 @@ class FactFile:
                     yield quad
 
     def _facts(self, parsed: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
-        """Without what other quads say anyway, and with an IRI wherever a store of facts has one."""
+        """Without labels that follow from IRIs, and with an IRI in place of a blank node and of the default graph."""
         blanks: dict[str, ox.NamedNode] = {}
 
         def blank(node: ox.BlankNode) -> ox.NamedNode:
@@ -650,7 +655,8 @@ class _PlainTriples(_Pieces):
             yield block.replace(b" .\n", end)
         left = iter(names)
         while some := [ox.NamedNode(iri.decode()) for iri in itertools.islice(left, _LABELS)]:
-            yield _n_quads([label_quad(name, namespace_of(name)) for name in some])
+            namespaces = (RELATION if name.value.startswith(RELATION) else ENTITY for name in some)
+            yield _n_quads(list(map(label_quad, some, namespaces)))
         yield _n_quads([label_quad(graph, GRAPH), *more])
 
     def _lines(self, stream: BinaryIO) -> bytes:

@@ -249,9 +249,7 @@ def test_the_size_of_a_job_alone_says_how_many_threads_it_takes(model: Any, monk
         torch.set_num_threads(3)
         assert threads_of_a_fit() == {1}
         assert torch.get_num_threads() == 3
-        monkeypatch.setattr(
-            training, "ONE_THREAD", 4 * 3 * 8 - 1
-        )  # queries, entities, numbers each
+        monkeypatch.setattr(training, "ONE_THREAD", 4 * 3 * 8 - 1)  # queries, entities, numbers each
         assert threads_of_a_fit() == {3}, "a large job takes torch's"
         monkeypatch.setattr(training, "ONE_THREAD", 4 * 3 * 8)
         assert threads_of_a_fit() == {1}
