@@ -63,7 +63,16 @@ def verified(directory: str | os.PathLike[str]) -> Any:
     """
     folder = present_folder(Path(directory))
     try:
-        return _unsealed(folder)
+        text = (folder / META).read_text(encoding="utf-8")
+        meta = parse_json(text)
+        # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
+        if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
+            return meta
+        hashes = meta.pop(SHA256, None)
+        for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
+            if not isinstance(hashes, dict) or hashes.get(name) != found:
+                damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
+        return meta
     except OSError as error:
         raise InputError(f"{folder}: no checkpoint there ({error.strerror or error})") from None
     except InputError:
@@ -99,20 +108,6 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     if bad:
         raise InputError(f"{directory}: {', '.join(sorted(bad))} holds NaN or infinity; train it again")
     return tensors, meta
-
-
-def _unsealed(folder: Path) -> Any:
-    """The JSON, without the hashes; InputError where they are not those of the files."""
-    text = (folder / META).read_text(encoding="utf-8")
-    meta = parse_json(text)
-    # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
-    if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
-        return meta
-    hashes = meta.pop(SHA256, None)
-    for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
-        if not isinstance(hashes, dict) or hashes.get(name) != found:
-            damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
-    return meta
 
 
 def _sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""How ComplEx is trained. Without torch, so that a command refuses a bad value before anything is read."""
+"""Settings of trainings, in a module without torch, so that a command refuses a bad value at once."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ WordMode = Literal["add", "gate"]
 
 @settings
 class TrainingSettings:
-    """What `ComplEx.fit` is told; see there.
+    """See `ComplEx.fit`.
 
     :raises InputError: a setting out of range.
     """

@@ -190,12 +190,9 @@ class EndpointStore:
         self._merged: bool | None = None
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
         dataset: list[tuple[str, str | bytes]] = []
         if default == [""]:  # the protocol has no name for the server's own default graph

@@ -469,8 +469,10 @@ class FactFile:
             if isinstance(name, ox.DefaultGraph):
                 name = default
                 if isinstance(object_, ox.Literal) and isinstance(subject, ox.NamedNode):
-                    if predicate.value == RDFS_LABEL and _is_own_label(quad):
-                        continue
+                    if predicate.value == RDFS_LABEL:
+                        spaces = [space for space in (ENTITY, RELATION, GRAPH) if subject.value.startswith(space)]
+                        if object_ in [ox.Literal(term_to_label(subject, space)) for space in spaces]:
+                            continue
                     name = is_about(quad) or default
             elif isinstance(name, ox.BlankNode):
                 name = blank(name)
@@ -508,12 +510,6 @@ def _whole_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         block += stream.readline()
         yield first, block
         first += block.count(b"\n")
-
-
-def _is_own_label(quad: ox.Quad) -> bool:
-    subject = str(quad.subject)[1:-1]
-    namespaces = [ns for ns in (ENTITY, RELATION, GRAPH) if subject.startswith(ns)]
-    return any(quad.object == ox.Literal(term_to_label(quad.subject, ns)) for ns in namespaces)
 
 
 # ---- Streams for the parsers of RDF, which end the program when they run out of stack: nesting is bounded.

@@ -210,21 +210,22 @@ class Selection:
         self, subject: str | None, relation: str | None, object_: str | None, graph: str | None
     ) -> Iterator[Triple]:
         """The matching facts as labels, each once; sorted where they are few."""
-        given = _terms(subject, relation, object_)
+        given = {
+            "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
+            "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
+            "o": None if object_ is None else str(object_to_term(object_)),
+        }
         rows = iter(self.facts(given, graph))
         labels = Remembered[object, str](term_to_label, SORTED)
         relations = Remembered[object, str](partial(term_to_label, namespace=RELATION), SORTED)
         found = ((labels[row[0]], relations[row[1]], labels[row[2]]) for row in rows)
-        if self._store.near and not any(given.values()) and self._are_many(graph):
-            return found
+        if self._store.near and not any(given.values()):  # a local store counts without looking up a term
+            where, _ = self.where("?s ?p ?o", graph)
+            [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
+            if int(row["n"].value) > SORTED:
+                return found
         first = list(islice(found, SORTED))
         return iter(sorted(first)) if len(first) < SORTED else chain(first, found)
-
-    def _are_many(self, graph: str | None) -> bool:
-        """Whether a graph has more than SORTED facts; a local store counts them without looking up a term."""
-        where, _ = self.where("?s ?p ?o", graph)
-        [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
-        return int(row["n"].value) > SORTED
 
     def read(self, graph: str | None) -> tuple[Vocabulary, np.ndarray]:
         """The sorted labels of the facts and (n, 3) int64 rows of ids, sorted."""
@@ -245,14 +246,6 @@ class Selection:
         for name, term in terms.items():
             columns = columns.replace(f"?{name}", f"({term} AS ?{name})" if term else f"?{name}")
         return self.select(f"SELECT {'DISTINCT ' if repeats else ''}{columns} {{ {where} }}")
-
-
-def _terms(subject: str | None, relation: str | None, object_: str | None) -> dict[str, str | None]:
-    return {
-        "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
-        "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
-        "o": None if object_ is None else str(object_to_term(object_)),
-    }
 
 
 # ---- A query over several graphs at once, in which a fact that two of them share counts once.

@@ -20,23 +20,11 @@ from gumption.data import InputError
 from gumption.data.writing import check_name, whole_folder
 from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
+from . import quads
 from .answers import Answer, Rows
 from .files import FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
-from .quads import (
-    BASE,
-    Completion,
-    adoption,
-    bare,
-    forgetting,
-    insertion,
-    label_quad,
-    removal,
-    renewal,
-    thinning,
-    unnamed,
-    withdrawal,
-)
+from .quads import Completion, label_quad, unnamed
 from .sparql import syntax_error
 
 if TYPE_CHECKING:
@@ -46,7 +34,7 @@ MANY = 10_000  # quads for which new files on disk are quicker than a transactio
 BASE_FACTS = 100_000  # the first facts of a store, if they are so many, make their graph its base
 BASE_BYTES = 16 << 20  # of a file with about so many facts
 
-_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(BASE)
+_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(quads.BASE)
 _UNNAMED = ox.DefaultGraph()
 
 
@@ -63,12 +51,9 @@ class Store(Protocol):
     stale: bool
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
         "" among the IRIs of `default` is the store's own default graph. Where both are None, the query's FROM decides,
@@ -156,12 +141,9 @@ class LocalStore:
         return self._open
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         try:
             if limits is not None and limits.given:
                 return self._in_process().query(sparql, default, named, limits)
@@ -205,9 +187,9 @@ class LocalStore:
             base = self._base()
             added, withdrawn = self._beside_base(base, removed, added)
             if removed or withdrawn or updates:
-                parts = [removal(removed, base)] if removed else []
-                parts += [withdrawal(withdrawn)] if withdrawn else []
-                parts += [insertion(added)] if added else []
+                parts = [quads.removal(removed, base)] if removed else []
+                parts += [quads.withdrawal(withdrawn)] if withdrawn else []
+                parts += [quads.insertion(added)] if added else []
                 store.update(" ;\n".join([*parts, *updates]))
             elif len(added) < MANY:
                 store.extend(added)
@@ -227,6 +209,7 @@ class LocalStore:
         return True
 
     def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
+        """Add quads to an empty store, whose first graph becomes its base."""
         complete = Completion()
         names: dict[object, None] = {}
 
@@ -239,17 +222,12 @@ class LocalStore:
 
         with self._writing() as store:
             store.bulk_extend(labelled())
-            self._make_base(store, [name for name in names if isinstance(name, ox.NamedNode)])
-
-    def _make_base(self, store: ox.Store, names: Sequence[ox.NamedNode]) -> None:
-        """Label the graphs of a store that has no others, and make the first of them its base.
-
-        Their labels come last, because a graph without one is read as another program's: as it is.
-        """
-        for name in names[1:]:
-            facts = unnamed(store.quads_for_pattern(None, None, None, name))
-            store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, names[0]) not in store)
-        store.extend([label_quad(name, GRAPH) for name in names] + [_base_quad(name) for name in names[:1]])
+            graphs = [name for name in names if isinstance(name, ox.NamedNode)]
+            for name in graphs[1:]:
+                facts = unnamed(store.quads_for_pattern(None, None, None, name))
+                store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, graphs[0]) not in store)
+            # Labels come last: after an interruption, a graph without one is read as another program's.
+            store.extend([label_quad(name, GRAPH) for name in graphs] + [_base_quad(name) for name in graphs[:1]])
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         with self._writing() as store:
@@ -259,7 +237,7 @@ class LocalStore:
                 store.bulk_extend(ox.Quad(f.subject, f.predicate, f.object, name) for f in facts)
                 store.add(label_quad(name, GRAPH))
             for graph in graphs:
-                store.update(adoption(graph))
+                store.update(quads.adoption(graph))
 
     def drop(self, graph: str) -> None:
         name, base = ox.NamedNode(graph), self._base()
@@ -267,13 +245,13 @@ class LocalStore:
         others = [each for each in self._quads.named_graphs() if each not in kept]
         with self._writing() as store:
             # First: after an interruption, what is left of a graph without a label is read as another program's.
-            store.update(forgetting(graph))
+            store.update(quads.forgetting(graph))
             if name == base:
                 for other in others:  # their facts that the base shared
                     facts = unnamed(store.quads_for_pattern(None, None, None, other))
                     store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, base) in store)
             elif others or store.query(f"ASK {{ ?s ?p ?o MINUS {{ GRAPH {name} {{ ?s ?p ?o }} }} }}"):
-                store.update(thinning(graph))
+                store.update(quads.thinning(graph))
             else:
                 store.clear_graph(_UNNAMED)  # it has this graph's facts alone
             if self._path is not None:  # many transactions are several times faster than a large one
@@ -283,7 +261,7 @@ class LocalStore:
 
     def renew(self) -> None:
         with self._writing() as store:
-            store.update(renewal())
+            store.update(quads.renewal())
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         if self._dataset is None:
@@ -301,7 +279,7 @@ class LocalStore:
         if not self.stale:
             self.stale = True
             with self._writing() as store:
-                store.update(bare())
+                store.update(quads.bare())
 
     def close(self) -> None:
         self._forget_process()
