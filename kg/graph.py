@@ -16,7 +16,6 @@ from gumption.data.settings import checked_methods
 from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
-from .facts import triples_factory
 from .store.answers import Answer, FactHash, plain
 from .store.files import FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
@@ -384,6 +383,8 @@ class KnowledgeGraph:
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
+        from .facts import triples_factory
+
         return triples_factory(*self.arrays(graph))
 
     @property

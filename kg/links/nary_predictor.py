@@ -262,12 +262,7 @@ class _Networks(nn.Module):
         """Some of the networks."""
         return _Networks.of({name: t if name == "words" else t[chosen] for name, t in self.state_dict().items()})
 
-    def forward(
-        self,
-        first: torch.Tensor,
-        second: torch.Tensor,
-        dropout: "NarySettings | None" = None,
-    ) -> torch.Tensor:
+    def forward(self, first: torch.Tensor, second: torch.Tensor, dropout: "NarySettings | None" = None) -> torch.Tensor:
         """(M, B) and (M, B) int64 ids -> (M, B, N + 1) logits, the last column "nothing"."""
         ingredient = self._embed(self.ingredient_words, self.ingredient_free, dropout)
         product = self._embed(self.product_words, self.product_free, dropout)

@@ -157,12 +157,7 @@ class Rows:
 
 
 def filtered_scores(
-    predictor: LinkPredictor,
-    side: str,
-    facts: np.ndarray,
-    true: np.ndarray,
-    memory: int | None,
-    cell_bytes: int = 0,
+    predictor: LinkPredictor, side: str, facts: np.ndarray, true: np.ndarray, memory: int | None, cell_bytes: int = 0
 ) -> Iterator[Rows]:
     """Chunks of the facts with the scores of their side; facts that share a query share its row while it is made.
 

@@ -569,11 +569,7 @@ class Run(Generic[Fitted]):
         the best parameters were chosen."""
         same = {name: value for name, value in self.training.told.items() if name not in ("epochs", "patience")}
         valid, known = self.facts.valid, self.facts.known
-        return {
-            **same,
-            "valid": None if valid is None else _hash(valid),
-            "known": _hash(known) if len(known) else None,
-        }
+        return {**same, "valid": None if valid is None else _hash(valid), "known": _hash(known) if len(known) else None}
 
 
 @contextmanager

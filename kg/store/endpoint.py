@@ -261,7 +261,10 @@ class EndpointStore:
                 raise
             send(named)
 
-    def merged(self) -> bool:
+    def merged(self, ours: bool = True) -> bool:
+        if not ours:  # seen by the first facts of other programs
+            some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
+            return not self.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
         if self._merged is None:
             one = f"SELECT ?s ?p ?o {{ GRAPH <{LABELS}> {{ ?s ?p ?o }} }} LIMIT 1"
             self._merged = bool(self.query(f"ASK {{ {{ {one} }} ?s ?p ?o }}"))

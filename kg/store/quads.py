@@ -25,7 +25,8 @@ from gumption.kg.vocabulary import (
 
 REMEMBERED = 200_000  # terms, so that a file of any length takes bounded memory
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Remembered(dict[K, V]):

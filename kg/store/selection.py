@@ -43,23 +43,30 @@ _DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of a store, by IRI. The union of all is read from the default graph, which has copies of the graphs
-    that gumption made, and from those `beside` it, which need not be copied.
+    """The graphs of a store, by IRI. The default graph has copies of the graphs that gumption made, but for the base.
 
     :ivar named: all but the reserved ones, sorted.
     :ivar foreign: those among them that other programs made.
-    :ivar beside: the base and the foreign ones.
-    :ivar default: whether the default graph has facts.
-    :ivar unnamed: whether it has facts of other programs only, so that it is one more graph.
+    :ivar base: the base, if there is one.
+    :ivar default: whether the default graph has facts, or a graph of gumption that could have copies there.
     :ivar merged: whether the server shows the facts of all graphs as its default graph, the reserved ones included.
     """
 
     named: list[str]
     foreign: list[str]
-    beside: list[str]
+    base: list[str]
     default: bool
-    unnamed: bool
     merged: bool
+
+    @property
+    def beside(self) -> list[str]:
+        """Those that are read beside the default graph for the union of all."""
+        return self.base + self.foreign
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the default graph has facts of other programs only, so that it is one more graph."""
+        return self.default and len(self.foreign) == len(self.named)
 
 
 class Selection:
@@ -88,13 +95,7 @@ class Selection:
         foreign = [iri for iri in named if found[iri]["own"] is None]
         base = [iri for iri in named if found[iri]["own"] is not None and found[iri]["base"] is not None]
         ours = len(foreign) < len(named)
-        merged = bool(named) and (self._store.merged() if ours else not self._store.near and self._is_merged())
-        return Graphs(named, foreign, base + foreign, ours or filled, filled and not ours, merged)
-
-    def _is_merged(self) -> bool:
-        """Whether the default graph shows facts of other programs' named graphs, by the first hundred of them."""
-        some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
-        return not self._store.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
+        return Graphs(named, foreign, base, ours or filled, bool(named) and self._store.merged(ours))
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset) -> T:
         """What `read` makes of the answer to a user's query, which sees the union of all graphs unless the dataset or
@@ -147,7 +148,7 @@ class Selection:
         graphs = self.graphs()
         left = set(graphs.foreign).intersection(iris)
         if not self._store.near:  # a folder that a server serves: an endpoint keeps no base
-            left.update(set(graphs.beside).difference(graphs.foreign))
+            left.update(graphs.base)
         if left or graphs.unnamed:
             self._store.adopt(sorted(left), graphs.unnamed, graphs.merged)
 

@@ -44,11 +44,7 @@ _YES_OR_NO = {
     "application/sparql-results+xml": ox.QueryResultsFormat.XML,
     "application/xml": ox.QueryResultsFormat.XML,
 }
-_ROWS = {
-    **_YES_OR_NO,
-    "text/csv": ox.QueryResultsFormat.CSV,
-    "text/tab-separated-values": ox.QueryResultsFormat.TSV,
-}
+_ROWS = {**_YES_OR_NO, "text/csv": ox.QueryResultsFormat.CSV, "text/tab-separated-values": ox.QueryResultsFormat.TSV}
 _FACTS = {
     "text/turtle": ox.RdfFormat.TURTLE,
     "application/n-triples": ox.RdfFormat.N_TRIPLES,

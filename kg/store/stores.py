@@ -81,8 +81,11 @@ class Store(Protocol):
         request."""
         ...
 
-    def merged(self) -> bool:
-        """Whether the default graph shows the facts of all graphs, the labels included; the store has some of these."""
+    def merged(self, ours: bool) -> bool:
+        """Whether the default graph shows the facts of all graphs, those with labels included.
+
+        :param ours: whether there are graphs of gumption.
+        """
         ...
 
     def load_first(self, file: FactFile) -> bool:
@@ -196,7 +199,7 @@ class LocalStore:
             else:
                 store.bulk_extend(added)
 
-    def merged(self) -> bool:
+    def merged(self, ours: bool) -> bool:
         return False
 
     def load_first(self, file: FactFile) -> bool:
