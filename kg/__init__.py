@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .facts import NaryRelation
 from .graph import KnowledgeGraph
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from .facts import NaryRelation
     from .links.calibration import Calibration
     from .links.complex import ComplEx
     from .links.distmult import DistMult
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .links.pykeen_models import PyKEENPredictor, export_pykeen, load_pykeen
     from .links.pykeen_training import fit_pykeen
     from .links.ranking import evaluate_ranking, filtered_ranks
-    from .links.regularizers import F2, N3, Regularizer
+    from .links.training import F2, N3, Regularizer
     from .rules.horn import read_rules
     from .rules.inference import explain, infer
     from .rules.mining import mine_rules
@@ -63,10 +63,11 @@ __all__ = [
     "why",
 ]
 
-# These import torch or gensim, which the graph alone does not need: they are imported when first asked for.
+# Imported when they are first asked for: most import torch or gensim, which the graph alone does not need.
 _LAZY = {
     name: module
     for module, names in {
+        "facts": "NaryRelation",
         "links.calibration": "Calibration",
         "links.complex": "ComplEx",
         "links.distmult": "DistMult",
@@ -76,7 +77,7 @@ _LAZY = {
         "links.pykeen_models": "PyKEENPredictor export_pykeen load_pykeen",
         "links.pykeen_training": "fit_pykeen",
         "links.ranking": "evaluate_ranking filtered_ranks",
-        "links.regularizers": "F2 N3 Regularizer",
+        "links.training": "F2 N3 Regularizer",
         "rules.horn": "read_rules",
         "rules.inference": "explain infer",
         "rules.mining": "mine_rules",

@@ -1,4 +1,4 @@
-"""Checkpoints are folders with tensors.safetensors and checkpoint.json: no pickles, written beside, then renamed."""
+"""Checkpoints: folders with tensors.safetensors and checkpoint.json, without pickles; and states of optimisers."""
 
 import hashlib
 import json
@@ -25,8 +25,8 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
 
     The JSON keeps the sha256 of the tensors' file and of its own content, under "sha256".
 
-    :param meta: what json.dump takes; a dict, unless it is no checkpoint that can be loaded.
-    :raises InputError: a path that is something else than a checkpoint; it is left alone.
+    :param meta: for json.dump; `load_checkpoint` expects a dict with "kind".
+    :raises InputError: a path with something else than a checkpoint, which stays as it is.
     """
     directory = Path(directory)
     ours = (directory / META).is_file() or (directory.is_dir() and not any(directory.iterdir()))
@@ -41,7 +41,7 @@ def save_checkpoint(directory: str | os.PathLike[str], tensors: Mapping[str, tor
 
 
 def has_checkpoint(directory: str | os.PathLike[str]) -> bool:
-    """Whether `load_checkpoint` has something to read there."""
+    """Whether there is a checkpoint for `load_checkpoint`."""
     return (present_folder(Path(directory)) / META).is_file()
 
 
@@ -57,13 +57,22 @@ def checkpoint_hash(directory: str | os.PathLike[str]) -> str:
 
 
 def verified(directory: str | os.PathLike[str]) -> Any:
-    """The JSON of a checkpoint whose two files are those that were written.
+    """The JSON of a checkpoint whose two files were compared with their hashes.
 
     :raises InputError: no checkpoint, or a changed file.
     """
     folder = present_folder(Path(directory))
     try:
-        return _unsealed(folder)
+        text = (folder / META).read_text(encoding="utf-8")
+        meta = parse_json(text)
+        # Any of the names: a changed byte in one of them must not make it look like an older checkpoint.
+        if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
+            return meta
+        hashes = meta.pop(SHA256, None)
+        for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
+            if not isinstance(hashes, dict) or hashes.get(name) != found:
+                damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
+        return meta
     except OSError as error:
         raise InputError(f"{folder}: no checkpoint there ({error.strerror or error})") from None
     except InputError:
@@ -75,16 +84,17 @@ def verified(directory: str | os.PathLike[str]) -> Any:
 def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[str, torch.Tensor], Any]:
     """Read a checkpoint: tensors on the CPU, and the JSON beside them.
 
-    One that was written before checkpoints kept their sha256 is read as it is.
+    One that was written before checkpoints kept their sha256 is read without the comparison.
 
-    :param kind: what it must say it is (`meta["kind"]`).
+    :param kind: the required `meta["kind"]`.
     :raises InputError: no checkpoint, one of another kind, a changed or broken file, or a tensor with NaN in it.
     """
     directory = present_folder(Path(directory))
     meta = verified(directory)
     try:
-        # Some processors round a matrix product by where its factors lie in memory. Copies lie as new tensors do,
-        # tensors of a file do not. One is copied after the other, so that the file's pages can go meanwhile.
+        # On some processors the rounding of a matrix product depends on the alignment of its factors in memory: copies
+        # are aligned as new tensors, tensors of a file are not. They are copied one by one, so that the file's pages
+        # can be freed meanwhile.
         read = load_file(directory / TENSORS)
         tensors = {name: read.pop(name).clone() for name in list(read)}
     except OSError as error:
@@ -100,27 +110,13 @@ def load_checkpoint(directory: str | os.PathLike[str], kind: str) -> tuple[dict[
     return tensors, meta
 
 
-def _unsealed(folder: Path) -> Any:
-    """The JSON, without the hashes; InputError where the two files are not those that were written."""
-    text = (folder / META).read_text(encoding="utf-8")
-    meta = parse_json(text)
-    # Any of the names, so that a changed byte in one of them does not make it look like an older checkpoint.
-    if not isinstance(meta, dict) or not any(f'"{name}"' in text for name in (SHA256, TENSORS, META)):
-        return meta
-    hashes = meta.pop(SHA256, None)
-    for name, found in ((TENSORS, _sha256(folder / TENSORS)), (META, content_hash(meta))):
-        if not isinstance(hashes, dict) or hashes.get(name) != found:
-            damaged(folder, f"the checkpoint is damaged: {name} is not the file that was written, by its sha256")
-    return meta
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pick_device(device: str | torch.device) -> torch.device:
-    """ "auto" is the GPU where there is one, else the CPU.
+    """The device of a name; "auto" is the GPU where there is one, else the CPU.
 
     :raises InputError: a device that torch does not know or cannot use.
     """
@@ -144,7 +140,7 @@ def under(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.T
 def put_weights(network: torch.nn.Module, tensors: Mapping[str, torch.Tensor], where: str | os.PathLike[str]) -> None:
     """Load a network's state.
 
-    :param where: what the message of an error begins with.
+    :param where: begins the message of an error.
     :raises InputError: tensors of another network.
     """
     try:
@@ -164,7 +160,7 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer, prefix: str) -> dict[str
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor], prefix: str) -> None:
-    """Put back what `optimiser_tensors` gave; without such tensors it stays as new."""
+    """Load the tensors of `optimiser_tensors`; without such tensors the optimiser stays as new."""
     saved = optimiser.state_dict()
     for name, tensor in under(tensors, prefix).items():
         index, key = name.split(".", 1)

@@ -1,9 +1,9 @@
-"""Sets of facts as ids, marks by which a fact is known again, and facts of three parties."""
+"""Sets of facts as ids, marks that identify a fact across vocabularies, and facts of three parties."""
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from hashlib import blake2b
-from typing import NamedTuple, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from gumption.data import InputError
 from gumption.data.settings import whole_numbers
 
 from .vocabulary import Triple, Vocabulary, checked_triples
+
+if TYPE_CHECKING:
+    from pykeen.triples import TriplesFactory
 
 #: Triples of labels, or what `KnowledgeGraph.arrays` gives: a vocabulary and (n, 3) ids in it.
 Facts: TypeAlias = Iterable[Triple] | tuple[Vocabulary, np.ndarray]
@@ -42,7 +45,8 @@ def to_ids(vocabulary: Vocabulary, facts: Facts, skip: bool = False) -> np.ndarr
 
 
 def distinct(vocabulary: Vocabulary, ids: np.ndarray) -> np.ndarray:
-    """The distinct rows, sorted. One number a row is sorted much faster than three; 63 bits hold a billion entities."""
+    """The distinct rows, sorted."""
+    # One number a row is sorted much faster than three; 63 bits hold a billion entities.
     size, relations = max(len(vocabulary.entities), 1), max(len(vocabulary.relations), 1)
     keys = np.unique((ids[:, 0] * relations + ids[:, 1]) * size + ids[:, 2])
     return np.stack([keys // (relations * size), keys // size % relations, keys % size], axis=1)
@@ -53,7 +57,20 @@ def is_pair(facts: object) -> TypeGuard[tuple[Vocabulary, np.ndarray]]:
     return isinstance(facts, tuple) and len(facts) == 2 and isinstance(facts[0], Vocabulary)
 
 
-# ---- Marks: a number of 64 bits for each fact, by which it is known again, though not read, in any vocabulary.
+def triples_factory(vocabulary: Vocabulary, ids: np.ndarray, inverse: bool = False) -> "TriplesFactory":
+    """PyKEEN's form of facts with these ids; `inverse` adds its inverse relations."""
+    import torch
+    from pykeen.triples import TriplesFactory
+
+    return TriplesFactory(
+        mapped_triples=torch.from_numpy(ids),
+        entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
+        relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
+        create_inverse_triples=inverse,
+    )
+
+
+# ---- Marks: a hash of 64 bits for each fact, the same in any vocabulary.
 
 _SUBJECT, _RELATION, _OBJECT, _PAIR = (
     np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
@@ -62,8 +79,8 @@ _SUBJECT, _RELATION, _OBJECT, _PAIR = (
 
 def label_numbers(labels: Sequence[str]) -> np.ndarray:
     """(n,) uint64, the first 64 bits of each label's hash."""
-    found = (int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little") for label in labels)
-    return np.fromiter(found, dtype=np.uint64, count=len(labels))
+    numbers = (int.from_bytes(blake2b(label.encode(), digest_size=8).digest(), "little") for label in labels)
+    return np.fromiter(numbers, dtype=np.uint64, count=len(labels))
 
 
 def marks(subjects: np.ndarray, relations: np.ndarray, objects: np.ndarray) -> np.ndarray:
@@ -73,7 +90,7 @@ def marks(subjects: np.ndarray, relations: np.ndarray, objects: np.ndarray) -> n
 
 
 def pair_marks(subjects: np.ndarray, givens: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """(n,) uint64 of facts of three parties, whatever the relation is called; subject and given may be exchanged."""
+    """(n,) uint64 of facts of three parties, whatever the name of the relation; subject and given may be exchanged."""
     with np.errstate(over="ignore"):
         return (subjects + givens) * _SUBJECT + _PAIR + objects * _OBJECT
 
@@ -89,7 +106,7 @@ def pair_marks_of(vocabulary: Vocabulary, rows: np.ndarray) -> np.ndarray:
     return np.unique(pair_marks(*label_numbers(vocabulary.entities)[rows.T]))
 
 
-# ---- Facts of three parties: what an n-ary relation is made of in the graph, and its facts as rows of ids.
+# ---- Facts of three parties: n-ary relations in the graph, and their facts as rows of ids.
 
 
 class NaryRelation(NamedTuple):
@@ -98,7 +115,7 @@ class NaryRelation(NamedTuple):
     "water, given fire, makes steam" is a node n with (n, hasIngredient, water), (n, hasIngredient, fire) and
     (n, hasProduct, steam). Where subject and given have the same role, either party may be the subject.
 
-    :ivar name: what the relation is called where choices are scored.
+    :ivar name: its name where choices are scored.
     :ivar subject, given, object: the relations that lead from a node to its parties.
     :ivar entails: the facts of two parties that follow from a node, as ("subject", "componentOf", "object").
     """
@@ -129,7 +146,7 @@ def nary_rows(vocabulary: Vocabulary, ids: np.ndarray, relation: NaryRelation) -
     """(n, 3) int64 rows (subject, given, object) of entity ids, one for each object of a node that has all roles,
     distinct and sorted. Where subject and given have one role, the lesser id comes first.
 
-    :param ids: (m, 3) int64 facts of any relations; those of the roles are read.
+    :param ids: (m, 3) int64 facts of any relations.
     :raises InputError: a node with more parties in a role than the relation has places for.
     """
     if not set(relation.roles) <= set(vocabulary.relations):

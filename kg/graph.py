@@ -17,11 +17,9 @@ from gumption.data.tables import TableLayout
 from gumption.data.writing import check_name
 
 from .store.answers import Answer, FactHash, plain
-from .store.endpoint import EndpointStore
-from .store.files import annotation_update, file_format, joined, write_facts
+from .store.files import FactFile, annotation_update, file_format, joined, write_facts
 from .store.limits import Limits
-from .store.quads import Completion, Quads, checked_quads, checked_triples, uncollected
-from .store.reading import FactFile
+from .store.quads import Completion, Quads, uncollected
 from .store.selection import Dataset, Selection
 from .store.sparql import bind, is_update, keywords, label_terms, refuse_bomb
 from .store.stores import LocalStore, Store, Transaction, undone_if_new
@@ -32,6 +30,7 @@ from .vocabulary import (
     RESERVED,
     Triple,
     Vocabulary,
+    checked_triples,
     iri_to_label,
     label_to_iri,
     unknown_graph,
@@ -55,17 +54,18 @@ class KnowledgeGraph:
     look as labels. The rdfs:label of each name is kept too, in a reserved graph that is not counted among the facts.
 
     Where a method takes `graph`, it is a graph's name, and None stands for the union of all graphs, in which a fact
-    that several graphs hold counts once. What other programs put into the default graph of a folder or an endpoint is
-    the graph "default". Other SPARQL clients find each fact of the union in the default graph; only a graph that came
-    first into a folder, with more than 100,000 facts at once, is not copied there before `refresh`.
+    of several graphs counts once. Facts that other programs put into the default graph of a folder or an endpoint are
+    the graph "default". Other SPARQL clients find each fact of the union in the default graph; only the first graph of
+    a folder, if it came with more than 100,000 facts at once, is not copied there before `refresh`.
 
     With `read_only`, every method that would change the graph raises InputError; a graph on disk is then opened as it
-    is at that moment, also while another process writes to it. `timeout` is how many seconds a `query` may take and
-    `memory_limit` how many megabytes; at an endpoint they hold for every request and the size of its answer. A user and
-    a password for an endpoint stand in its address (`http://user:password@host/query`).
+    is at that moment, also while another process writes to it. A `query` may take `timeout` seconds and `memory_limit`
+    megabytes; at an endpoint they hold for every request and the size of its answer. A user and a password for an
+    endpoint stand in its address (`http://user:password@host/query`).
 
-    A graph on disk is closed by `close()` or at the end of a `with` block. Raises InputError for an address that
-    cannot be opened; every method raises InputError when an endpoint does not answer as one.
+    A graph on disk is closed by `close()` or at the end of a `with` block.
+
+    :raises InputError: a location that cannot be opened; every method, when an endpoint does not answer as one.
     """
 
     def __init__(
@@ -77,16 +77,19 @@ class KnowledgeGraph:
         timeout: float | None = None,
         memory_limit: float | None = None,
     ) -> None:
-        remote = isinstance(location, str) and location.startswith(("http://", "https://"))
-        if update is not None and not remote:
+        address = location if isinstance(location, str) and is_address(location) else None
+        if update is not None and address is None:
             raise InputError(f"update={update!r} goes with the http address of an endpoint, not with {location!r}")
         self._read_only = read_only
         self._limits = Limits(timeout, memory_limit)
         self._transaction: Transaction | None = None
-        if remote:
-            self._store: Store = EndpointStore(str(location), update, self._limits)
-        else:
+        self._store: Store
+        if address is None:
             self._store = LocalStore(None if location is None else Path(location), read_only)
+        else:
+            from .store.endpoint import EndpointStore
+
+            self._store = EndpointStore(address, update, self._limits)
         self._selection = Selection(self._store, self.refresh)
 
     @classmethod
@@ -116,25 +119,25 @@ class KnowledgeGraph:
     ) -> int:  # fmt: skip
         """Add the facts of a file; how many were new.
 
-        Its ending says what it is: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt (as
-        TSV) or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 and remote contexts of JSON-LD are refused.
-
-        `columns` says where a TSV or CSV file has subject, relation, object and perhaps graph: by the names in its
-        header, or by numbers from 1 on ("item,rel,3"); without it these are all its columns, in this order or, after a
-        header with their names, in that order. `header` says whether its first line holds names; where nobody does, a
-        first line such as "subject,relation,object" is refused.
-
-        Facts that the file puts in no named graph go to `graph`, "default" where it is None. What the file says about
-        graphs is added to what is said there.
+        Its ending is its format: .nt, .nq, .ttl, .trig, .n3, .rdf, .owl or .xml (RDF/XML), .jsonld, .tsv, .txt (as TSV)
+        or .csv, each also with .gz, .bz2 or .xz. Formulas of N3 and remote contexts of JSON-LD are refused. A file
+        without facts gives a Note.
 
         The file is read in pieces, so that memory stays bounded. The first large file in memory or on disk is written
-        at once or not at all. Any other one is read twice: to find what is wrong with it, then to write it in batches.
-        After an interruption some batches are there, each whole, and the same call adds the rest. At an endpoint that
-        others write to, their facts are counted too.
+        at once or not at all. Any other one is read twice: to find its errors, then to write it in batches. After an
+        interruption some batches are there, each whole, and the same call adds the rest. At an endpoint that others
+        write to, their facts are counted too.
 
-        Raises InputError with file and line for a file that is missing or broken. In N-Triples, N-Quads, TSV and CSV up
-        to `skip_bad` bad lines are left out instead, and a SkippedLines warning tells of them; a Note tells of a file
-        without facts.
+        :param graph: of the facts that the file puts in no named graph, "default" where it is None. The file's
+            statements about graphs are added to those that are there.
+        :param skip_bad: how many bad lines of N-Triples, N-Quads, TSV and CSV may be left out, of which a SkippedLines
+            warns.
+        :param columns: the columns of subject, relation, object and perhaps graph in a TSV or CSV file, by the names in
+            its header or by numbers from 1 on ("item,rel,3"). Without it these are all its columns, in this order or,
+            after a header with their names, in that order.
+        :param header: whether the first line holds names; where it is None, a first line such as
+            "subject,relation,object" is refused.
+        :raises InputError: a file that is missing or broken, with the line.
         """
         new, empty = self._load(path, graph, skip_bad, columns, header)
         if empty:
@@ -152,38 +155,37 @@ class KnowledgeGraph:
         name = self._writable_name(DEFAULT_GRAPH if graph is None else graph)
         file = FactFile(Path(path), name, skip_bad, TableLayout.of(columns, header))
         with uncollected():
-            if self._store.takes_base(file.size()):
-                before = 0
-                self._store.load_first(file)
-            else:
+            before = 0
+            if not self._store.load_first(file):
                 file.check()
                 before = sum(self.graphs().values())
-                self._store.load(self._completed(file.batches(self._store.batch)))
+                self._add_batches(file)
         file.warn()
         return sum(self.graphs().values()) - before, file.empty
 
     def save(self, path: str | os.PathLike[str], graph: str | None = None) -> None:
-        """Write the facts, all or those of one named graph, and what is said about their graphs, sorted.
+        """Write the facts, all or those of one named graph, and the statements about their graphs, sorted.
 
-        The file's ending says how: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz, .bz2 or
-        .xz. Turtle and N-Triples have no named graphs and hold the union. TSV and CSV have no place for what is said
-        about graphs, which then stands beside them in FILE.license. The file appears when it is complete.
+        The file's ending is its format: .nt, .nq, .ttl, .trig, .tsv, .txt (as TSV) or .csv, each also with .gz, .bz2 or
+        .xz. Turtle and N-Triples have no named graphs and hold the union. TSV and CSV have no place for statements
+        about graphs, which then stand beside them in FILE.license. The file appears when it is complete.
         """
         path = Path(path)
         names = list(self.graphs()) if graph is None else [graph]
         about = {name: said for name in names if (said := self.annotations(name))}
         with uncollected():
-            if graph is not None or file_format(path, write=True).names_graphs:
-                facts = {name: self._sorted(name) for name in names}
-            else:
-                facts = {DEFAULT_GRAPH: self._sorted(None)}
+            apart = graph is not None or file_format(path, write=True).names_graphs
+            facts: dict[str, list[Triple]] = {}
+            for name, source in {name: name for name in names}.items() if apart else [(DEFAULT_GRAPH, None)]:
+                vocabulary, ids = self.arrays(source)
+                facts[name] = vocabulary.ids_to_triples(ids)
             write_facts(path, facts, about)
 
     def annotate(self, name: str, about: Mapping[str, str]) -> None:
-        """Say something about a named graph: source, license, attribution, title, ... -> text.
+        """State something about a named graph: source, license, attribution, title, ... -> text.
 
-        What was said under the same keys is replaced, the rest stays. It is kept beside the facts and not counted among
-        them, and travels into files. store/files.py says which properties of Dublin Core the keys are.
+        Earlier statements under the same keys are replaced. Statements are kept beside the facts, not counted among
+        them, and saved into files. store/files.py maps the keys to properties of Dublin Core.
         """
         self._writable()
         text = annotation_update(self._writable_name(name), about)
@@ -193,19 +195,19 @@ class KnowledgeGraph:
             self._store.change((), (), [text])
 
     def annotations(self, name: str) -> dict[str, str]:
-        """What is said about a named graph, sorted by key; empty where nothing is.
-
-        Where files that were loaded say several things under one key, they are joined by "; ".
-        """
+        """The statements about a named graph, sorted by key. Several texts under one key, from files that were loaded,
+        are joined by "; "."""
         graph = f"<{label_to_iri(name, GRAPH)}>"
         rows = self._selection.select(f"SELECT ?key ?text {{ GRAPH <{ABOUT}> {{ {graph} ?key ?text }} }}")
         return joined((row["key"].value, row["text"].value) for row in rows)
 
     def content_hash(self, graph: str | None = None) -> str:
-        """sha256 (hex) of the facts as a set: the same for the same facts, whatever holds them and in any order.
+        """sha256 (hex) of the set of facts: the same for the same facts in memory, on disk or at an endpoint.
 
-        The sum of the facts' own sha256, modulo 2**256, is what is hashed with their number: enough to tell contents
-        apart, and no defence against someone who forges a graph. Raises InputError as `arrays` does.
+        It hashes the number of facts and the sum of their own sha256 modulo 2**256: enough to tell contents apart, but
+        no defence against forgery.
+
+        :raises InputError: as `arrays`.
         """
         result = FactHash()
         self._selection.facts({}, graph).serialize(result, format=ox.QueryResultsFormat.TSV)  # pyright: ignore
@@ -218,11 +220,13 @@ class KnowledgeGraph:
 
         All are checked before the first is written. In memory and on disk they are written at once or not at all; at
         an endpoint in requests of 5,000, so that after an error the same call can be made again.
-        Raises InputError for a row that is not three labels.
+
+        :raises InputError: a row that is not three labels.
         """
         self._writable()
         with uncollected():
-            facts = checked_quads(triples, self._writable_name(graph))
+            name = self._writable_name(graph)
+            facts = Quads()(checked_triples(triples), name)
             if self._transaction is not None:
                 return self._transaction.add(facts)
             if facts:
@@ -236,16 +240,17 @@ class KnowledgeGraph:
         names = set(self.graphs()) if graph is None else {graph}
         if self._transaction is not None and graph is None:
             names |= {iri_to_label(iri, GRAPH) for iri in self._transaction.graphs}
-        facts = [quad for name in sorted(names) for quad in checked_quads(rows, self._writable_name(name))]
+        make = Quads()
+        facts = [quad for name in sorted(names) for quad in make(rows, self._writable_name(name))]
         if self._transaction is not None:
             return self._transaction.remove(facts)
         self._selection.adopt([])
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
-        """Remove a graph and what is said about it; how many facts it had. On disk a million facts take half a minute.
+        """Remove a graph and the statements about it; how many facts it had. On disk, a million take half a minute.
 
-        Raises InputError for a graph that is not there, and within a transaction.
+        :raises InputError: a graph that is not there; within a transaction.
         """
         self._writable()
         if self._transaction is not None:
@@ -278,13 +283,13 @@ class KnowledgeGraph:
         changes.commit()
 
     def refresh(self) -> None:
-        """Make anew what is kept beside the facts: their union in the default graph, and the labels of names.
+        """Make the copies of all facts in the default graph, and the labels of names, anew.
 
         Needed where other programs have written to a named graph that this class has written to, or to the default
-        graph once anything was written by this class. Until then what they put into that named graph is not in the
-        union; what they put into the default graph is in the union only, in no graph's file and not in the graph
-        "default", and counts twice where the base (a first graph of more than 100,000 facts) has it. What they remove
-        they have to remove from the default graph, too. After writing through `dataset` it happens by itself.
+        graph once anything was written by this class. Until then their facts in that named graph are not in the union;
+        their facts in the default graph are in the union only, in no graph's file and not in the graph "default", and
+        count twice where the base (a first graph of more than 100,000 facts) has them. Facts that they remove from a
+        named graph they have to remove from the default graph, too. Writing through `dataset` needs no call.
         """
         self._writable()
         self._store.stale = False
@@ -298,16 +303,16 @@ class KnowledgeGraph:
         self, subject: str | None = None, relation: str | None = None, object: str | None = None,
         graph: str | None = None,
     ) -> Iterator[Triple]:  # fmt: skip
-        """The facts that have these labels where one is given, each once.
+        """The facts with the given labels, each once.
 
-        Up to 20,000 come sorted; more come in no particular order, and the first of them at once.
+        Up to 20,000 come sorted; more come in no particular order, without waiting for the last.
         """
         return self._selection.triples(subject, relation, object, graph)
 
     def arrays(self, graph: str | None = None) -> tuple[Vocabulary, np.ndarray]:
         """The facts as ids: a vocabulary of their sorted labels, and (n, 3) int64 rows in sorted order.
 
-        Raises InputError for the name of a graph that has no facts while others have.
+        :raises InputError: the name of a graph that has no facts while others have.
         """
         vocabulary, ids = self._selection.read(graph)
         if graph is not None and not len(ids):
@@ -323,22 +328,22 @@ class KnowledgeGraph:
         SELECT gives a list of dicts, variable -> label or value (None where unbound), sorted unless the query orders
         them; ASK a bool; CONSTRUCT and DESCRIBE a sorted list of label triples. The prefixes gum: (relations), ent:
         (entities), rdf:, rdfs: and prov: are declared. `GRAPH ?g { ... }` gives graphs by name; a query with FROM sees
-        what that says instead of the union. A query that mentions rdfs:label also sees the labels.
+        the graphs of that clause instead of the union. A query that mentions rdfs:label also sees the labels.
 
         Each keyword binds a variable to a label: that of a relation where the variable is a predicate in the query,
         of a graph where it follows GRAPH, else of an entity. A number or a bool is bound as a literal.
 
-        Where graphs of other programs share facts, with each other or with this class's, that does not hold for
-        DESCRIBE, CONSTRUCT WHERE and paths with *, +, ? or !: an endpoint that has facts in the default graph, too,
-        refuses these, and other rows than those of such a path may be repeated. `refresh` mends both.
+        Where graphs of other programs share facts, with each other or with this class's, these may count several times
+        in DESCRIBE, CONSTRUCT WHERE and paths with *, +, ? or !; an endpoint with facts in the default graph, too,
+        refuses such a query. `refresh` mends both.
 
-        `timeout`, in seconds, and `memory_limit`, in megabytes beyond the graph's own (2,048 where only the time is
-        limited), go before those of the graph. In memory and on disk such a query runs in a process of its own, which
-        ends when it takes more; that process gets a copy of a graph in memory (3 s for a million facts) and keeps it
-        until the graph changes. SERVICE asks other servers only with `allow_service`; an endpoint decides for itself.
-
-        Raises InputError for a query that does not parse, with its line, for an update, for a keyword that is no
-        variable of the query, for SERVICE, for brackets nested too deep, and when a limit is reached.
+        :param timeout: in seconds, before that of the graph. In memory and on disk such a query runs in a process of
+            its own, which is killed when it takes more; it gets a copy of a graph in memory (3 s for a million facts)
+            and keeps it until the graph changes.
+        :param memory_limit: in megabytes beyond the graph's own (2,048 where only the time is limited).
+        :param allow_service: whether SERVICE may ask other servers; an endpoint decides for itself.
+        :raises InputError: a query that does not parse, with its line, an update, a keyword that is no variable of the
+            query, SERVICE, brackets nested too deep, an answer beyond the limits.
         """
         refuse_bomb(sparql)
         if is_update(sparql):
@@ -350,7 +355,7 @@ class KnowledgeGraph:
         return self.answer(text, limits, partial(plain, ordered="ORDER" in keywords(text)))
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset = (None, None)) -> T:
-        """What `read` makes of the answer that `query` gets, for programs that pass it on as RDF terms.
+        """What `read` makes of the answer in RDF terms.
 
         :param dataset: the IRIs of the graphs that the query sees without GRAPH and with it, in place of the union.
         """
@@ -358,7 +363,7 @@ class KnowledgeGraph:
         return self._selection.answer(sparql, limits, read, dataset)
 
     def graphs(self) -> dict[str, int]:
-        """The name of each graph that has facts -> how many, sorted by name."""
+        """The name of each graph with facts -> how many, sorted by name."""
         return self._selection.counts()
 
     def __len__(self) -> int:
@@ -378,26 +383,18 @@ class KnowledgeGraph:
 
     def to_triples_factory(self, graph: str | None = None) -> "TriplesFactory":
         """The facts as a PyKEEN TriplesFactory with the ids of `arrays`."""
-        import torch
-        from pykeen.triples import TriplesFactory
+        from .facts import triples_factory
 
-        vocabulary, ids = self.arrays(graph)
-        return TriplesFactory(
-            mapped_triples=torch.from_numpy(ids),
-            entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
-            relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
-        )
+        return triples_factory(*self.arrays(graph))
 
     @property
     def dataset(self) -> "rdflib.Dataset":
-        """The same store as an rdflib Dataset, for programs that take one; with `read_only` it refuses to be changed.
-
-        What is written through it is in the union when this KnowledgeGraph is used next.
-        """
+        """The store as an rdflib Dataset, which with `read_only` refuses changes. Facts written through it are in the
+        union when this KnowledgeGraph is used next."""
         return self._store.dataset(self._read_only)
 
     def close(self) -> None:
-        """Let go of a graph on disk, so that another process can open it."""
+        """Close a graph on disk, so that another process can open it, or the connections to an endpoint."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -406,15 +403,18 @@ class KnowledgeGraph:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _sorted(self, graph: str | None) -> list[Triple]:
-        vocabulary, ids = self.arrays(graph)
-        return vocabulary.ids_to_triples(ids)
-
-    def _completed(self, batches: Iterable[list[ox.Quad]]) -> Iterator[list[ox.Quad]]:
-        complete = Completion()
-        for batch in batches:
+    def _add_batches(self, file: FactFile) -> None:
+        complete, written = Completion(), 0
+        for batch in file.batches(self._store.batch):
             self._selection.adopt({str(quad.graph_name)[1:-1] for quad in batch})
-            yield complete(batch)
+            quads = complete(batch)
+            try:
+                self._store.change((), quads)
+            except InputError as error:
+                raise InputError(
+                    f"{error} ({written} quads of the file were written before; the same call can be made again)"
+                ) from None
+            written += len(quads)
 
     def _writable(self) -> None:
         if self._read_only:
@@ -431,11 +431,10 @@ class KnowledgeGraph:
             raise InputError(unknown_graph(graph, known))
 
 
-# ---- Where a graph lies, as one word: a file, a folder or an endpoint, `#NAME` for one graph of it
+# ---- The place of a graph as one word: a file, a folder or an endpoint, `#NAME` for one graph of it
 
 
 def is_address(place: str) -> bool:
-    """Whether this is the address of an endpoint."""
     return place.startswith(("http://", "https://"))
 
 

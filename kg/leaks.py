@@ -1,10 +1,10 @@
-"""Leaks: how many facts of a test a graph states or entails, in whatever form it has them.
+"""Leaks: how many facts of a test a graph states or entails, in any form.
 
 A fact of two parties is (subject, relation, object). One of three parties is a node with roles (see `NaryRelation`);
 here it is (name, subject, given, object), and it entails the facts of two parties that `NaryRelation.entails` names.
-What the graph calls an entity, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stands for
-it. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a triple
-term of RDF-star, which some endpoints have.
+Its names in the graph, by rdfs:label, skos:prefLabel, skos:altLabel, skos:exactMatch or owl:sameAs, stand for an
+entity. A statement about a fact states the fact, too: a node with rdf:subject, rdf:predicate and rdf:object, or a
+triple term of RDF-star, which some endpoints have.
 
 A data set can leak without any other graph: a test fact follows from a training fact whose relation is an inverse or a
 near-duplicate of its own, or symmetric (Toutanova and Chen 2015; Dettmers et al. 2018; Akrami et al. 2020).
@@ -39,7 +39,7 @@ SHARE, FEWEST = 0.8, 5
 
 
 class Leaks(NamedTuple):
-    """How many facts of a test a graph tells, and of how many."""
+    """How many facts of a test are stated or entailed, and of how many."""
 
     stated: int
     of: int
@@ -61,22 +61,60 @@ def asked_facts(
 def count_leaks(
     graph: KnowledgeGraph, name: str | None, asked: Collection[Fact], nary: Sequence[NaryRelation] = ()
 ) -> Leaks:
-    """How many of the facts that are asked a graph states or entails.
+    """How many of the asked facts a graph states or entails.
 
-    :param name: one of its graphs, None for all of them. What entities are called is read in all of them.
+    :param name: one of its graphs, None for all of them. Names of entities are read in all of them.
     :param asked: see `asked_facts`.
     """
-    called = _called(graph)
-    stated = (fact for triple in _read(graph, name) for fact in _by_all_names(triple, called))
-    return Leaks(len({fact for fact in _in_one_form(stated, nary) if fact in asked}), len(asked))
+    first, called = _classes(graph)
+
+    def things(label: str) -> frozenset[str]:
+        """What the label stands for in the graph, each by the first label of its class."""
+        return frozenset((first.get(label, label), *called.get(label, ())))
+
+    asked_relations = {fact[1] for fact in asked if len(fact) == 3}.union(*(each.roles for each in nary))
+    relations: defaultdict[str, set[str]] = defaultdict(set)  # thing -> the relations that stand for it
+    for relation in asked_relations:
+        for thing in things(relation):
+            relations[thing].add(relation)
+    # Parties that stand for the same things are one party: work grows with statements, not with pairs of names.
+    one: dict[frozenset[str], str] = {}
+    party_of = {label: one.setdefault(things(label), label) for label in sorted(chain.from_iterable(asked))}
+    parties: defaultdict[str, set[str]] = defaultdict(set)
+    for stands_for, party in one.items():
+        for thing in stands_for:
+            parties[thing].add(party)
+    stated = (
+        (first.get(subject, subject), asked_relation, first.get(object_, object_))
+        for subject, relation, object_ in _read(graph, name)
+        for asked_relation in relations.get(first.get(relation, relation), ())
+    )
+    either = {each.name for each in nary if each.subject == each.given}
+    found = {fact for each in _in_one_form(stated, nary) for fact in _renamed(each, parties, either)}
+    alone = {label: (party,) for label, party in party_of.items()}
+    return Leaks(sum(not found.isdisjoint(_renamed(fact, alone, either)) for fact in asked), len(asked))
+
+
+def _renamed(fact: Fact, names: Mapping[str, Collection[str]], either: Collection[str]) -> Iterator[Fact]:
+    """The fact with each combination of its parties' names.
+
+    :param either: relations of three parties that do not order the first two: these come sorted.
+    """
+    if len(fact) == 3:
+        subject, relation, object_ = (names.get(fact[0], ()), (fact[1],), names.get(fact[2], ()))
+        yield from product(subject, relation, object_)
+        return
+    for subject, given, object_ in product(*(names.get(party, ()) for party in fact[1:])):
+        pair = sorted((subject, given)) if fact[0] in either else (subject, given)
+        yield fact[0], *pair, object_
 
 
 def count_marked(trained_on: np.ndarray | None, asked: Collection[Fact]) -> Leaks | None:
-    """How many of the facts that are asked a predictor was trained on, or rules were mined from; None where that is
-    not known.
+    """How many of the asked facts a predictor was trained on, or rules were mined from; None where that is unknown.
 
     :param trained_on: marks of facts, see facts.py.
-    :param asked: see `asked_facts`. What they entail of each other is not counted: a predictor knows what it was told.
+    :param asked: see `asked_facts`. Facts that they entail of each other are not counted: a predictor was trained on
+        facts as they are.
     """
     if trained_on is None:
         return None
@@ -91,7 +129,7 @@ def _numbers(facts: Sequence[Fact], size: int) -> list[np.ndarray]:
 
 
 def _in_one_form(facts: Iterable[Triple], nary: Sequence[NaryRelation]) -> Iterator[Fact]:
-    """The facts of two parties, those of three parties, and what these entail."""
+    """The facts of two parties, those of three parties, and those that these entail."""
     roles = {role for relation in nary for role in relation.roles}
     nodes: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for subject, relation, object_ in facts:
@@ -118,27 +156,28 @@ def _facts_of_node(parties: Mapping[str, set[str]], relation: NaryRelation) -> I
                 yield party[first], entailed, party[second]
 
 
-def _called(graph: KnowledgeGraph) -> dict[str, set[str]]:
-    """Label -> the other names of what it stands for, also of what is the same as that."""
-    called: defaultdict[str, set[str]] = defaultdict(set)
+def _classes(graph: KnowledgeGraph) -> tuple[Mapping[str, str], Mapping[str, Collection[str]]]:
+    """Label -> the first label of its class of sameAs and exactMatch; name -> the first labels of the classes, or the
+    labels without a class, that have this name."""
     same = [(subject, object_) for relation in _SAME for subject, _, object_ in graph.triples(relation=relation)]
-    for relation in _NAMES:
-        for subject, _, object_ in graph.triples(relation=relation):
-            called[subject].add(_text(object_))
     places = {label: number for number, label in enumerate(dict.fromkeys(chain.from_iterable(same)))}
     edges = np.array([(places[one], places[other]) for one, other in same], dtype=np.int64).reshape(-1, 2)
-    groups: defaultdict[int, list[str]] = defaultdict(list)
-    for label, group in zip(places, _components(edges, len(places)).tolist(), strict=True):
-        groups[group].append(label)
-    for group in groups.values():
-        names = {*map(_text, group), *chain.from_iterable(called.get(label, ()) for label in group)}
-        for label in group:
-            called[label] |= names - {label}
-    return called
+    groups: dict[int, str] = {}
+    first = {
+        label: groups.setdefault(group, label)
+        for label, group in zip(places, _components(edges, len(places)).tolist(), strict=True)
+    }
+    called: defaultdict[str, set[str]] = defaultdict(set)
+    for label, of in first.items():
+        called[_text(label)].add(of)
+    for relation in _NAMES:
+        for subject, _, name in graph.triples(relation=relation):
+            called[_text(name)].add(first.get(subject, subject))
+    return first, called
 
 
 def _read(graph: KnowledgeGraph, name: str | None) -> Iterator[Triple]:
-    """The facts of a graph, and those that it says something of, by triple terms or by nodes with rdf:subject etc."""
+    """The facts of a graph, and those that it makes statements about, by triple terms or nodes with rdf:subject etc."""
     for triple in graph.triples(graph=name):
         yield triple
         if triple[2].startswith("<<("):
@@ -158,22 +197,14 @@ def _text(label: str) -> str:
     return label[1 : label.rindex('"')] if label.startswith('"') and label.count('"') > 1 else label
 
 
-def _by_all_names(triple: Triple, called: Mapping[str, set[str]]) -> Iterator[Triple]:
-    if not called:
-        yield triple
-        return
-    subject, relation, object_ = ((label, *called.get(label, ())) for label in triple)
-    yield from product(subject, relation, object_)
-
-
 # ---- Leaks within a data set
 
 
 class Likeness(NamedTuple):
-    """Two relations of which one mostly says what the other says.
+    """A relation that has most of the facts of another.
 
     :ivar relation, other: ids of relations, the same one where it is symmetric.
-    :ivar backwards: whether it says (object, subject) for the other's (subject, object).
+    :ivar backwards: whether it has (object, subject) for the other's (subject, object).
     :ivar share: the share of the other's facts that it has.
     """
 
@@ -183,7 +214,7 @@ class Likeness(NamedTuple):
     share: float
 
     def told(self, vocabulary: Vocabulary) -> dict[str, str | float]:
-        """It in labels."""
+        """The likeness in labels, with its kind."""
         kind = "duplicate" if not self.backwards else "symmetric" if self.relation == self.other else "inverse"
         relation, other = vocabulary.relations[self.relation], vocabulary.relations[self.other]
         return {"relation": relation, "other": other, "kind": kind, "share": round(self.share, 4)}
@@ -214,7 +245,7 @@ def alike(ids: np.ndarray) -> list[Likeness]:
 
 
 def following(likenesses: Sequence[Likeness], train: np.ndarray, test: np.ndarray) -> np.ndarray:
-    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a relation that theirs is like."""
+    """(n,) bool: which of the (n, 3) test facts follow from a training fact of a like relation."""
     size = int(max(train.max(initial=0), test.max(initial=0))) + 1
     follows = np.zeros(len(test), dtype=bool)
     for relation, other, backwards, _ in likenesses:

@@ -1,4 +1,4 @@
-"""Relation scores: link predictors and known facts frozen, from which a policy gathers the scores of its choices."""
+"""Relation scores: frozen scorers, of link predictors or of known facts, from which a policy gathers its scores."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,14 +25,14 @@ from .vocabulary import unknown_label
 #
 #     scorer(subject, object, given, partners) -> (B, A) float32
 #
-# subject, object and given are (B, A) int64; `partners` (B, P) says who may be given where `given` is 0, and the best
-# of them counts (both choices must be right, so the best pair counts, not the sum over pairs).
+# subject, object and given are (B, A) int64; `partners` (B, P) are the candidates for `given` where it is 0, and the
+# best of them counts (both choices must be right, so the best pair counts, not the sum over pairs).
 #
-# A calibrated score is log p - log 1/N: how much likelier a fact is than one drawn from N entities. 0 speaks neither
-# for nor against a choice. That is the score where subject or object is nothing, and where the predictor does not know
-# one of the entities.
+# A calibrated score is log p - log 1/N: the log of how much likelier a fact is than one drawn from N entities. 0 speaks
+# neither for nor against a choice: it is the score where subject or object is nothing, and where the predictor does not
+# know one of the entities.
 
-VERSION = 2  # of what scores mean; those of version 1 were log p
+VERSION = 2  # of the scores' definition; scores of version 1 were log p
 
 FLOOR = -30.0  # log-probabilities end here, so that half precision and mixtures stay finite
 PAIRS_AT_ONCE = 1 << 14  # of a product of scores: bounds its memory
@@ -55,9 +55,9 @@ class BinaryTable(nn.Module):
 
 class PairTable(nn.Module):
     """log p(object | unordered pair of subject and given) as a table with a row for each object and a column for each
-    pair, float16: pairs of one choice are then looked up near each other.
+    pair, float16: pairs of one choice then lie near each other.
 
-    :ivar chance: log 1/N, which is taken off; the entries of what is not known are equal to it.
+    :ivar chance: log 1/N, which is subtracted; unknown entries are equal to it.
     """
 
     table: torch.Tensor
@@ -82,8 +82,8 @@ class PairTable(nn.Module):
 
 
 class PairProducts(nn.Module):
-    """The scores of `PairTable` where the table would be too large: worked out when they are asked for. What a pair's
-    probabilities are divided by is kept once it was needed: N (N + 1) / 2 numbers for each network, at most."""
+    """The scores of `PairTable` where the table would be too large: computed at each call. The normaliser of a pair's
+    probabilities is kept: N (N + 1) / 2 numbers for each network, at most."""
 
     _normaliser: torch.Tensor
     _pair_start: torch.Tensor
@@ -114,7 +114,7 @@ class PairProducts(nn.Module):
         size, known = len(self._ids), self._known
         there = (low >= 0) & (product >= 0) & known[low] & known[high] & known[product]
         asked = there.nonzero(as_tuple=True)
-        # A pair stands on a table twice, and in several choices: each is worked out once.
+        # A pair occurs in several choices, and in either order: each is computed once.
         keys, place = torch.unique((low[asked] * size + high[asked]) * size + product[asked], return_inverse=True)
         log_p = torch.full(low.shape, self.chance, device=low.device)
         log_p[asked] = self._log_probability(keys // size // size, keys // size % size, keys % size)[place]
@@ -125,9 +125,8 @@ class PairProducts(nn.Module):
         ids, predictor = self._ids, self.predictor
         new = torch.unique(pairs[self._normaliser[pairs, 0].isnan()])
         if len(new):
-            begins = self._pair_start + torch.arange(
-                len(ids), device=new.device
-            )  # of the pairs {i, i}, {i, i + 1}, ...
+            # The first columns of the pairs {i, i}, {i, i + 1}, ...
+            begins = self._pair_start + torch.arange(len(ids), device=new.device)
             low = torch.searchsorted(begins, new, right=True) - 1
             high = new - self._pair_start[low]
             for part in torch.arange(len(new), device=new.device).split(PAIRS_AT_ONCE):
@@ -142,7 +141,7 @@ class PairProducts(nn.Module):
 
 
 class KnownFacts(nn.Module):
-    """1 for a fact that is known, 0 for any other: nothing is learned. Facts are sorted keys, so they may be millions.
+    """1 for a known fact, 0 for any other: nothing is learned. Facts are sorted keys, so they may be millions.
 
     The key of a fact is (subject * (N + 1) + given) * (N + 1) + object, and given is 0 where there is no third party.
     """
@@ -202,9 +201,9 @@ def pair_starts(size: int) -> torch.Tensor:
 
 
 def _paired(subject: torch.Tensor, given: torch.Tensor, partners: torch.Tensor | None) -> torch.Tensor:
-    """(B, A, P): who is given to each candidate, or may be; 0 where there is nobody."""
+    """(B, A, P): the partner or the possible partners of each candidate; 0 where there is none."""
     open_ = (given == 0) & (subject > 0)
-    # With everything given there is one partner each. Asked on the CPU only, where the answer costs nothing.
+    # With everything given there is one partner each. Checked on the CPU only, where that costs nothing.
     if partners is None or (given.device.type == "cpu" and not open_.any()):
         return given[:, :, None]
     chosen = functional.pad(given[:, :, None], (0, partners.shape[1] - 1))
@@ -224,16 +223,13 @@ def _best(scores: torch.Tensor, partner: torch.Tensor) -> torch.Tensor:
     return scores.masked_fill(partner == 0, -torch.inf).amax(2)
 
 
-# ---- The same look-ups in NumPy: for a handful of choices torch's dispatch takes longer than the look-up.
+# ---- The same look-ups in NumPy: for few choices torch's dispatch takes longer than the look-up.
 #
 # Each form gives the same bits as its scorer; all but small tables share its memory.
 
 
-# Choices times relations; for more, torch is the faster, but for a `Gather`.
-FEW = 256
-
-# Up to so many entries a table is copied with a row and a column for nothing, which then need not be masked.
-SMALL_TABLE = 1 << 22
+FEW = 256  # choices times relations; for more, torch is faster, but for a `Gather`
+SMALL_TABLE = 1 << 22  # entries up to which a table is copied with a row and a column of zeros for nothing
 
 LookUp = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
 
@@ -264,8 +260,8 @@ def _binary(scorer: BinaryTable) -> LookUp:
 
 
 class Gather:
-    """A look-up that is one gather from a table (N + 1, N + 1) by ids, whose first row and column are 0. It is the
-    faster one for any number of choices."""
+    """A look-up that is one gather by ids from a table (N + 1, N + 1), whose first row and column are 0. It is faster
+    than torch for any number of choices."""
 
     def __init__(self, table: np.ndarray) -> None:
         self._table = table
@@ -327,8 +323,8 @@ def _partners(s: np.ndarray, g: np.ndarray, partners: np.ndarray | None) -> np.n
 # ---- Scores
 
 
-# What a table of pairs and products may take; 16 bits for each make this about 800 entities. Beyond it their scores are
-# worked out when they are asked for. A table of two parties may take four times as much, about 23,000 entities.
+# The most of a table of pairs and products: 16 bits for each make about 800 entities. Beyond it scores are computed at
+# each call. A table of two parties may take four times as much, for about 23,000 entities.
 TABLE_BYTES = 1 << 29
 
 
@@ -349,10 +345,10 @@ class FactIds(Protocol):
 
 @checked_methods
 class RelationScores(nn.Module):
-    """One scorer for each of K relations, asked for the facts that speak for a choice.
+    """One scorer for each of K relations, for the facts that speak for a choice.
 
     In training mode (`train()`) a scorer that holds facts out (`HeldOut`) scores each by predictors that have not seen
-    it: a policy that learns on training facts then meets scores as good as those on unseen ones.
+    it: scores of training facts are then as good as those of unseen ones.
 
     :ivar entities: N labels; env id i + 1 is entities[i].
     :ivar relations: K names.
@@ -375,16 +371,16 @@ class RelationScores(nn.Module):
         return super()._apply(*arguments, **more)
 
     def twin(self) -> "RelationScores":
-        """The same scorers with a mode of their own: training one leaves the other as it is."""
+        """The same scorers with a training mode of their own."""
         other = copy(self)
         other._modules = {"scorers": nn.ModuleList(copy(scorer) for scorer in self.scorers)}
         return other.eval()
 
     def action_scores(self, facts: FactIds) -> torch.Tensor:
         """(B, A, K) float32 on the device of the scorers, 0 where a fact has no subject or no object. The facts may
-        be about more relations than are scored.
+        have more relations than are scored.
 
-        :raises InputError: a relation that is scored, and of which there are no facts.
+        :raises InputError: a scored relation without facts.
         """
         for relation in self.relations:
             if relation not in facts.relations:
@@ -414,7 +410,7 @@ class RelationScores(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the scores are."""
+        """Of the scores."""
         return next(iter(self.buffers()), torch.empty(0)).device
 
 
@@ -432,11 +428,11 @@ def binary_scorer(
 
     Calibrated, L(s, r, o) is the mean of log softmax over objects and log softmax over subjects, less log 1/N, so that
     a score means the same in every row. Raw scores of ComplEx are comparable within one query only, and an entity's
-    score with itself is the largest of them. What the predictor does not know has the score 0.
+    score with itself is the largest of them. Scores of unknown entities are 0.
 
-    :param unknown: entities of which the predictor knows nothing, though it has them.
-    :raises InputError: a relation that the predictor does not know, or none of the entities, with near matches; scores
-        that are not finite; a table larger than memory should hold.
+    :param unknown: entities of the predictor that count as unknown.
+    :raises InputError: a relation that the predictor lacks, or all of the entities, with near matches; scores that are
+        not finite; a table beyond four times TABLE_BYTES.
     """
     ids, known = _ids(predictor, entities, unknown)
     relations = torch.full_like(ids, predictor.vocabulary.relation_id(relation))
@@ -470,9 +466,9 @@ def pair_scorer(
     device: torch.device | str = "cpu",
 ) -> PairTable | PairProducts:
     """log p(object | pair) - log 1/N of a relation of three parties: a table while it fits into TABLE_BYTES, else
-    computed when it is asked for.
+    computed at each call.
 
-    :param wanted: (N, N) bool, the pairs that the table must have; the others stay 0.
+    :param wanted: (N, N) bool, the pairs for the table; the entries of others stay 0.
     :param unknown: as of `binary_scorer`.
     """
     ids, known = _ids(predictor, entities, unknown)
@@ -496,7 +492,7 @@ def pair_scorer(
 def _of_known(
     table: torch.Tensor, known: torch.Tensor, neutral: float, rows: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """The table with `neutral` in the rows and columns that are not known."""
+    """The table with `neutral` in the rows and columns of unknown entities."""
     if known.all():
         return table
     rows = known if rows is None else rows
@@ -506,10 +502,10 @@ def _of_known(
 def known_scores(
     rows: Mapping[str | NaryRelation, np.ndarray], entities: Sequence[str], device: torch.device | str = "cpu"
 ) -> RelationScores:
-    """Plain look-up: 1 for each fact that is known, 0 for any other.
+    """Plain look-up: 1 for each known fact, 0 for any other.
 
-    :param rows: of each relation its facts, (n, 3) int64 env ids (subject, given, object); given is 0 where the
-        relation has two parties.
+    :param rows: the facts of each relation, (n, 3) int64 env ids (subject, given, object); given is 0 in a relation of
+        two parties.
     """
     scorers: dict[str, nn.Module] = {}
     for relation, facts in rows.items():
@@ -533,7 +529,7 @@ def _looked_up(quick: Sequence[LookUp | None], columns: Sequence[int], facts: Fa
 def _ids(
     predictor: LinkPredictor, entities: Sequence[str], unknown: Collection[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(N,) int64, the predictor's id of each entity, 0 of one that it does not have; and (N,) bool, which it knows."""
+    """(N,) int64, the predictor's id of each entity, 0 of one that it lacks; and (N,) bool, whether it knows it."""
     mine = predictor.vocabulary.entities
     left_out = set(entities).difference(mine).union(unknown)
     known = [entity not in left_out for entity in entities]

@@ -32,7 +32,7 @@ Triple = tuple[str, str, str]
 ENTITY = "urn:gumption:entity:"
 RELATION = "urn:gumption:relation:"
 GRAPH = "urn:gumption:graph:"
-# Reserved graphs of a store: the rdfs:label of each name, and what is said about named graphs.
+# Reserved graphs of a store: the rdfs:label of each name, and statements about named graphs.
 LABELS = "urn:gumption:labels"
 ABOUT = "urn:gumption:about"
 # A blank node of a file is such an IRI in a store (a Skolem IRI, RDF 1.1 Concepts, section 3.5): patterns can name it.
@@ -61,7 +61,7 @@ _BRACKETED = re.compile(r"<(?!https?://|urn:)([A-Za-z][A-Za-z0-9+.-]*:.*)>")
 def label_to_iri(label: str, namespace: str = ENTITY) -> str:
     """The IRI that stands for a label in one position: `namespace` is ENTITY, RELATION or GRAPH.
 
-    Raises InputError for an empty label and for text that is not Unicode (a lone surrogate).
+    :raises InputError: an empty label, text that is not Unicode (a lone surrogate).
     """
     if _PLAIN.fullmatch(label):
         return namespace + label.replace(" ", "%20")
@@ -75,7 +75,7 @@ def label_to_iri(label: str, namespace: str = ENTITY) -> str:
 
 
 def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
-    """The label of an IRI seen in one position: the inverse of `label_to_iri`; a foreign IRI is its own label."""
+    """The label of an IRI in one position, the inverse of `label_to_iri`; a foreign IRI is its own label."""
     if iri.startswith(namespace) and _PLAIN_LOCAL.fullmatch(iri, len(namespace)):
         return iri[len(namespace) :].replace("%20", " ")
     if _is_canonical(iri, namespace):
@@ -84,7 +84,7 @@ def iri_to_label(iri: str, namespace: str = ENTITY) -> str:
 
 
 def _is_canonical(iri: str, namespace: str) -> bool:
-    """Whether this IRI is what `label_to_iri` makes of its decoded name (`ent:fire` is, `ent:%66ire` is not)."""
+    """Whether `label_to_iri` makes this IRI of its decoded name (of `ent:fire`, not of `ent:%66ire`)."""
     if not iri.startswith(namespace) or len(iri) == len(namespace):
         return False
     return label_to_iri(unquote(iri[len(namespace) :]), namespace) == iri
@@ -114,10 +114,10 @@ def _encode(label: str) -> str:
 
 
 def object_to_term(label: str, *, stored: bool = True) -> ox.NamedNode | ox.Literal:
-    """The term of an object's label: a literal where the label is one in N-Triples, else what the label names.
+    """The term of an object's label: a literal where the label is one in N-Triples, else an IRI.
 
     Oxigraph keeps numbers and dates by their value, so that "05" would become "5". With `stored`, a literal that it
-    would change is a name like any other.
+    would change becomes an IRI.
     """
     if label.startswith('"'):
         statement = f"<urn:s> <urn:p> {label} ."
@@ -131,7 +131,7 @@ def object_to_term(label: str, *, stored: bool = True) -> ox.NamedNode | ox.Lite
 
 
 def kept_literal(literal: ox.Literal) -> ox.NamedNode | ox.Literal:
-    """The term that stands for a literal in a store and is not changed there."""
+    """The literal, or an IRI in its place where a store would change it."""
     if not literal.datatype.value.startswith(_BY_VALUE) or literal.datatype.value == _STRING:
         return literal
     subject = ox.NamedNode("urn:s")
@@ -176,10 +176,10 @@ def checked_triples(triples: Iterable[Triple]) -> list[Triple]:
 class Vocabulary:
     """Labels and their integer ids: a label's id is its place in `entities` or `relations`.
 
-    `from_triples` sorts the labels; `extended` appends new ones, so that an id once given never changes. Arrays of ids
-    travel with `hash`, which tells whether two parties mean the same labels. Immutable; equal when the labels are.
+    `from_triples` sorts the labels; `extended` appends new ones, so that an id never changes. Arrays of ids travel with
+    `hash`, by which two vocabularies are compared. Immutable; equal when the labels are.
 
-    Raises InputError for a label that occurs twice.
+    :raises InputError: a label that occurs twice.
     """
 
     entities: tuple[str, ...]
@@ -300,6 +300,6 @@ def unknown_graph(name: str, known: Iterable[str]) -> str:
 
 
 def nearest_labels(label: str, known: Iterable[str], n: int = 3) -> list[str]:
-    """The known labels whose spelling is nearest, at most n; a million are compared in a tenth of a second or two."""
+    """The known labels whose spelling is nearest, at most n; a million take a tenth of a second or two."""
     found = process.extract(label, list(known), scorer=fuzz.ratio, limit=n, score_cutoff=60)
     return [other for other, _, _ in found]

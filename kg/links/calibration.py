@@ -1,9 +1,9 @@
-"""Probabilities that mean what they say: temperatures of a link predictor, fitted on held-out facts.
+"""Calibrated probabilities: temperatures of a link predictor, fitted on held-out facts.
 
-Asked for the object of (s, p, ?), a predictor gives softmax(scores / T) over the answers that are not known yet. T is
-fitted by the likelihood of held-out facts (Guo et al., 2017, "On calibration of modern neural networks", section 4.2),
-one temperature for each direction and relation. It changes no rank. What is calibrated is therefore: of a fact that is
-true, has this question and is not among the known ones, the probability that its answer is x.
+For the query (s, p, ?), a predictor gives softmax(scores / T) over the answers that are not known yet. T is fitted by
+the likelihood of held-out facts (Guo et al., 2017, "On calibration of modern neural networks", section 4.2), one
+temperature for each direction and relation. It changes no rank. The probability is that x is the answer of a fact
+which is true, has this query and is not among the known ones.
 """
 
 import os
@@ -34,7 +34,7 @@ BINS = 15
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far stated probabilities are from frequencies, over held-out facts and both directions.
+    """The distance of predicted probabilities from frequencies, over held-out facts and both directions.
 
     :ivar error: the expected calibration error, the mean over predictions of |confidence - accuracy| of their bin, in
         15 bins of equal width; confidence is the probability of the likeliest answer, and accuracy how often that is
@@ -55,8 +55,8 @@ class Calibration:
     """Temperatures of a predictor.
 
     :ivar vocabulary: hash of the predictor's vocabulary.
-    :ivar object, subject: (R,) float64 for each direction, by what is asked for.
-    :ivar before, after: the reliability on the facts it was fitted on.
+    :ivar object, subject: (R,) float64, for queries that ask for an object and for a subject.
+    :ivar before, after: the reliability on the facts of the fit, without and with the temperatures.
     """
 
     vocabulary: str
@@ -105,7 +105,7 @@ class Calibration:
         return cls(vocabulary.hash, found["object"], found["subject"], before, after)
 
     def temperature(self, predictor: LinkPredictor, side: Side, relation: Whole) -> float:
-        """That of a relation (by id) where "object" or "subject" is asked for.
+        """The temperature of a relation (by id) for queries that ask for the "object" or the "subject".
 
         :raises InputError: a predictor with another vocabulary, or a relation that it does not have.
         """
@@ -165,7 +165,7 @@ def reliability(
     *,
     memory: Count | None = None,
 ) -> Reliability:
-    """How far the probabilities of a predictor are from frequencies, with a calibration or as they are.
+    """The distance of a predictor's probabilities from frequencies, with a calibration or without.
 
     :param known: facts whose answers are left out, usually [train, valid].
     :raises InputError: as `filtered_ranks`; a calibration of other labels.

@@ -21,8 +21,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .factor_model import FactorModel
-from .regularizers import Regularizer, n3_beside
-from .training import QueryPart, Run, Training, TrainingFacts, against_all
+from .training import QueryPart, Regularizer, Run, Training, TrainingFacts, against_all, n3_beside
 from .training_settings import Precision, TrainingSettings, Weighting, WordMode
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class ComplExTraining(Training):
         self.vectors = words
         self.learned = np.empty(0, dtype=np.int64)
         if words is not None:
-            # An entity without facts would only be told what it is not: it is left to its words.
+            # An entity without facts would be in negative examples only: its embedding comes from its words.
             self.learned = np.unique(ids[:, [0, 2]])
             ids = np.stack([np.searchsorted(self.learned, ids[:, 0]), ids[:, 1],
                             np.searchsorted(self.learned, ids[:, 2])], axis=1)  # fmt: skip
@@ -94,7 +93,7 @@ class ComplExTraining(Training):
         settings, low, high, width = self.settings, self.slice.low, self.slice.high, 2 * self.settings.rank
         held = torch.empty(high - low, width)
         entities = self.slice.entities
-        for start in range(0, entities, 1 << 16):  # the same numbers however the entities are shared out
+        for start in range(0, entities, 1 << 16):  # the same numbers for any number of processes
             block = torch.randn(min(1 << 16, entities - start), width, generator=generator)
             first, last = max(low, start), min(high, start + len(block))
             if first < last:
@@ -117,7 +116,7 @@ class ComplExTraining(Training):
         tensors = {"entity": entity, "relation": halves(self.parameters["relation"])}
         if self.vectors is not None:
             projection = self.parameters["projection"]
-            if "gate" in self.parameters:  # what is left of it where there is no free embedding
+            if "gate" in self.parameters:  # its share where there is no free embedding
                 projection = projection * (1 - self.parameters["gate"].sigmoid())
             tensors["projection"] = halves(projection)
             tensors["entity"] = torch.from_numpy(self.vectors).to(self.device) @ tensors["projection"]
@@ -125,7 +124,7 @@ class ComplExTraining(Training):
         return tensors
 
     def logits(self, query: torch.Tensor, entity: torch.Tensor) -> torch.Tensor:
-        """(B, slice of N) scores; in low precision in memory that the next call takes again."""
+        """(B, slice of N) scores; in low precision in memory that the next call reuses."""
         if query.dtype == torch.float32:
             return against_all(query, entity)
         if self._logits is None or self._logits.numel() < len(query) * len(entity):
@@ -135,11 +134,11 @@ class ComplExTraining(Training):
 
 
 class _Gradient:
-    """The gradient of one batch, gathered part by part."""
+    """The gradient of one batch, summed part by part."""
 
     def __init__(self, training: ComplExTraining) -> None:
         self.training = training
-        self.kept: torch.Tensor | None = None  # which free embeddings are not dropped
+        self.kept: torch.Tensor | None = None  # the free embeddings that are not dropped
         parameters, words, dropout = training.parameters, training.words, training.settings.word_dropout
         if words is not None and dropout:
             drawn = torch.from_numpy(training.shuffle.random(training.slice.entities, dtype=np.float32))
@@ -349,7 +348,7 @@ class ComplEx(FactorModel):
         return self.entity.shape[1] // 2
 
     @classmethod
-    def fit(  # type: ignore[override]  # it takes by place, too, what others take by name
+    def fit(  # type: ignore[override]  # some parameters are positional here only
         cls,
         graph_or_triples: KnowledgeGraph | Facts,
         rank: int = 128,
@@ -380,34 +379,35 @@ class ComplEx(FactorModel):
     ) -> Self:
         """Train with Adagrad on the distinct queries (s, p, ?) and (?, p, o).
 
-        Each query's logsumexp is computed once and weighted by how many facts share it, and so is its share of the
+        Each query's logsumexp is computed once and weighted by the number of its facts, and so is its share of the
         regulariser: the objective is that of training on the facts one by one, for less work. Under torchrun each
-        process holds its slice of the entities; all of them return the model.
+        process holds its slice of the entities; all of them return the model. On a CPU a small graph is trained with
+        one thread, unless OMP_NUM_THREADS is set; the size of graph, batch and rank decides, not the machine.
 
         :param batch_size: distinct queries in a step.
         :param n3: weight of the nuclear 3-norm, |e_s|^3 + |e_p|^3 + |e_o|^3 for each fact and direction; 0.01 unless a
             `regularizer` is given.
-        :param valid: facts whose MRR is taken every `valid_every` epochs; the best parameters are kept.
+        :param valid: facts whose MRR is measured every `valid_every` epochs; the best parameters are kept.
         :param graph: the named graph to train on, where a KnowledgeGraph is given; None for all.
         :param vocabulary: the labels to learn, where they are more than those of the facts.
         :param relation_weight: weight of the auxiliary objective, predicting the relation (Chen et al., 2021).
-        :param weighting: what counts the same: each "fact" (Lacroix et al., 2018), or each "query" with all its answers
+        :param weighting: equal weights for each "fact" (Lacroix et al., 2018), or for each "query" with all its answers
             (KvsAll training with labels that sum to 1; Dettmers et al., 2018, Ruffinelli et al., 2020), which helps
             where some queries have very many answers.
         :param precision: of the products with all entities: "float32", "tf32" (on a GPU that has it) or "bfloat16".
-        :param patience: stop after so many looks at `valid` without a better MRR; None never stops.
+        :param patience: stop after so many measurements on `valid` without a better MRR; None never stops.
         :param known: other true facts, left out when `valid` is ranked, as those trained on are; some may have labels
             that the model does not learn.
         :param words: word vectors. An entity is then a free embedding with a projection of its word's vector, and one
             without facts (of a wider `vocabulary`, or added by `extended`) is the projection alone. Labels without a
             vector are an error.
         :param word_mode: "add" the projection, or mix it in by a learned "gate" for each dimension.
-        :param word_dropout: share of the entities whose free embedding is left out in a step, so that words carry
-            what they can.
+        :param word_dropout: share of the entities whose free embedding is left out in a step, so that the projection
+            learns to do without it.
         :param checkpoint: a folder for the state of the training, written every `checkpoint_seconds` and at the end;
-            where it has one, training goes on from there, to the same bits on a CPU, until there are `epochs` in all.
-        :param progress: tell on stderr how far it is, on a terminal by a bar.
-        :param regularizer: what penalises embeddings in place of N3, such as `F2(1e-3)`.
+            a training with a state there resumes, to the same bits on a CPU, until there are `epochs` in all.
+        :param progress: show progress on stderr, on a terminal by a bar.
+        :param regularizer: in place of N3, such as `F2(1e-3)`.
         :raises InputError: no facts, a setting out of range, a checkpoint of other facts or settings.
         """
         settings = TrainingSettings(
@@ -431,7 +431,7 @@ class ComplEx(FactorModel):
 
     @staticmethod
     def tensors(entities: Count, relations: Count, rank: Count, generator: torch.Generator) -> dict[str, torch.Tensor]:
-        """As `fit` begins without words.
+        """The initial tensors of `fit` without words.
 
         :param relations: 2R, or R without reciprocal relations.
         """
@@ -454,7 +454,7 @@ class ComplEx(FactorModel):
         return super().relation_scores(heads, tails)[:, : len(self.relation)]
 
     def extended(self, labels: Sequence[str], words: "WordVectors") -> "ComplEx":
-        """The same model with more entities, known by their words only.
+        """The same model with more entities, whose embeddings come from their words alone.
 
         :raises InputError: a model fitted without words or with vectors of another width; a label that it has already
             or that has no vector.

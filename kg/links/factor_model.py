@@ -1,10 +1,10 @@
-"""Link predictors of your own: a model says what it learns and how it scores; the rest is the same for all."""
+"""Link predictors of your own: a model gives its tensors and its scores; training, saving and loading are shared."""
 
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from inspect import isabstract
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,8 +18,7 @@ from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .predictor import OWN, LinkPredictor, marks_to_tensors, take_marks
-from .regularizers import Regularizer, n3_beside
-from .training import QueryPart, Run, Training, TrainingFacts, against_all
+from .training import QueryPart, Regularizer, Run, Training, TrainingFacts, against_all, n3_beside
 from .training_settings import TrainingSettings, Weighting
 
 
@@ -50,7 +49,7 @@ class FactorModel(LinkPredictor):
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """What was learned, by name."""
+        """The learned tensors, by name."""
         return {name: getattr(self, name) for name in self._names}
 
     @staticmethod
@@ -63,7 +62,7 @@ class FactorModel(LinkPredictor):
 
     @abstractmethod
     def factors(self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor) -> Sequence[torch.Tensor]:
-        """What the regulariser penalises for each of n facts: real or complex tensors of n rows.
+        """The factors of n facts that the regulariser penalises: real or complex tensors of n rows.
 
         :param heads, relations, tails: (n,) int64; the relations are below 2R.
         """
@@ -74,8 +73,8 @@ class FactorModel(LinkPredictor):
         raise NotImplementedError(f"{type(self).__name__} has neither `queries` nor `scores`")
 
     def scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) ids of queries -> (B, N), the scores of all entities. Give it where they are no such products;
-        `score_bytes` is then what they take at their peak."""
+        """(B,) and (B,) ids of queries -> (B, N), the scores of all entities. Override it where they are no products of
+        `queries`, and set `score_bytes` to the bytes that a score takes at the peak."""
         return against_all(self.queries(heads, relations), self.parameters["entity"])
 
     def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
@@ -134,11 +133,8 @@ class FactorModel(LinkPredictor):
         if relation_weight and cls.queries is FactorModel.queries:
             raise InputError(f"{cls.__name__} has no `queries`, which predict relations: leave relation_weight at 0")
         facts = TrainingFacts.read(graph_or_triples, graph, vocabulary, valid, known)
-        where, entities, relations = (
-            pick_device(device),
-            len(facts.vocabulary.entities),
-            len(facts.vocabulary.relations),
-        )
+        where = pick_device(device)
+        entities, relations = len(facts.vocabulary.entities), len(facts.vocabulary.relations)
 
         def begin(generator: torch.Generator) -> Self:
             drawn = cls.tensors(entities, 2 * relations, rank, generator)
@@ -150,9 +146,9 @@ class FactorModel(LinkPredictor):
 
     @classmethod
     def kind(cls) -> str:
-        """What its checkpoint folders say they hold: the class's own KIND, or its name, for `load` to compare. Nothing
-        is imported or run by that name."""
-        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # one that is inherited is another model's
+        """The "kind" of its checkpoints, for `load` to compare: the class's own KIND, or its name. Nothing is imported
+        or run by that name."""
+        return vars(cls).get("KIND", f"{OWN}{cls.__name__}/1")  # an inherited KIND is another model's
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write a checkpoint folder (safetensors and JSON), replacing one that is there."""
@@ -177,8 +173,8 @@ class FactorModel(LinkPredictor):
         return loaded
 
 
-# ---- The objective as the papers write it, with its gradient by autograd: how any model learns, and what the closed
-# form of complex.py is checked against.
+# ---- The objective as the papers write it, with its gradient by autograd: it trains any model, and tests compare the
+# closed form of complex.py with it.
 #
 # For a query q = (s, p, ?) with c true answers among the facts, the sum of the answers' cross entropies is
 #
@@ -188,27 +184,12 @@ class FactorModel(LinkPredictor):
 # and the auxiliary objective of Chen et al. (2021) adds weight * -log softmax_p z(s, p, o).
 
 
-class Model(Protocol):
-    """What the objective asks of a model; `FactorModel` says what each of these is."""
-
-    score_bytes: int
-
-    @property
-    def parameters(self) -> dict[str, torch.Tensor]: ...
-    def scores(self, heads: torch.Tensor, relations: torch.Tensor) -> torch.Tensor: ...
-    def factors(self, heads: torch.Tensor, relations: torch.Tensor, tails: torch.Tensor) -> Sequence[torch.Tensor]: ...
-    def relation_scores(self, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor: ...
-
-
 class PlainTraining(Training):
-    """The training of any model, by one process.
-
-    :ivar model: scores by the parameters as they are now.
-    """
+    """The training of any model, by one process."""
 
     def __init__(
         self,
-        begin: Callable[[torch.Generator], Model],
+        begin: Callable[[torch.Generator], FactorModel],
         ids: np.ndarray,
         entities: int,
         relations: int,

@@ -1,16 +1,16 @@
-"""A fact of three parties as one: p(object | unordered pair of subject and given), read from word vectors.
+"""A model of facts of three parties: p(object | unordered pair of subject and given), from word vectors.
 
-A recipe is such a fact: its ingredients are the pair, its product the object. Four binary triples do not hold it
-together: that rain and smoke combine and that both are components of acid rain does not say that they make it. This
-predictor models the whole fact. An entity x enters as an ingredient by
-f(x) = A w(x) + u(x) and as a product by g(x) = B w(x) + v(x), where w is its word vector and u, v are free; a pair by
-h(a, b) = MLP([f(a) + f(b); f(a) * f(b)]), which does not depend on the order. Then
+A recipe is such a fact: its ingredients are the pair, its product the object. Four binary triples do not state it: that
+rain and smoke combine and that both are components of acid rain does not say that they make it. This predictor models
+the whole fact. The embedding of an entity x is f(x) = A w(x) + u(x) as an ingredient and g(x) = B w(x) + v(x) as a
+product, where w is its word vector and u, v are free; that of a pair is h(a, b) = MLP([f(a) + f(b); f(a) * f(b)]),
+which does not depend on the order. Then
 
     p(c | {a, b}) = softmax over all products and "nothing" of h(a, b) . g(c) + bias(c).
 
-"Nothing" is learned from pairs that are no known recipe, many of them pairs of an entity with itself: so that an
-entity combines with itself is a fact to be known, never assumed. Dropout of whole free embeddings makes the word
-vectors carry what they can, so an entity never seen in training is predicted from its word.
+"Nothing" is learned from pairs that are no known recipe, many of them pairs of an entity with itself, so that the model
+does not assume that an entity combines with itself. Dropout of whole free embeddings trains the word part alone, too:
+an entity without training facts is predicted from its word.
 """
 
 import os
@@ -72,9 +72,9 @@ class NarySettings:
 class NaryPredictor(LinkPredictor):
     """An ensemble of M networks over N entities; its probability of a product is the mean over the networks.
 
-    As a link predictor it answers two relations. The first (of recipes: combinesWith) is between the parties of a pair:
-    how likely they make anything. The second (componentOf) is between one of them and a product: the log of the summed
-    probability of the product over all partners, that is how many ways lead there.
+    As a link predictor it has two relations. The first (of recipes: combinesWith) is between the parties of a pair: the
+    log-probability that they make anything. The second (componentOf) is between one of them and a product: the log of
+    the product's probability summed over all partners.
 
     :ivar vocabulary: the entities, and these two relations.
     """
@@ -111,8 +111,8 @@ class NaryPredictor(LinkPredictor):
         """Train on facts (subject, given, object), all networks at once.
 
         :param rows: (n, 3) int64 ids of entities.
-        :param vectors: (N, F) word vectors of the entities, which are all that will ever be asked for.
-        :param vocabulary: N entities and the two relations that the predictor answers.
+        :param vectors: (N, F) word vectors of the entities; no others can be scored later.
+        :param vocabulary: N entities and the two relations of the predictor.
         :param members: networks in the ensemble.
         :raises InputError: no facts, ids outside the vocabulary, or vectors that do not fit the entities.
         """
@@ -170,7 +170,7 @@ class NaryPredictor(LinkPredictor):
 
     @torch.no_grad()
     def normalisers(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        """(B,) and (B,) int64 ids -> (B, M): of each network the log of what a pair's probabilities are divided by."""
+        """(B,) and (B,) int64 ids -> (B, M): the log of each network's normaliser of a pair's probabilities."""
         members = self.members
         return self.networks(first.expand(members, -1), second.expand(members, -1)).logsumexp(2).T
 
@@ -195,7 +195,7 @@ class NaryPredictor(LinkPredictor):
 
     @torch.no_grad()
     def _tables(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The (N, N) table of each relation, made when first asked for: one pass over all pairs."""
+        """The (N, N) table of each relation, made at the first call in one pass over all pairs."""
         if self._binary is not None:
             return self._binary
         size = len(self.vocabulary.entities)
@@ -262,12 +262,7 @@ class _Networks(nn.Module):
         """Some of the networks."""
         return _Networks.of({name: t if name == "words" else t[chosen] for name, t in self.state_dict().items()})
 
-    def forward(
-        self,
-        first: torch.Tensor,
-        second: torch.Tensor,
-        dropout: "NarySettings | None" = None,
-    ) -> torch.Tensor:
+    def forward(self, first: torch.Tensor, second: torch.Tensor, dropout: "NarySettings | None" = None) -> torch.Tensor:
         """(M, B) and (M, B) int64 ids -> (M, B, N + 1) logits, the last column "nothing"."""
         ingredient = self._embed(self.ingredient_words, self.ingredient_free, dropout)
         product = self._embed(self.product_words, self.product_free, dropout)

@@ -1,4 +1,4 @@
-"""What a link predictor is, and what every one of them gives people: scores of facts and the likeliest answers."""
+"""Link predictors: scores of facts, the likeliest answers, and explanations by known facts."""
 
 import os
 from abc import ABC, abstractmethod
@@ -21,16 +21,16 @@ from gumption.kg.facts import Facts, distinct, to_ids
 from gumption.kg.graph import KnowledgeGraph
 from gumption.kg.vocabulary import Triple, Vocabulary
 
-OWN = "model/"  # kinds of classes that this package does not have begin so
+OWN = "model/"  # begins the kinds of users' classes
 Answer = tuple[str, float, float]
 Side = Literal["object", "subject"]
 
 
 class Temperatures(Protocol):
-    """What makes scores probabilities; see `Calibration`."""
+    """Divisors of scores before the softmax; see `Calibration`."""
 
     def temperature(self, predictor: "LinkPredictor", side: Side, relation: int) -> float:
-        """What the scores of a question are divided by: the answers' side, "subject" or "object", and a relation."""
+        """The divisor for queries of a relation, by the side of the answer."""
         ...
 
 
@@ -38,13 +38,13 @@ class Temperatures(Protocol):
 class LinkPredictor(ABC):
     """Scores facts (subject, relation, object) over a vocabulary of N entities and R relations.
 
-    A predictor gives two rows of scores: of every object for a (subject, relation), and of every subject for a
-    (relation, object). Their softmax is the probability of that answer; the two directions may differ.
+    A predictor scores every object for a (subject, relation), and every subject for a (relation, object). Their
+    softmax is the probability of an answer; the two directions may differ.
     """
 
     vocabulary: Vocabulary
     device: torch.device
-    #: (n,) uint64, the marks of the facts that it was trained on (see facts.py); None where that is not known.
+    #: (n,) uint64, the marks of its training facts (see facts.py); None where they are unknown.
     trained_on: np.ndarray | None = None
     #: Bytes that object_scores and subject_scores take at their peak for each score they give, the score included.
     score_bytes: int = 4
@@ -81,8 +81,8 @@ class LinkPredictor(ABC):
     ) -> list[Answer]:
         """The k best answers for the part that is left out: (label, score, probability among all answers).
 
-        :param without: facts whose answers to this question are left out; the probability is then among the others.
-        :param calibration: makes the probability that of a fact which is not among those of `without`.
+        :param without: facts whose answers to this query are left out; the probability is then among the others.
+        :param calibration: temperatures for the probability, for facts that are not among those of `without`.
         :raises InputError: unless exactly one of subject and object is left out; an unknown label; k below 1; a
             calibration of other labels.
         """
@@ -112,7 +112,7 @@ class LinkPredictor(ABC):
         ]
 
     def questions_at_once(self, memory: int = 1 << 26) -> int:
-        """How many rows of scores are made at a time within so many bytes; one at least."""
+        """How many rows of scores fit into so many bytes at a time; one at least."""
         return max(1, memory // (self.score_bytes * max(len(self.vocabulary.entities), 1)))
 
     def _ids(self, ids: np.ndarray) -> torch.Tensor:
@@ -123,27 +123,24 @@ TRAINED_ON = "trained_on"  # the tensor of a checkpoint
 
 
 def marks_to_tensors(predictor: LinkPredictor) -> dict[str, torch.Tensor]:
-    """What a checkpoint keeps of `trained_on`."""
+    """`trained_on` as the tensor of a checkpoint."""
     return {} if predictor.trained_on is None else {TRAINED_ON: torch.from_numpy(predictor.trained_on.view(np.int64))}
 
 
 def take_marks(tensors: dict[str, torch.Tensor]) -> np.ndarray | None:
-    """`trained_on` of a checkpoint, which is taken out of its tensors."""
+    """`trained_on`, removed from the tensors of a checkpoint."""
     kept = tensors.pop(TRAINED_ON, None)
     return None if kept is None else kept.numpy().view(np.uint64)
 
 
-# ---- The baseline of link prediction that learns nothing: the entities that most often answer a relation.
-
-
 class FrequencyBaseline(LinkPredictor):
-    """Scores an answer by the number of facts in which it answers the relation, whatever entity is asked about."""
+    """Scores an answer by the number of facts in which it answers the relation, for any given entity."""
 
     score_bytes = 8
 
     def __init__(self, vocabulary: Vocabulary, ids: np.ndarray) -> None:
         """
-        :param ids: (n, 3) int64, the facts that are counted.
+        :param ids: (n, 3) int64 facts to count.
         """
         self.vocabulary = vocabulary
         self.device = torch.device("cpu")
@@ -158,10 +155,10 @@ class FrequencyBaseline(LinkPredictor):
         return torch.from_numpy(self._subjects[relations.numpy()].toarray())
 
 
-# ---- Any link predictor from its checkpoint folder, whichever kind it is of
+# ---- Any link predictor from its checkpoint folder
 
 
-# The kind that a checkpoint states, without its version, and the class that reads it.
+# The "kind" of a checkpoint, without its version -> module and class.
 KINDS = {
     "gumption/complex": ("complex", "ComplEx"),
     "gumption/distmult": ("distmult", "DistMult"),
@@ -172,10 +169,10 @@ KINDS = {
 
 @checked
 def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> LinkPredictor:
-    """The link predictor that some class's `save` has written.
+    """The link predictor in a folder that `save` wrote, of any class of gumption.
 
-    :raises InputError: no checkpoint, a damaged one, one of something else than a link predictor, or one of a class
-        that gumption lacks: nothing is imported by the name that a checkpoint gives.
+    :raises InputError: no checkpoint, a damaged one, one of something else than a link predictor, or one of a user's
+        class: nothing is imported by a name in a checkpoint.
     """
     try:
         kind = parse_json((present_folder(Path(directory)) / META).read_text(encoding="utf-8"))["kind"]
@@ -195,15 +192,14 @@ def load_predictor(directory: str | os.PathLike[str], device: str = "auto") -> L
     return getattr(import_module(f".{module}", __package__), predictor).load(directory, device)
 
 
-# ---- Why a predictor says so: the known facts that are nearest to a prediction, and what connects its two ends.
+# ---- Explanations of a prediction: the nearest known facts, and known paths between its two ends.
 #
-# Nearness is the predictor's own and is found the same way for every model. Entities are alike as objects of a relation
-# when the predictor scores them alike over many known questions (s', p, ?), and as subjects over (?, p, o'): with
-# embeddings that is their likeness seen through the relation. A known fact (s', p, o') is near (s, p, o) when s' is
-# like s and o' like o.
+# Two entities are alike as objects of a relation when the predictor scores them alike over many known queries
+# (s', p, ?), and as subjects over (?, p, o'). A known fact (s', p, o') is near (s, p, o) when s' is like s and o' like
+# o. This works for every model.
 
 
-#: Known questions by which entities are compared.
+#: Known queries by which entities are compared.
 QUESTIONS = 256
 
 
@@ -212,7 +208,7 @@ class Why:
     """
     :ivar nearest: known facts of the same relation with their nearness in [0, 1], nearest first. 1 is a fact that the
         predictor cannot tell from the prediction.
-    :ivar paths: known facts that connect subject and object, one or two a path; what few facts are about comes first.
+    :ivar paths: paths of one or two known facts between subject and object; those through rare entities come first.
     """
 
     nearest: list[tuple[Triple, float]]
@@ -222,10 +218,10 @@ class Why:
 @torch.no_grad()
 @checked
 def why(predictor: LinkPredictor, facts: KnowledgeGraph | Facts, triple: Triple, k: Count = 5) -> Why:
-    """The k nearest known facts behind a prediction and the k most telling paths between its ends.
+    """The k nearest known facts of a prediction and k paths between its ends.
 
-    :param facts: what is known, usually what the predictor was fitted on; facts with labels that it does not know, and
-        the prediction itself, are passed over.
+    :param facts: known facts, usually those of the fit; facts with labels that the predictor lacks, and the prediction
+        itself, are left out.
     :raises InputError: an unknown label in the triple, no known facts, k below 1.
     """
     vocabulary = predictor.vocabulary
@@ -253,7 +249,7 @@ def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, co
     """(N,) in [0, 1], how alike each entity is to that of the asked fact, as subjects (column 0) or objects (2)."""
     anchor = 2 - column
     questions = np.unique(known[:, [1, anchor]], axis=0)
-    # Those of the same relation first; the others only where there are few, because a handful tells little apart.
+    # Queries of the same relation first; others only where these are few.
     questions = questions[np.argsort(questions[:, 0] != asked[1], kind="stable")]
     same = int((questions[:, 0] == asked[1]).sum())
     chosen = np.linspace(0, max(same, min(len(questions), QUESTIONS)) - 1, QUESTIONS).round().astype(np.int64)
@@ -263,14 +259,14 @@ def _likeness(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, co
         scores = torch.cat([predictor.object_scores(part[:, 1], part[:, 0]) for part in chunks])
     else:
         scores = torch.cat([predictor.subject_scores(part[:, 0], part[:, 1]) for part in chunks])
-    # What a question scores all entities alike says nothing about them.
+    # Standardised, so that each query counts the same.
     scores = (scores - scores.mean(1, keepdim=True)) / scores.std(1, keepdim=True).clamp_min(1e-12)
     scores = torch.nn.functional.normalize(scores, dim=0)
     return (scores[:, asked[column]] @ scores).clamp(0.0, 1.0).cpu().numpy()
 
 
 def _paths(predictor: LinkPredictor, known: np.ndarray, asked: np.ndarray, k: int) -> list[tuple[Triple, ...]]:
-    """Paths of one or two facts from subject to object, whichever way the facts point."""
+    """Paths of one or two facts between subject and object, in either direction of each fact."""
     start, end = asked[0], asked[2]
     if start == end:
         return []

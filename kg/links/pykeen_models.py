@@ -1,7 +1,7 @@
 """Models of PyKEEN as link predictors, and our ComplEx as one of theirs.
 
-PyKEEN's own folders come in without their pickle being executed; our checkpoint of such a model is
-a folder like any other here, safetensors and JSON.
+PyKEEN's own folders are read without executing their pickle; our checkpoint of such a model is a folder like any other
+here, safetensors and JSON.
 """
 
 import csv
@@ -26,7 +26,7 @@ from gumption.data.packed import Damaged, open_archive, open_packed
 from gumption.data.settings import checked, checked_methods
 from gumption.data.writing import whole_folder, write_json
 from gumption.kg.checkpoint import load_checkpoint, pick_device, save_checkpoint
-from gumption.kg.facts import Facts, to_ids
+from gumption.kg.facts import Facts, to_ids, triples_factory
 from gumption.kg.vocabulary import Vocabulary
 
 from .predictor import LinkPredictor, marks_to_tensors, take_marks
@@ -61,7 +61,7 @@ class PyKEENPredictor(LinkPredictor):
         origin: dict[str, Any] | None = None,
     ) -> None:
         """
-        :param device: where to score, None for where the model is.
+        :param device: None for that of the model.
         :raises InputError: a vocabulary of another size than the model's.
         """
         sizes = model.num_entities, model.num_real_relations
@@ -85,7 +85,8 @@ class PyKEENPredictor(LinkPredictor):
         factory: Any = result.training
         if not hasattr(factory, "entity_to_id"):
             raise InputError("the result's triples have ids only: train PyKEEN on a TriplesFactory with labels")
-        return cls(result.model, _vocabulary(factory.entity_to_id, factory.relation_to_id, "the result"))
+        ids = factory.entity_to_id, factory.relation_to_id
+        return cls(result.model, Vocabulary(*(_in_order(each, len(each), "the result") for each in ids)))
 
     @torch.no_grad()
     def object_scores(self, subjects: torch.Tensor, relations: torch.Tensor) -> torch.Tensor:
@@ -96,7 +97,7 @@ class PyKEENPredictor(LinkPredictor):
         return self.model.predict_h(torch.stack([relations, objects], dim=1)).float()
 
     @cached_property
-    def score_bytes(self) -> int:  # type: ignore[override]  # measured when first asked for
+    def score_bytes(self) -> int:  # type: ignore[override]  # measured at the first use
         """Twice the largest array that one query makes (many models make one number per entity and dimension)."""
         one = torch.zeros(1, dtype=torch.int64, device=self.device)
         with _LargestArray() as seen:
@@ -122,7 +123,7 @@ class PyKEENPredictor(LinkPredictor):
         save_checkpoint(directory, tensors | marks_to_tensors(self), meta)
 
     def structure(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """What the model is made of as JSON, and its tensors by path.
+        """The modules and attributes of the model as JSON, and its tensors by path.
 
         :raises InputError: a model with parts that are neither PyKEEN's nor data.
         """
@@ -151,7 +152,7 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
 
     Its pickle is read as data: nothing in it is executed.
 
-    :raises InputError: a part that is missing or damaged, weights that are NaN, a model that is not all PyKEEN's.
+    :raises InputError: a missing or damaged part, weights that are NaN, a model with parts that are not PyKEEN's.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -176,32 +177,23 @@ def load_pykeen(folder: str | os.PathLike[str], device: str = "auto") -> PyKEENP
 def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts = ()) -> None:
     """Write a folder that PyKEEN opens: a pykeen.models.ComplEx with the same scores.
 
-    `trained_model.pkl` and `training_triples/` are what `PipelineResult.save_to_directory` writes;
-    `model_state.pt` is the state dict alone, for the model that `config.json` describes, for those who load no
-    pickles of models. With reciprocal relations it is a model with inverse triples. PyKEEN itself reads some labels,
-    such as "NA" and "null", back as nan.
+    `trained_model.pkl` and `training_triples/` are files of `PipelineResult.save_to_directory`; `model_state.pt` is the
+    state dict alone, for the model that `config.json` describes, for readers that load no pickles of models. With
+    reciprocal relations it is a model with inverse triples. PyKEEN itself reads some labels, such as "NA" and "null",
+    back as nan.
 
-    :param facts: what `training_triples` shall hold, usually what the model was fitted on.
+    :param facts: the facts for `training_triples`, usually those of the fit.
     :raises InputError: a folder that exists, or facts of other labels.
     """
     import pykeen.models
-    from pykeen.triples import TriplesFactory
 
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already: choose a new folder")
     vocabulary = model.vocabulary
-    ids = to_ids(vocabulary, facts)
-    factory = TriplesFactory(
-        mapped_triples=torch.from_numpy(ids),
-        entity_to_id={label: index for index, label in enumerate(vocabulary.entities)},
-        relation_to_id={label: index for index, label in enumerate(vocabulary.relations)},
-        create_inverse_triples=model.reciprocal,
-    )
-    settings: dict[str, Any] = {
-        "embedding_dim": model.rank,
-        "random_seed": 0,
-    }  # the seed of weights that are replaced at once
+    factory = triples_factory(vocabulary, to_ids(vocabulary, facts), inverse=model.reciprocal)
+    # The seed is that of weights which are replaced at once.
+    settings: dict[str, Any] = {"embedding_dim": model.rank, "random_seed": 0}
     theirs: Any = pykeen.models.ComplEx(triples_factory=factory, **settings)
     relation = model.relation
     if model.reciprocal:  # theirs are interleaved: 2r and its inverse 2r + 1
@@ -231,7 +223,7 @@ def export_pykeen(model: "ComplEx", folder: str | os.PathLike[str], facts: Facts
 
 
 class _LargestArray(TorchDispatchMode):
-    """Watches which array of those that are made is the largest."""
+    """Measures the largest new array of the operations within it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,13 +248,8 @@ def _build(structure: Any, tensors: dict[str, torch.Tensor], folder: Any) -> Any
 
     try:
         model = build(structure, tensors)
-    except (
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        RuntimeError,
-    ) as error:  # RecursionError is one of the last
+    # A RecursionError is a RuntimeError.
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
         raise InputError(f"{folder}: the model cannot be built again ({error})") from None
     except InputError as error:
         raise InputError(f"{folder}: {error}") from None
@@ -283,10 +270,6 @@ def _read_labels(path: Path) -> list[str]:
     return _in_order({label: identifier for identifier, label in rows[1:]}, len(rows) - 1, str(path))
 
 
-def _vocabulary(entities: Any, relations: Any, where: str) -> Vocabulary:
-    return Vocabulary(_in_order(entities, len(entities), where), _in_order(relations, len(relations), where))
-
-
 def _in_order(ids: Any, count: int, where: str) -> list[str]:
     labels = {str(identifier): label for label, identifier in ids.items()}
     if set(labels) != {str(number) for number in range(count)}:
@@ -294,11 +277,10 @@ def _in_order(ids: Any, count: int, where: str) -> list[str]:
     return [labels[str(number)] for number in range(count)]
 
 
-# ---- Pickles and what was read from them, held within bounds before anything follows their references.
+# ---- Bounds on pickles, and on the values read from them.
 #
 # A few hundred bytes can name a value that holds itself, or one that holds another twice, which holds another twice,
-# and
-# so on: to visit or to hash it never ends.
+# and so on: to visit or to hash it never ends.
 
 
 PICKLE_BYTES = 1 << 22  # those of PyKEEN's models have some 20,000
@@ -311,8 +293,8 @@ _RECALL = ("GET", "BINGET", "LONG_BINGET")
 def check_pickle(content: bytes) -> None:
     """ValueError for a pickle that would fill memory, or hash a tuple without end, while it is read.
 
-    Tuples are weighed with all that they hold, counted as often as they hold it; nothing is made of them. Lists and
-    dicts, which may grow later, count as one: they cannot be hashed. `unfolded` bounds them afterwards.
+    The weight of a tuple is the number of values in it, repeated ones counted each time. Lists and dicts, which may
+    grow later, weigh one: they cannot be hashed. `unfolded` bounds them afterwards.
     """
     if len(content) > PICKLE_BYTES:
         raise ValueError(f"its data.pkl has more than {PICKLE_BYTES >> 20} MB")
@@ -338,7 +320,7 @@ def check_pickle(content: bytes) -> None:
 
 
 def _taken(stack: list[int | None], opcode: pickletools.OpcodeInfo) -> int:
-    """Take from the stack what an opcode takes; the sum of its weights."""
+    """Pop the values of an opcode from the stack; the sum of their weights."""
     before = opcode.stack_before
     taken: list[int | None] = []
     count = len(before)
@@ -351,9 +333,9 @@ def _taken(stack: list[int | None], opcode: pickletools.OpcodeInfo) -> int:
 
 
 def unfolded(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """The value and all that it holds, each as often as it is held; ValueError where that has no end in sight.
+    """The value and all values within it, repeated ones each time; ValueError where they are too many or too deep.
 
-    :param parts: what a value holds.
+    :param parts: the values directly within a value.
     """
     waiting = [(value, 0)]
     seen = 0
@@ -367,16 +349,15 @@ def unfolded(value: Any, parts: Callable[[Any], Iterable[Any]]) -> Iterator[Any]
         waiting += below
 
 
-# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, and built again from what was
-# read.
+# ---- A trained PyKEEN model as data: read from PyKEEN's pickle without executing it, and built again from that.
 #
 # PyKEEN saves a model whole, with torch.save: a zip archive with a pickle of the object tree and one file for each
-# tensor's numbers. Unpickling calls whatever the file names. Here every name it mentions becomes a `Record` that only
-# remembers what it was given, so nothing is called and nothing imported; `describe` then turns the records into JSON
-# and named tensors, and `build` makes a model of those from classes of PyKEEN and torch.nn alone.
+# tensor's numbers. Unpickling calls whatever the file names. Here every name becomes a `Record` that only keeps its
+# arguments, so nothing is called and nothing imported; `describe` then turns the records into JSON and named tensors,
+# and `build` makes a model of those from classes of PyKEEN and torch.nn alone.
 #
-# What only training needs (the loss, regularisers, initialisers, constraints) is left out, and so are the entities'
-# representations that graph networks keep from the last time they scored.
+# Parts for training only (the loss, regularisers, initialisers, constraints) are left out, and so are the entities'
+# representations that graph networks cache.
 
 
 _LEFT_OUT = (
@@ -405,7 +386,7 @@ _STORAGES = {
 
 
 class Record:
-    """Something that a pickle names, with the arguments, the state and the items that it would have been made of."""
+    """A class or function that a pickle names, or its result, with its arguments, state and items."""
 
     origin = ""
 
@@ -501,7 +482,7 @@ def read_pickled_model(source: Path | IO[bytes]) -> Record:
 
 
 def _check_values(model: Any, stored: int) -> None:
-    """ValueError for values nested without end, and for tensors of more numbers than were stored for them."""
+    """ValueError for values nested without end, and for tensors with more numbers than are stored."""
     numbers = 0
     for value in unfolded(model, _parts):
         if isinstance(value, Record) and value.origin == "torch._utils._rebuild_tensor_v2":
@@ -523,7 +504,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _stored_bytes(archive: zipfile.ZipFile) -> int:
-    """The bytes of the files in it; ValueError where they are packed, or share bytes, as torch.save has none do."""
+    """The bytes of the files in it; ValueError where they are compressed or overlap, unlike those of torch.save."""
     files = archive.infolist()
     total = sum(file.file_size for file in files)
     assert archive.fp is not None
@@ -673,7 +654,7 @@ _KINDS = {
 
 
 def _named(origin: str, prefixes: tuple[str, ...]) -> Any:
-    """What a dotted name stands for, where it begins with one of the prefixes."""
+    """The object of a dotted name; InputError for one without any of the prefixes."""
     if not origin.startswith(prefixes):
         raise InputError(f"{origin} is not part of PyKEEN or torch.nn: a model of such parts is not read here")
     module, _, name = origin.rpartition(".")

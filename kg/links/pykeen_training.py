@@ -1,4 +1,4 @@
-"""Models of PyKEEN trained by PyKEEN's own loops, as link predictors of this project.
+"""Training of PyKEEN's models by PyKEEN's own loops, as link predictors of gumption.
 
 Every model that learns from triples alone can be trained. A model whose own loss is a binary cross entropy is trained
 on all entities for each (subject, relation), with inverse relations, as ConvE and TuckER were in their papers (LCWA);
@@ -20,22 +20,21 @@ from pykeen.stoppers import Stopper
 from pykeen.training import LCWATrainingLoop, SLCWATrainingLoop
 from pykeen.training.callbacks import TrainingCallback
 from pykeen.training.training_loop import NonFiniteLossError, NoTrainingBatchError
-from pykeen.triples import TriplesFactory
 
 from gumption.data import InputError
 from gumption.data.manifest import near
 from gumption.data.provenance import versions
 from gumption.data.settings import checked
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
+from gumption.kg.facts import Facts, is_pair, marks_of, to_ids, triples_factory
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 from .pykeen_models import PyKEENPredictor
 from .ranking import evaluate_ranking
 from .training_settings import TrainingSettings
 
-# Models that need inverse relations, and what they are told besides. NodePiece's own aggregation is a function, which a
-# checkpoint without pickles cannot hold; "mlp" is that of its paper.
+# Models that need inverse relations, with their further settings. NodePiece's default aggregation is a function, which
+# a checkpoint without pickles cannot hold; "mlp" is that of its paper.
 _NEED_INVERSE: dict[str, dict[str, Any]] = {"compgcn": {}, "nodepiece": {"aggregation": "mlp"}}
 
 
@@ -62,20 +61,24 @@ def fit_pykeen(
     device: str = "auto",
     progress: Callable[[int, str], None] | None = None,
 ) -> PyKEENPredictor:
-    """Train a model of PyKEEN's with Adam. What is None is PyKEEN's own choice for the model.
+    """Train a model of PyKEEN's with Adam. A setting of None is PyKEEN's default for the model.
 
     :param model: its name in any case: "rotate", "TuckER", ...; `trainable_models` lists them.
     :param vocabulary: the labels to learn, where they are more than those of the facts.
     :param rank: the embedding dimension.
     :param batch_size: facts in a step; distinct (subject, relation) pairs where all entities are scored for each.
-    :param valid: facts whose MRR is taken every `valid_every` epochs and after the last; the best parameters are kept.
+    :param valid: facts whose MRR, measured every `valid_every` epochs and after the last, chooses the best parameters.
     :param known: other true facts, left out when `valid` is ranked, as those trained on are.
-    :param patience: stop after so many looks at `valid` without a better MRR; None never stops.
-    :param progress: told each epoch that is done, with its loss and MRR in words.
-    :raises InputError: a model that is not there or cannot be trained on triples, a setting out of range, no facts, a
+    :param patience: stop after so many measurements on `valid` without a better MRR; None never stops.
+    :param progress: called after each epoch with its number, and its loss and MRR in words.
+    :raises InputError: an unknown model, or one that cannot be trained on triples, a setting out of range, no facts, a
         loss that is no longer finite.
     """
-    name = _known_name(model)
+    name = model_resolver.normalize(model)
+    if name not in model_resolver.lookup_dict:
+        raise InputError(f"PyKEEN has no model {model!r}{near(name, trainable_models())}")
+    if (reason := _refusal(name)) is not None:
+        raise InputError(f"{name} cannot be trained on a graph: {reason}")
     given = {"rank": rank, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     told: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     TrainingSettings(epochs=epochs, valid_every=valid_every, seed=seed, **told)  # refuses what is out of range
@@ -90,12 +93,7 @@ def fit_pykeen(
 
     all_entities = issubclass(model_resolver.lookup(name).loss_default, (BCEAfterSigmoidLoss, BCEWithLogitsLoss))
     inverse = all_entities or name in _NEED_INVERSE
-    factory = TriplesFactory(
-        torch.from_numpy(ids),
-        {label: index for index, label in enumerate(vocabulary.entities)},
-        {label: index for index, label in enumerate(vocabulary.relations)},
-        create_inverse_triples=inverse,
-    )
+    factory = triples_factory(vocabulary, ids, inverse)
     with quiet():
         chosen = {**_NEED_INVERSE.get(name, {}), **({} if rank is None else {"embedding_dim": rank})}
         made: Any = model_resolver.make(name, chosen, triples_factory=factory, random_seed=seed)
@@ -138,7 +136,7 @@ def fit_pykeen(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what PyKEEN says about pinned memory, batch sizes, seeds and facts that its loaders leave out."""
+    """Without PyKEEN's messages about pinned memory, batch sizes, seeds and facts that its loaders leave out."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -151,9 +149,9 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def frozen_garbage() -> Iterator[None]:
-    """What is alive now is not looked at by the garbage collector, which PyKEEN's loop calls each epoch.
+    """Objects from before the block are left out by the garbage collector, which PyKEEN's loop calls each epoch.
 
-    Within another one only what is new since then has to be looked at before it is frozen too, which is quick.
+    Blocks may be nested: the inner one freezes the objects since the outer one, which is quick.
     """
     within_another = gc.get_freeze_count() > 0
     gc.collect()
@@ -166,7 +164,7 @@ def frozen_garbage() -> Iterator[None]:
 
 
 class _History(TrainingCallback):
-    """Keeps the loss of each epoch, and tells of the epoch before once the look at it is over."""
+    """Records the loss of each epoch, and reports progress."""
 
     def __init__(self, progress: Callable[[int, str], None] | None) -> None:
         super().__init__()
@@ -181,7 +179,7 @@ class _History(TrainingCallback):
 
 
 class _Looks(Stopper):
-    """Ranks validation facts every so many epochs, keeps the best parameters, and stops when patience is at its end."""
+    """Ranks validation facts every so many epochs, keeps the best parameters, and stops when `patience` is over."""
 
     def __init__(
         self,
@@ -214,16 +212,6 @@ class _Looks(Stopper):
 
     def get_summary_dict(self) -> Mapping[str, Any]:
         return {}
-
-
-def _known_name(model: str) -> str:
-    """The model's name as PyKEEN's table has it; InputError where it is unknown or cannot be trained on triples."""
-    name = model_resolver.normalize(model)
-    if name not in model_resolver.lookup_dict:
-        raise InputError(f"PyKEEN has no model {model!r}{near(name, trainable_models())}")
-    if (reason := _refusal(name)) is not None:
-        raise InputError(f"{name} cannot be trained on a graph: {reason}")
-    return name
 
 
 def _refusal(name: str) -> str | None:

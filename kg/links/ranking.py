@@ -9,18 +9,18 @@ import torch
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import Count, checked
-from gumption.kg.facts import Facts, distinct, to_ids
+from gumption.kg.facts import Facts, distinct, is_pair, to_ids
 from gumption.kg.vocabulary import Vocabulary
 
 from .predictor import LinkPredictor
 
 HITS = (1, 3, 10)
-# What is asked for: the column of a fact that is given beside its relation, and the column that is the answer.
+# The side of the answer: the column of the entity that is given beside the relation, and the column of the answer.
 SIDES = {"object": (0, 2), "subject": (2, 0)}
-# Where the caller sets no budget. On a CPU, chunks that small stay in its caches and in memory that is reused.
+# Where the caller sets no budget. On a CPU, small chunks stay in the caches and in memory that is reused.
 CPU_MEMORY, MEMORY = 1 << 26, 1 << 30
 CELL_BYTES = 4  # of the working copy of a score
-PAIR_BYTES = 64  # of a known answer in a chunk: int64 indices, as many as are alive at once in `_places`
+PAIR_BYTES = 64  # of a known answer in a chunk: the int64 indices that `_places` holds at once
 _LARGEST = torch.finfo(torch.float32).max
 EXACT = 1 << 24  # sums of this many +1 and -1 are exact in float32
 
@@ -82,19 +82,18 @@ def filtered_ranks(
 ) -> Ranks:
     """The rank of each fact of `test`, of its object among all objects and of its subject among all subjects.
 
-    Filtered: other answers that are true by `known` or by `test` are left out (Bordes et al., 2013). Realistic: among
-    equal scores the true one stands in the middle (Berrendorf et al., 2020), so that with r rivals
+    Filtered: other true answers, by `known` or `test`, are left out (Bordes et al., 2013). Realistic: among equal
+    scores the true one stands in the middle (Berrendorf et al., 2020), so that with r rivals
 
         rank = 1 + better + ties / 2 = 1 + (r + sum over rivals of sign(score of the rival - score of the truth)) / 2.
 
     Test facts that share a query share its row of scores.
 
     :param test, known: label triples, or (vocabulary, (n, 3) ids) with the predictor's vocabulary. `known` are sets of
-        true facts, usually [train, valid, test]; label triples of it that the predictor does not know cannot be ranked
-        against and are passed over.
+        true facts, usually [train, valid, test]; label triples with labels that the predictor lacks are left out.
     :param memory: bytes that scores and masks may take at a time, on the predictor's device, beside the facts
-        themselves. None is 64 MiB on a CPU, else 1 GiB, or what one query takes where that is more.
-    :param progress: tell on stderr how far it is, on a terminal by a bar.
+        themselves. None is 64 MiB on a CPU, else 1 GiB, or the bytes of one query where they are more.
+    :param progress: show progress on stderr, on a terminal by a bar.
     :raises InputError: no test facts, a label in them that the predictor does not know, ids of another vocabulary,
         less memory than one query takes, or scores that are NaN.
     """
@@ -104,17 +103,20 @@ def filtered_ranks(
     for side in SIDES:
         rank = np.empty(len(facts))
         better, strange, places = [], [], []
-        chunks = filtered_scores(predictor, side, facts, true, memory)
-        for rows in track(chunks, len(facts), f"{side}s") if progress else chunks:
-            ahead = rows.scores
-            ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
-            ahead.sub_(ahead.gather(1, rows.target))
-            ahead.view(-1).index_fill_(0, rows.known, 0.0)  # the truth among them: none of them is a rival
-            strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
-            ahead.sign_()
-            better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
-            places.append(rows.facts)
-            rank[rows.facts] = 1 + (size - rows.known_count) / 2
+        done = 0
+        with Bar(len(facts), f"{side}s", progress) as bar:
+            for rows in filtered_scores(predictor, side, facts, true, memory):
+                ahead = rows.scores
+                ahead.clamp_(-_LARGEST, _LARGEST)  # two infinities are a tie, and their difference would be NaN
+                ahead.sub_(ahead.gather(1, rows.target))
+                ahead.view(-1).index_fill_(0, rows.known, 0.0)  # the truth among them: none of them is a rival
+                strange.append(ahead.amax(1).isnan().any())  # the sign of NaN is 0
+                ahead.sign_()
+                better.append(torch.stack([part.sum(1).double() for part in ahead.split(EXACT, dim=1)]).sum(0))
+                places.append(rows.facts)
+                rank[rows.facts] = 1 + (size - rows.known_count) / 2
+                done += len(rows.facts)
+                bar.show(done)
         if torch.stack(strange).any():
             raise InputError("the predictor gives scores that are NaN, which have no rank; train it again")
         rank[np.concatenate(places)] += torch.cat(better).cpu().numpy() / 2
@@ -123,11 +125,11 @@ def filtered_ranks(
 
 
 def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct ids of the test facts, (n, 3) int64, and of all that is true, both sorted.
+    """The distinct ids of the test facts, (n, 3) int64, and of all true facts, both sorted.
 
     :raises InputError: no test facts; as `to_ids`.
     """
-    if isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], Vocabulary):
+    if is_pair(known):
         raise InputError("known is one set of facts; give a list of such sets, as in known=[train, valid, test]")
     facts = distinct(vocabulary, to_ids(vocabulary, test))
     if not len(facts):
@@ -140,11 +142,11 @@ def asked_and_true(vocabulary: Vocabulary, test: Facts, known: Sequence[Facts]) 
 class Rows:
     """Scores of all N answers to the queries of B facts, and which answers are known.
 
-    :ivar facts: (B,) int64, which of the facts these are.
-    :ivar scores: (B, N) float32, to be overwritten at will, until the next Rows.
+    :ivar facts: (B,) int64, the places of these facts.
+    :ivar scores: (B, N) float32, which the caller may overwrite, until the next Rows.
     :ivar target: (B, 1) int64, each fact's own answer.
-    :ivar known: (P,) int64, flat places in `scores` of the answers that are true, each fact's own among them.
-    :ivar known_count: (B,) int64, how many of them a fact has.
+    :ivar known: (P,) int64, flat places in `scores` of the true answers, each fact's own among them.
+    :ivar known_count: (B,) int64, the number of true answers of each fact.
     """
 
     facts: np.ndarray
@@ -155,21 +157,16 @@ class Rows:
 
 
 def filtered_scores(
-    predictor: LinkPredictor,
-    side: str,
-    facts: np.ndarray,
-    true: np.ndarray,
-    memory: int | None,
-    cell_bytes: int = 0,
+    predictor: LinkPredictor, side: str, facts: np.ndarray, true: np.ndarray, memory: int | None, cell_bytes: int = 0
 ) -> Iterator[Rows]:
     """Chunks of the facts with the scores of their side; facts that share a query share its row while it is made.
 
     Nothing here waits for the device.
 
-    :param side: "object" or "subject", what is asked for.
+    :param side: "object" or "subject", the part to be predicted.
     :param facts, true: (n, 3) ids, distinct; the facts are among the true ones.
     :param memory: bytes that a chunk may take, as in `filtered_ranks`.
-    :param cell_bytes: what the caller will take for each score, beside the scores themselves.
+    :param cell_bytes: bytes that the caller takes for each score, beside the scores themselves.
     """
     vocabulary, device = predictor.vocabulary, predictor.device
     size, relations = len(vocabulary.entities), len(vocabulary.relations)
@@ -204,16 +201,6 @@ def filtered_scores(
         del scores
         known = _places(firsts[start:stop], many[start:stop], int(counts[start:stop].sum()), answers, size)
         yield Rows(order[start:stop], rows, ids[start:stop, answer, None], known, counts[start:stop])
-
-
-def track(chunks: Iterator[Rows], total: int, what: str) -> Iterator[Rows]:
-    """The chunks; stderr tells how many of the facts are done."""
-    done = 0
-    with Bar(total, what) as bar:
-        for rows in chunks:
-            yield rows
-            done += len(rows.facts)
-            bar.show(done)
 
 
 def _places(first: torch.Tensor, counts: torch.Tensor, total: int, answers: torch.Tensor, size: int) -> torch.Tensor:

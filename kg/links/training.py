@@ -1,4 +1,4 @@
-"""The loop that every model of links learns in: batches of distinct queries, Adagrad, and the state to go on from."""
+"""The training of all models of links: batches of distinct queries, Adagrad, regularisers, validation, checkpoints."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ from torch.nn import functional
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import versions
-from gumption.data.settings import check
+from gumption.data.settings import NonNegative, check, checked_methods
 from gumption.kg.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 from gumption.kg.facts import Facts, is_pair, marks_of, to_ids
 from gumption.kg.graph import KnowledgeGraph
@@ -26,17 +26,16 @@ from gumption.kg.vocabulary import Triple, Vocabulary, checked_triples
 
 from .predictor import LinkPredictor
 from .ranking import evaluate_ranking
-from .regularizers import N3, Regularizer
 from .training_settings import TrainingSettings
 
-# ---- The entities that one of several processes holds, where link prediction is trained by more than one (torchrun).
+# ---- Training by several processes (torchrun), each of which holds a slice of the entities.
 
 
 @contextmanager
 def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
     """Join the other processes of a torchrun, if this is one of them: NCCL on GPUs, a GPU each, else Gloo.
 
-    Gives the device for this process, and whether it is the first, which is the one to write and to tell.
+    Gives the device for this process, and whether it is the first, which writes files and messages.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield device, True
@@ -54,7 +53,7 @@ def processes(device: str = "auto") -> Iterator[tuple[str, bool]]:
 
 
 class EntitySlice:
-    """The entities that this process holds: ids low to high - 1 of N; all of them where it is the only one."""
+    """The entities of this process: ids low to high - 1 of N; all of them where it is the only one."""
 
     def __init__(self, entities: int) -> None:
         self.alone = not (distributed.is_available() and distributed.is_initialized())
@@ -66,7 +65,7 @@ class EntitySlice:
         self.high = entities * (number + 1) // self.processes
 
     def mine(self, ids: torch.Tensor) -> torch.Tensor:
-        """Which of these ids are held here (bool)."""
+        """Whether each id is in the slice (bool)."""
         return (ids >= self.low) & (ids < self.high)
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -82,7 +81,7 @@ class EntitySlice:
         return values
 
     def rows(self, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """(n, width) rows of the table whose slice is held here, wherever they are held."""
+        """(n, width) rows of the whole table, of which `table` is the slice."""
         if self.alone:
             return table.index_select(0, ids)
         mine = self.mine(ids)
@@ -90,14 +89,14 @@ class EntitySlice:
         return self.sum(found * mine[:, None])
 
     def add(self, table: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor) -> None:
-        """Add rows to those of the slice that is held here; the others are another process's."""
+        """Add rows to those of the slice; the others are left to their processes."""
         if not self.alone:
-            mine = self.mine(ids)  # others' rows are added as zeros: leaving them out would wait for a GPU
+            mine = self.mine(ids)  # others' rows are added as zeros: a selection would wait for a GPU
             ids, rows = (ids - self.low).where(mine, 0), rows * mine[:, None]
         table.index_add_(0, ids, rows)
 
     def whole(self, table: torch.Tensor) -> torch.Tensor:
-        """(N, width) the slices of all processes."""
+        """(N, width) the slices of all processes together."""
         if self.alone:
             return table
         longest = -(-self.entities // self.processes)
@@ -118,7 +117,7 @@ class EntitySlice:
         return float(told)
 
 
-# ---- The questions that facts answer, each once: (s, p, ?) and (?, p, o), with all their answers.
+# ---- The distinct queries that facts answer, (s, p, ?) and (?, p, o), with all their answers.
 
 
 class Queries:
@@ -151,14 +150,14 @@ class Queries:
         self, rng: np.random.Generator, size: int, device: torch.device, most: int
     ) -> "Iterator[tuple[int, list[QueryPart]]]":
         """All queries once, in random order: for each batch its total weight, and the batch in parts of at most `most`
-        queries. What a batch needs goes to the device once for the whole epoch."""
+        queries. The arrays go to the device once for the whole epoch."""
         order = rng.permutation(len(self))
         counts = np.diff(self.first)[order]
         ends = np.concatenate([[0], np.cumsum(counts)])
         within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
         answers = self.answer[np.repeat(self.first[:-1][order], counts) + within]
         rows = np.repeat(np.arange(len(order)), counts)
-        # What an answer weighs: each fact the same, or each query the same.
+        # Either each fact has the same weight, or each query.
         totals = counts.astype(np.float32)
         weights = 1 / totals if self.by_query else np.ones_like(totals)
         columns = [self.anchor[order], self.kind[order], totals * weights, rows, answers, weights[rows]]
@@ -180,8 +179,8 @@ class QueryPart:
     """B queries and their n answers.
 
     :ivar anchor, kind: (B,) int64.
-    :ivar total: (B,) float32, the weight of a query, which is that of its answers together.
-    :ivar row, answer: (n,) int64, the query of an answer within the part, and the entity that it is.
+    :ivar total: (B,) float32, the weight of a query, the sum of those of its answers.
+    :ivar row, answer: (n,) int64, an answer's query within the part, and its entity.
     :ivar weight: (n,) float32.
     """
 
@@ -193,14 +192,77 @@ class QueryPart:
     weight: torch.Tensor
 
 
-# ---- The product behind every score of an embedding model, by the faster of the libraries that torch brings.
+# ---- Regularisers: penalties of the embeddings of each fact.
+
+
+@checked_methods
+@dataclass(frozen=True)
+class Regularizer(ABC):
+    """A penalty that training adds to the loss of each fact, for each of the fact's factors.
+
+    :ivar weight: the factor of the penalty.
+    :raises InputError: a weight that is no number of at least 0.
+    """
+
+    weight: NonNegative
+
+    @abstractmethod
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        """(n, width) real or complex embeddings -> (n,) the penalty of each."""
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        """A number and (n, width) whose product is the gradient of the summed penalties, here by autograd.
+
+        The caller multiplies the number into the weights of the rows, which saves a pass over the embeddings.
+        """
+        with torch.enable_grad():
+            leaf = factor.detach().requires_grad_()
+            return 1.0, torch.autograd.grad(self.penalty(leaf).sum(), leaf)[0].contiguous()
+
+
+@checked_methods
+class N3(Regularizer):
+    """The nuclear 3-norm, weight * sum of |z|^3 (Lacroix et al., 2018)."""
+
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        return self.weight * factor.abs().pow(3).sum(-1)
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        # The root of a product is several times faster than torch's abs of complex numbers.
+        return 3 * self.weight, factor * (factor * factor.conj()).real.sqrt()
+
+
+@checked_methods
+class F2(Regularizer):
+    """The squared Frobenius norm, weight * sum of |z|^2, which Lacroix et al. (2018) compare with N3."""
+
+    def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+        return self.weight * factor.abs().pow(2).sum(-1)
+
+    def gradient(self, factor: torch.Tensor) -> tuple[float, torch.Tensor]:
+        return 2 * self.weight, factor
+
+
+def n3_beside(n3: float | None, regularizer: Regularizer | None) -> float:
+    """The weight of N3 in a fit: by default that of the settings, or 0 where a regulariser takes its place.
+
+    :raises InputError: both are given.
+    """
+    if regularizer is None:
+        return TrainingSettings.n3 if n3 is None else n3
+    if n3:
+        raise InputError(f"n3 is {n3}, the weight of N3, and {regularizer} is given in its place: give one of them")
+    return 0.0
+
+
+# ---- The matrix product of the scores, by the faster of torch's libraries.
 
 
 def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """(B, D) and (N, D) float32 -> (B, N) float32, `queries @ rows.T`; no gradient flows through it on a CPU.
 
-    On a CPU torch multiplies by MKL, which leaves the vector units of other makers' processors half idle; oneDNN,
-    which torch has for convolutions, takes less than half the time there at the same precision.
+    On a CPU torch multiplies by MKL, which uses half of the vector units of other makers' processors; oneDNN, which
+    torch has for convolutions, takes less than half the time there at the same precision.
     """
     if (
         queries.device.type == "cpu"
@@ -216,14 +278,18 @@ def against_all(queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 # ---- The loop
 
-LOGITS_BYTES = 1 << 28  # a batch with more logits is worked off in parts
+LOGITS_BYTES = 1 << 28  # a batch with more logits is processed in parts
+#: Multiplications of a batch's queries with all entities up to which a training takes one thread. On two busy cores a
+#: training of 135 entities took 0.5 s with one thread and 4 to 11 s with two, of 700 entities 0.6 s and 4 to 6 s.
+ONE_THREAD = 1 << 27
 
 
 class Step(Protocol):
     """One step of Adagrad, made of the parts of a batch."""
 
     def add(self, part: QueryPart, scale: float) -> torch.Tensor:
-        """Take in some queries, their weights times `scale`; the weighted sum of their losses, on the device."""
+        """Add the gradient of some queries, their weights times `scale`; the weighted sum of their losses, on the
+        device."""
         ...
 
     def apply(self) -> None:
@@ -234,12 +300,12 @@ class Step(Protocol):
 class Training(ABC):
     """Parameters, Adagrad's sums and the order of batches; `run_epoch` takes them one epoch further.
 
-    :ivar parameters: what is learned, by name; "entity" has the rows of the entities that this process holds.
+    :ivar parameters: the learned tensors by name; "entity" has the rows of this process's slice.
     :ivar regularizer: None where nothing is penalised.
-    :ivar told: the settings with the regulariser that was given, as plain JSON.
+    :ivar told: the settings with the given regulariser, as plain JSON.
     """
 
-    score_bytes = 4  # of each score of a query while its gradient is found
+    score_bytes = 4  # of each score of a query while its gradient is computed
 
     def __init__(
         self,
@@ -262,12 +328,19 @@ class Training(ABC):
         self.slice = EntitySlice(entities)
         generator = torch.Generator().manual_seed(settings.seed)  # on the CPU, so that every device starts alike
         self.parameters = self._begin(generator)
-        # Gradients are given to it: fused, it is the fastest on the CPU.
+        # Fused, it is the fastest on the CPU.
         self.optimiser = torch.optim.Adagrad(
             self.parameters.values(), lr=settings.learning_rate, fused=device.type == "cpu" or None
         )
         self.shuffle = np.random.Generator(np.random.PCG64(settings.seed))
         self.epoch = 0
+
+    @property
+    def threads(self) -> int | None:
+        """Of torch on a CPU; None for torch's own number. The size of the job alone decides: a busy machine gives the
+        same bits."""
+        queries = min(self.settings.batch_size, len(self.queries))
+        return 1 if queries * self.slice.entities * 2 * self.settings.rank <= ONE_THREAD else None
 
     @abstractmethod
     def _begin(self, generator: torch.Generator) -> dict[str, torch.Tensor]:
@@ -279,10 +352,10 @@ class Training(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The parameters of the model as they are now, of all entities."""
+        """The present parameters of the model, for all entities."""
 
     def run_epoch(self) -> float:
-        """One pass over all queries; their mean loss by what weighs the same, the penalties not counted."""
+        """One pass over all queries; the mean loss of a fact or of a query (`weighting`), without penalties."""
         settings = self.settings
         most = max(1, LOGITS_BYTES // (self.score_bytes * max(1, self.slice.high - self.slice.low)))
         total = torch.zeros((), device=self.device)
@@ -300,7 +373,7 @@ class Training(ABC):
         return float(total) / (len(self.queries) if self.queries.by_query else 2 * self.queries.facts)
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Everything that the next epoch depends on: tensors (of the whole graph) and what JSON holds."""
+        """Everything that the next epoch depends on: tensors (of all entities) and plain JSON."""
         tensors = {}
         for name, parameter in self.parameters.items():
             for kind, value in (("parameter", parameter), ("sum", self.optimiser.state[parameter]["sum"])):
@@ -309,7 +382,7 @@ class Training(ABC):
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
-        """Go on from where `state` was taken.
+        """Load what `state` gave.
 
         :raises InputError: a state with other parameters.
         """
@@ -326,7 +399,7 @@ class Training(ABC):
         self.shuffle.bit_generator.state = state["shuffle"]
 
 
-# ---- One fit from its facts to the model: looking at held-out facts, stopping early, keeping the state, telling.
+# ---- One fit from its facts to the model: validation, early stopping, checkpoints, progress.
 
 
 Fitted = TypeVar("Fitted", bound=LinkPredictor)
@@ -334,9 +407,8 @@ Fitted = TypeVar("Fitted", bound=LinkPredictor)
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """What a model learns from and what it is looked at by.
+    """Facts for training and validation, (n, 3) int64 each.
 
-    :ivar ids: (n, 3) int64, the facts to learn from.
     :ivar valid: facts whose MRR chooses the best parameters, or None.
     :ivar known: other true facts, left out when `valid` is ranked.
     """
@@ -355,7 +427,7 @@ class TrainingFacts:
         valid: Sequence[Triple] | None,
         known: Facts,
     ) -> Self:
-        """Labels as ids, in the vocabulary given or in that of the facts.
+        """Labels as ids, in the given vocabulary or in that of the facts.
 
         :raises InputError: no facts, an unknown label, or `known` without `valid`.
         """
@@ -371,7 +443,7 @@ class TrainingFacts:
 
 
 class Run(Generic[Fitted]):
-    """One training: what it learns from, what it has found so far, where its state is kept."""
+    """One fit: a training with its facts, history and best parameters so far."""
 
     def __init__(
         self,
@@ -382,9 +454,9 @@ class Run(Generic[Fitted]):
         words: np.ndarray | None = None,
     ) -> None:
         """
-        :param make: gives the model by (vocabulary, origin=..., and the tensors of the training by their names).
-        :param state_kind: what checkpoints of the training say they are.
-        :param words: the word vectors that the training reads, which are part of what it learns from.
+        :param make: makes the model of (vocabulary, origin=..., and the tensors of the training by their names).
+        :param state_kind: the "kind" of checkpoints of the training.
+        :param words: the word vectors of the training, for its fingerprint.
         """
         self.make, self.facts, self.training, self.state_kind = make, facts, training, state_kind
         vocabulary = facts.vocabulary
@@ -399,14 +471,14 @@ class Run(Generic[Fitted]):
         self.stale = 0  # looks at `valid` since the best one
 
     def train(self, folder: str | os.PathLike[str] | None, seconds: float, progress: bool) -> Fitted:
-        """Train to the end and give the best model.
+        """Train to the end; the best model.
 
-        :param folder: where the state is kept, written every so many seconds; training goes on from one that is there.
+        :param folder: for the state, written every so many seconds; training resumes from one that is there.
         """
         training, epochs = self.training, self.training.settings.epochs
         if folder is not None and training.slice.agreed(float(has_checkpoint(folder))):
             self._restore(folder)
-        with Bar(epochs, "fitting", progress) as bar:
+        with _threads(training.threads), Bar(epochs, "fitting", progress) as bar:
             saved = monotonic()
             while not self._finished():
                 self._epoch()
@@ -493,15 +565,22 @@ class Run(Generic[Fitted]):
         self.training.slice.agreed(0.0)  # no process goes on before the state is there
 
     def _comparable(self) -> dict[str, Any]:
-        """What must be the same to go on: all settings but the number of epochs and the patience, what is looked at and
-        what is left out then, because the best so far is best by that."""
+        """What must be the same to resume: all settings but epochs and patience, and the facts of validation, by which
+        the best parameters were chosen."""
         same = {name: value for name, value in self.training.told.items() if name not in ("epochs", "patience")}
         valid, known = self.facts.valid, self.facts.known
-        return {
-            **same,
-            "valid": None if valid is None else _hash(valid),
-            "known": _hash(known) if len(known) else None,
-        }
+        return {**same, "valid": None if valid is None else _hash(valid), "known": _hash(known) if len(known) else None}
+
+
+@contextmanager
+def _threads(number: int | None) -> Iterator[None]:
+    """Within it torch has so many threads, unless that is None or the environment sets OMP_NUM_THREADS."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if number is None or "OMP_NUM_THREADS" in os.environ else number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _hash(ids: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-"""How ComplEx is trained. Without torch, so that a command refuses a bad value before anything is read."""
+"""Settings of trainings, in a module without torch, so that a command refuses a bad value at once."""
 
 from typing import Literal
 

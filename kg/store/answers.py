@@ -1,4 +1,4 @@
-"""What a store answers, as labels, Python values, ids and hashes."""
+"""Answers of a store as labels, Python values, ids and hashes."""
 
 import hashlib
 import itertools
@@ -14,10 +14,10 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION, Vocabulary, iri_to_label, term_to_label
 
-#: What a store answers to a query.
+#: The answer of a store to a query.
 Answer: TypeAlias = "ox.QueryBoolean | ox.QuerySolutions | Rows | ox.QueryTriples | ox.QuadParser | list[ox.Quad]"
 
-_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")  # the first: what colours a terminal
+_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")  # first escapes, as those for colours
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _PYTHON = {
     _XSD + "integer": int,
@@ -32,18 +32,19 @@ OPEN = ("g", "own", "base")  # columns of this package's own queries that may ha
 
 
 class Rows:
-    """The rows of an endpoint or a folder: like ox.QuerySolutions, with InputError where they turn out to be broken.
+    """The rows of an endpoint or a folder: like ox.QuerySolutions, with InputError where they are broken.
 
-    The engine parses an answer, and reads a folder, while the rows are asked for.
+    The engine parses an answer, and reads a folder, while the rows are iterated over.
     """
 
-    def __init__(self, rows: ox.QuerySolutions, told: Callable[[], AbstractContextManager[None]], own: bool) -> None:
+    def __init__(self, rows: ox.QuerySolutions, errors: Callable[[], AbstractContextManager[None]], own: bool) -> None:
         """
-        :param told: makes an InputError of what the engine raises, and of OSError.
-        :param own: whether this package asked: its columns are bound but for those of OPEN, and ?n and ?i are numbers.
+        :param errors: turns errors of the engine, and OSError, into InputError.
+        :param own: whether the query is this package's: then all columns but those of OPEN are bound, and ?n and ?i are
+            numbers.
         """
         self.names = [variable.value for variable in rows.variables]
-        self._rows, self._told = rows, told
+        self._rows, self._errors = rows, errors
         self._bound = [name for name in self.names if own and name not in OPEN]
 
     def __iter__(self) -> Iterator[ox.QuerySolution]:
@@ -55,23 +56,23 @@ class Rows:
                 yield row
 
     def serialize(self, output: Any = None, *, format: ox.QueryResultsFormat) -> bytes | None:
-        """The rows as they are written in another format."""
+        """The rows in a format of the SPARQL standard."""
         with self._reading():
             return self._rows.serialize(output, format=format)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            with self._told():
+            with self._errors():
                 yield
         except InputError:
-            del self._rows  # it has to end in this thread, and the error's frames keep this object
+            del self._rows  # to be freed in this thread, while the error's frames keep this object
             raise
 
 
 @contextmanager
-def told_broken(what: str) -> Iterator[None]:
-    """What the engine says of an answer that it cannot parse, as an InputError that begins with `what`."""
+def parse_errors(what: str) -> Iterator[None]:
+    """An answer that the engine cannot parse raises an InputError that begins with `what`."""
     try:
         yield
     except (SyntaxError, OSError) as error:
@@ -79,7 +80,7 @@ def told_broken(what: str) -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """Text that came from elsewhere, without what would control a terminal."""
+    """Text of another program without characters that control a terminal."""
     return _CONTROLS.sub(" ", text)
 
 
@@ -88,7 +89,7 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
 
     The facts come as rows (subject, relation, object), or as rows (subject, object) of one relation, named by its term.
     """
-    # Python strings are made for distinct terms only; everything per row happens on bytes and in NumPy.
+    # Python strings are made for distinct terms only; the work of each row is done on bytes and in NumPy.
     entity_codes, relation_codes = (defaultdict[bytes, int](itertools.count().__next__) for _ in range(2))
     columns: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in range(3)]
     for relation, rows in answers:
@@ -104,8 +105,8 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
     relations, relation_places = _sorted_labels(relation_codes, RELATION)
     subjects, objects = (entity_places[np.concatenate(columns[i])] for i in (0, 2))
     predicates = relation_places[np.concatenate(columns[1])]
-    # One number a row: sorts and finds repeated rows (of other programs' graphs) several times faster than three.
-    # It fits into 63 bits for a billion entities.
+    # One number a row, 63 bits for a billion entities: rows are sorted, and repeated ones (of other programs' graphs)
+    # found, several times faster than by three numbers.
     many, kinds = max(len(entities), 1), max(len(relations), 1)
     keys = np.sort((subjects * kinds + predicates) * many + objects)
     keys = keys[np.diff(keys, prepend=-1) > 0]
@@ -114,7 +115,7 @@ def to_arrays(answers: Iterable[tuple[str | None, ox.QuerySolutions | Rows]]) ->
 
 
 class FactHash:
-    """A file to which the rows of an answer are written (as TSV), for the hash of the set of them."""
+    """A file for the rows of an answer (as TSV), which keeps nothing but the hash of their set."""
 
     def __init__(self) -> None:
         self._sum = 0
@@ -133,7 +134,7 @@ class FactHash:
         return len(piece)
 
     def flush(self) -> None:
-        """Part of being written to; nothing waits."""
+        """For the writer: nothing is buffered."""
 
     @property
     def empty(self) -> bool:

@@ -1,5 +1,4 @@
-"""Stores as those of rdflib: a local one, which tells its owner before rdflib writes, and an endpoint, which is asked
-through our own connections."""
+"""Stores for rdflib: a local one, which calls its owner before it is written to, and an endpoint."""
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
@@ -55,16 +54,16 @@ class FactStore(OxigraphStore):
     remove_graph = _announced("remove_graph")
 
 
-# ---- An endpoint. rdflib's own class would follow redirects and take the password along, send one password to both
-# addresses, and read answers of any length.
+# ---- An endpoint. rdflib's own class would follow redirects with the password, send one password to both addresses,
+# and read answers of any length.
 
 
-#: The query, the protocol's parameters for its dataset and what is accepted -> the answer's body and media type.
+#: Query, the protocol's parameters for its dataset, accepted media types -> body and media type of the answer.
 Ask = Callable[[str, Mapping[str, str], str], tuple[bytes, str]]
 
 
 class ReadableEndpoint(SPARQLStore):
-    """An endpoint that is only asked."""
+    """An endpoint for queries."""
 
     def __init__(self, address: str, ask: Ask) -> None:
         super().__init__(address)
@@ -77,7 +76,7 @@ class ReadableEndpoint(SPARQLStore):
 
 
 class WritableEndpoint(SPARQLUpdateStore):
-    """An endpoint that is also changed."""
+    """An endpoint for queries and updates."""
 
     def __init__(self, address: str, ask: Ask, change: Callable[[str], None]) -> None:
         super().__init__(address, address)

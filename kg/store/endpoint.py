@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from gumption.data import InputError
 from gumption.kg.vocabulary import LABELS, PREFIXES
 
-from .answers import Answer, Rows, clean, told_broken
+from .answers import Answer, Rows, clean, parse_errors
 from .limits import Limits, too_many
 from .quads import Completion, adoption, bare, dropping, insertion, naming, removal, renewal, withdrawal
 from .sparql import bounded, form_and_columns, syntax_error
@@ -25,18 +25,18 @@ from .worker import rows_in
 if TYPE_CHECKING:
     import rdflib
 
-    from .reading import FactFile
+    from .files import FactFile
 
 
-# ---- Requests to one HTTP address after another over connections that are kept: ten times as many in a second.
+# ---- HTTP requests over connections that are kept open: ten times as many in a second.
 
 
-_REFUSAL_BYTES = 1 << 16  # of what a server says when it refuses
+_REFUSAL_BYTES = 1 << 16  # read of the body of a refusal
 
 
 @dataclass
 class Refused(Exception):
-    """The server answered with another status than success; `target` is where it sends on to, if it does."""
+    """The server answered with a status other than success; `target` is the address of a redirect."""
 
     code: int
     reason: str
@@ -45,14 +45,15 @@ class Refused(Exception):
 
 
 class TooLong(Exception):
-    """The answer has more bytes than it may have."""
+    """The answer has more bytes than allowed."""
 
 
 class Address:
     """An http or https address; a user and a password in it are sent as basic authentication and are not in `url`.
 
-    The proxy that the environment names is used (http_proxy, https_proxy, no_proxy). Threads may share it. Raises
-    ValueError for an address that is none.
+    The proxy of the environment is used (http_proxy, https_proxy, no_proxy). Threads may share an address.
+
+    :raises ValueError: no valid address.
     """
 
     def __init__(self, url: str) -> None:
@@ -70,17 +71,20 @@ class Address:
         self._proxy = None
         if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
             self._proxy = urlsplit(proxy if "//" in proxy else f"//{proxy}").netloc
-            if not self._secure:  # a proxy is asked for the whole address
+            if not self._secure:  # a proxy gets the whole address
                 self._target = self.url
 
     def post(
         self, body: bytes, headers: dict[str, str], silence: float, limit: float | None, most: int
     ) -> tuple[bytes, str]:
-        """The body and the media type of the answer, which may have `most` bytes. Redirects are not followed.
+        """The body and the media type of the answer. Redirects are not followed; where a kept connection was closed,
+        the request may be sent twice.
 
-        Raises Refused; TooLong; OSError (TimeoutError after `silence` seconds without a byte, or when `limit` seconds
-        are over) or http.client.HTTPException where none comes. A request may be sent twice when a kept connection has
-        ended.
+        :param silence: seconds without a byte until TimeoutError.
+        :param limit: seconds for the whole answer until TimeoutError.
+        :param most: bytes that the answer may have.
+        :raises Refused, TooLong: see there.
+        :raises OSError, http.client.HTTPException: no answer.
         """
         if self.credentials is not None:
             headers = headers | {"Authorization": "Basic " + b64encode(":".join(self.credentials).encode()).decode()}
@@ -95,7 +99,7 @@ class Address:
                 response = connection.getresponse()
             except (ConnectionError, http.client.RemoteDisconnected):
                 connection.close()
-                if kept is not None:  # the server had ended it in the meantime
+                if kept is not None:  # the server has closed it in the meantime
                     continue
                 raise
             except BaseException:
@@ -117,7 +121,7 @@ class Address:
             return answer, response.headers.get_content_type() if "Content-Type" in response.headers else ""
 
     def close(self) -> None:
-        """End the connections that are kept."""
+        """Close the connections that are kept."""
         while self._idle:
             self._idle.pop().close()
 
@@ -134,7 +138,7 @@ class Address:
 def _read(response: http.client.HTTPResponse, deadline: float | None, most: int, *, whole: bool) -> bytes:
     """The body; where it has more than `most` bytes those, or TooLong when it has to be `whole`."""
     answer = io.BytesIO()
-    # A server that sends a little now and then is never silent: the clock is looked at for each piece.
+    # The clock is read at each piece: a server that sends a little now and then never times out by silence.
     while part := response.read1(min(most - answer.tell() + 1, 1 << 20)):
         answer.write(part)
         if answer.tell() > most:
@@ -162,11 +166,11 @@ _RESULTS = "application/sparql-results+json, application/sparql-results+xml;q=0.
 class EndpointStore:
     """An address for queries and, where the graph may be written, one for updates.
 
-    A user and a password before the host (`http://user:password@host/query`) are sent as basic authentication, and
-    shown in no message; those of one address go for the other where scheme, host and port are the same. What
-    KnowledgeGraph asks itself names its graphs in the query; other people's queries are sent with the protocol's
-    parameters for the dataset (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers them from its own
-    default graph. Whole answers have to come within the limits of time and bytes.
+    A user and a password before the host (`http://user:password@host/query`) are sent as basic authentication and
+    appear in no message; those of one address serve the other where scheme, host and port are the same. Queries of
+    KnowledgeGraph itself name their graphs; users' queries are sent with the protocol's parameters for the dataset
+    (SPARQL 1.1 Protocol, section 2.1.4), without which a server answers from its own default graph. Whole answers have
+    to come within the limits of time and bytes.
     """
 
     batch = 5_000  # facts in one request: about a megabyte of text
@@ -186,12 +190,9 @@ class EndpointStore:
         self._merged: bool | None = None
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         prefixes = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
         dataset: list[tuple[str, str | bytes]] = []
         if default == [""]:  # the protocol has no name for the server's own default graph
@@ -253,25 +254,17 @@ class EndpointStore:
         except InputError:
             if self._merged is not None or len(named) == len(added):
                 raise
-            # Some servers show all graphs as their default graph and take no facts for that one alone. Whether this is
-            # such a server is seen by the labels, which are not copied.
+            # Some servers show all graphs as their default graph and take no facts for that one alone. The labels,
+            # which are not copied, show whether this is such a server.
             self._send(insertion(quad for quad in added if quad.graph_name == _LABELS))
             if not self.merged():
                 raise
             send(named)
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        written = 0
-        for batch in batches:
-            try:
-                self.change((), batch)
-            except InputError as error:
-                raise InputError(
-                    f"{error} ({written} quads of the file were written before; the same call can be made again)"
-                ) from None
-            written += len(batch)
-
-    def merged(self) -> bool:
+    def merged(self, ours: bool = True) -> bool:
+        if not ours:  # seen by the first facts of other programs
+            some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
+            return not self.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
         if self._merged is None:
             one = f"SELECT ?s ?p ?o {{ GRAPH <{LABELS}> {{ ?s ?p ?o }} }} LIMIT 1"
             self._merged = bool(self.query(f"ASK {{ {{ {one} }} ?s ?p ?o }}"))
@@ -279,14 +272,11 @@ class EndpointStore:
 
     @property
     def _copied(self) -> bool:
-        """Whether facts have to be put into the default graph to be seen there."""
+        """Whether the default graph needs copies of the facts."""
         return not self._merged
 
-    def takes_base(self, size: int) -> bool:
+    def load_first(self, file: "FactFile") -> bool:
         return False
-
-    def load_first(self, file: "FactFile") -> None:
-        raise NotImplementedError("an endpoint takes every file in batches")
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         names = [naming(alone=merged)] if unnamed else []
@@ -299,8 +289,7 @@ class EndpointStore:
         self._send(renewal(self._copied))
 
     def _change_by_rdflib(self, update: str) -> None:
-        """Send an update of rdflib's. What it writes is not in the default graph, and what it puts there is not in a
-        named one."""
+        """Send an update of rdflib's, which writes to the default graph or to a named one, not to both."""
         if not self.stale:
             self.stale = True
             if self._copied:
@@ -319,7 +308,7 @@ class EndpointStore:
         return rdflib.Dataset(store=store, default_union=True)
 
     def _asked(self, sparql: str, dataset: Mapping[str, str], accept: str) -> tuple[bytes, str]:
-        """The body and media type of the answer to a query, as it is; `dataset` has parameters of the protocol."""
+        """The body and media type of the answer to a query; `dataset` has parameters of the protocol."""
         form = urlencode([("query", sparql), *dataset.items()]).encode()
         try:
             return self._post(self._query, form, "application/x-www-form-urlencoded", accept)
@@ -346,12 +335,12 @@ class EndpointStore:
             yield distinct[start : start + self.batch]
 
     def _parsed(self, body: bytes, media: str, sparql: str, limits: Limits | None) -> Answer:
-        """The answer to a query, of the kind that it asks for and with the columns that it names."""
+        """The answer to a query; InputError for one of another kind, or without the columns that the query names."""
         broken = f"the answer of {self._query.url} is broken"
         most = None if limits is None else limits.max_rows
         number = 0
         answer: Answer
-        try:
+        with parse_errors(broken):
             if results := ox.QueryResultsFormat.from_media_type(media):
                 answer = ox.parse_query_results(body, results)
                 number = rows_in(body, results) if most and isinstance(answer, ox.QuerySolutions) else 0
@@ -359,21 +348,18 @@ class EndpointStore:
                 answer = list(ox.parse(body, rdf))
                 number = len(answer)
             else:
-                answer = []
                 raise InputError(
                     f"{self._query.url} answered {clean(media) or 'without a content type'}, not SPARQL results: "
                     "is this the address of the query service?"
                 )
-        except (SyntaxError, OSError) as error:
-            raise InputError(f"{broken}: {clean(str(error))}") from None
         if isinstance(answer, ox.QuerySolutions):
-            answer = Rows(answer, partial(told_broken, broken), own=limits is None)
+            answer = Rows(answer, partial(parse_errors, broken), own=limits is None)
         form, columns = form_and_columns(sparql)
         kind = "rows" if isinstance(answer, Rows) else "facts" if isinstance(answer, list) else "a yes or no"
         wanted = _KINDS.get(form, kind)
         missing = set(columns).difference(answer.names) if isinstance(answer, Rows) else set()
         if kind != wanted or missing:
-            del answer  # it has to end in this thread, and an error's frames would keep it
+            del answer  # to be freed in this thread: an error's frames would keep it
             reason = f"it has no column {min(missing)}" if kind == wanted else f"it gives {kind} where {wanted} belong"
             raise InputError(f"{broken}: {reason}")
         if limits is not None and most is not None and number > most:
@@ -384,7 +370,7 @@ class EndpointStore:
     def _post(
         self, address: Address, body: bytes, content_type: str, accept: str, limits: Limits | None = None
     ) -> tuple[bytes, str]:
-        """The body and media type of the answer; Refused where the server refuses, InputError where none answers."""
+        """The body and media type of the answer; Refused, or InputError where there is none."""
         headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "gumption"}
         limits = limits or self._limits
         silence = min(limits.timeout or TIMEOUT_S, TIMEOUT_S)

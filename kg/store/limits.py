@@ -1,4 +1,4 @@
-"""What a query may take and do, and the process that ends when one goes beyond it: Oxigraph cannot be told to stop."""
+"""Limits of a query, and a process that is killed when one exceeds them: Oxigraph has no way to stop a query."""
 
 import json
 import signal
@@ -27,10 +27,10 @@ MEMORY_LIMIT = 2_048  # megabytes, where a query is limited at all
 
 @settings
 class Limits:
-    """What somebody else's query may take and do.
+    """Limits of a user's query.
 
-    :ivar timeout: seconds, None for as many as it needs.
-    :ivar memory_limit: megabytes, None for no limit; where only the time is limited, MEMORY_LIMIT.
+    :ivar timeout: seconds, None for no limit.
+    :ivar memory_limit: megabytes, None for no limit, or for MEMORY_LIMIT where another limit is given.
     :ivar allow_service: whether SERVICE may ask other servers.
     :ivar max_rows: rows or facts of an answer, None for as many as there are.
     :raises InputError: a limit that is not more than 0.
@@ -43,16 +43,16 @@ class Limits:
 
     @property
     def given(self) -> bool:
-        """Whether there is a limit to keep."""
+        """Whether any of them needs the process."""
         return any(limit is not None for limit in (self.timeout, self.memory_limit, self.max_rows))
 
     @property
     def memory_bytes(self) -> int:
-        """The memory in bytes."""
+        """The memory limit."""
         return int((self.memory_limit or MEMORY_LIMIT) * 1_000_000)
 
     def otherwise(self, general: "Limits") -> "Limits":
-        """These limits, and the general ones where nothing is said."""
+        """These limits, with the general ones in place of None."""
         return Limits(
             general.timeout if self.timeout is None else self.timeout,
             general.memory_limit if self.memory_limit is None else self.memory_limit,
@@ -68,7 +68,6 @@ def refuse_addresses(sparql: str, prefixes: Mapping[str, str], update: bool = Fa
 
 
 def refused_service(address: str) -> str:
-    """Why a query that asks another server is refused."""
     return (
         f"that asks another server, {address}: where a query may use SERVICE, allow it with query(..., "
         "allow_service=True), on the command line with --allow-service"
@@ -76,7 +75,6 @@ def refused_service(address: str) -> str:
 
 
 def too_much(limits: Limits) -> str:
-    """Why a query was stopped that took too much memory."""
     return (
         f"the query took more than {limits.memory_bytes / 1e6:,.0f} MB of memory and was stopped: ask for less, or "
         "allow more (memory_limit, on the command line --memory-limit)"
@@ -84,19 +82,18 @@ def too_much(limits: Limits) -> str:
 
 
 def too_many(limits: Limits) -> str:
-    """Why an answer of too many rows is refused."""
     return f"the answer has more than {limits.max_rows:,} rows: ask for less with LIMIT, and for the others with OFFSET"
 
 
 class QueryProcess:
-    """Holds a graph on disk (opened for reading, as it is when the process starts) or a copy of one in memory.
+    """A process with a graph on disk (read as it is when the process starts) or a copy of one in memory.
 
-    Starting one takes about 0.1 s, and the copy of a graph in memory about 3 s for a million quads; none of that
-    counts against a query's time.
+    It starts in about 0.1 s, and copies a graph in memory in about 3 s for a million quads; neither counts against a
+    query's time.
     """
 
     def __init__(self, location: Path | ox.Store) -> None:
-        # -P: the folder of the program, which is on no other path, must not hide modules of the same names.
+        # -P: modules in the folder of the program must not hide others of the same names.
         command = [sys.executable, "-P", worker.__file__]
         if isinstance(location, Path):
             command.append(str(location))
@@ -120,20 +117,24 @@ class QueryProcess:
             ) from None
 
     def write(self, quads: bytes) -> int:
-        """Pass on a piece of the dump."""
+        """A piece of the dump."""
         worker.write_frame(self._requests, bytes(quads))
         return len(quads)
 
     def flush(self) -> None:
-        """Part of being written to; the pipe is flushed when the dump is complete."""
+        """For the writer: the pipe is flushed when the dump is complete."""
 
     def query(
         self, sparql: str, default: Sequence[str] | None, named: Sequence[str] | None, limits: Limits
     ) -> "Answer":
-        """The answer; SyntaxError for a query that does not parse, RuntimeError for one that fails.
+        """The answer to a query.
 
-        After InputError, for one that took too long or too much memory, the process is gone. The memory is limited
-        where the system lets a process limit its address space and says how much it has (Linux).
+        The memory is limited where a process can limit its address space and knows how much it has (Linux).
+
+        :raises SyntaxError: a query that does not parse.
+        :raises RuntimeError: one that cannot be evaluated.
+        :raises InputError: one that exceeds the limits; after one that took too long or too much memory, the process is
+            gone.
         """
         request = {
             "sparql": sparql,
@@ -187,13 +188,12 @@ class QueryProcess:
         return ox.parse_query_results(text, ox.QueryResultsFormat.JSON)
 
     def is_alive(self) -> bool:
-        """Whether it can take another query."""
+        """Whether it can answer another query."""
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._requests, self._answers):
-            with suppress(BrokenPipeError):  # what was left in the buffer for a process that is gone
+            with suppress(BrokenPipeError):  # the buffer may hold text for the process
                 pipe.close()

@@ -1,8 +1,10 @@
-"""Facts as quads of terms: made of labels, completed with what a store keeps beside them, and changed by SPARQL."""
+"""Facts as quads of terms: made of labels, completed by copies and labels, and changed by SPARQL updates."""
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
 
 import pyoxigraph as ox
 
@@ -16,14 +18,28 @@ from gumption.kg.vocabulary import (
     RELATION,
     RESERVED,
     Triple,
-    checked_triples,
     iri_to_label,
     label_to_iri,
     object_to_term,
 )
 
-# Terms that are remembered, so that memory stays bounded while a file of any length goes by.
-REMEMBERED = 200_000
+REMEMBERED = 200_000  # terms, so that a file of any length takes bounded memory
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """Key -> what `make` gives for it, made once; at `most` keys it is cleared."""
+
+    def __init__(self, make: Callable[[K], V], most: int = REMEMBERED) -> None:
+        self._make, self._most = make, most
+
+    def __missing__(self, key: K) -> V:
+        if len(self) >= self._most:
+            self.clear()
+        value = self[key] = self._make(key)
+        return value
 
 
 class Quads:
@@ -31,44 +47,22 @@ class Quads:
 
     def __init__(self, stored: bool = True) -> None:
         """:param stored: as in `object_to_term`."""
-        self._stored = stored
-        self._terms: dict[tuple[str, str], ox.NamedNode] = {}
-        self._objects: dict[str, ox.NamedNode | ox.Literal] = {}
+        self._subjects, self._relations, self._graphs = (
+            Remembered(partial(_named, namespace=namespace)) for namespace in (ENTITY, RELATION, GRAPH)
+        )
+        self._objects = Remembered(partial(object_to_term, stored=stored))
 
     def __call__(self, triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
-        name = self._named(graph, GRAPH)
-        return [
-            ox.Quad(self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_), name)
-            for subject, relation, object_ in triples
-        ]
+        subjects, relations, objects, name = self._subjects, self._relations, self._objects, self._graphs[graph]
+        return [ox.Quad(subjects[s], relations[p], objects[o], name) for s, p, o in triples]
 
     def one(self, subject: str, relation: str, object_: str, graph: str) -> ox.Quad:
         """The quad of one fact."""
-        return ox.Quad(
-            self._named(subject, ENTITY), self._named(relation, RELATION), self._object(object_),
-            self._named(graph, GRAPH),
-        )  # fmt: skip
-
-    def _named(self, label: str, namespace: str) -> ox.NamedNode:
-        term = self._terms.get((namespace, label))
-        if term is None:
-            if len(self._terms) >= REMEMBERED:
-                self._terms.clear()
-            term = self._terms[namespace, label] = ox.NamedNode(label_to_iri(label, namespace))
-        return term
-
-    def _object(self, label: str) -> ox.NamedNode | ox.Literal:
-        term = self._objects.get(label)
-        if term is None:
-            if len(self._objects) >= REMEMBERED:
-                self._objects.clear()
-            term = self._objects[label] = object_to_term(label, stored=self._stored)
-        return term
+        return ox.Quad(self._subjects[subject], self._relations[relation], self._objects[object_], self._graphs[graph])
 
 
-def checked_quads(triples: Iterable[Triple], graph: str) -> list[ox.Quad]:
-    """Label triples as quads of a graph; InputError for the first row that is not three labels."""
-    return Quads()(checked_triples(triples), graph)
+def _named(label: str, namespace: str) -> ox.NamedNode:
+    return ox.NamedNode(label_to_iri(label, namespace))
 
 
 @contextmanager
@@ -84,9 +78,9 @@ def uncollected() -> Iterator[None]:
 
 
 class Completion:
-    """Adds to batches of facts what a store keeps beside them: copies in its default graph, rdfs:label of new names.
+    """Adds to batches of facts their copies in the default graph and the rdfs:label of new names.
 
-    A label may come twice (a store has it once); statements in the graph ABOUT are passed on as they are.
+    A label may come twice (a store has it once); statements in the graph ABOUT stay as they are.
     """
 
     def __init__(self) -> None:
@@ -118,11 +112,6 @@ class Completion:
         return labels
 
 
-def namespace_of(name: ox.NamedNode) -> str:
-    """In which of gumption's namespaces an entity or a relation is."""
-    return RELATION if name.value.startswith(RELATION) else ENTITY
-
-
 def label_quad(name: ox.NamedNode, namespace: str) -> ox.Quad:
     """The statement of a name's rdfs:label in the graph LABELS."""
     return ox.Quad(name, _LABEL, ox.Literal(iri_to_label(name.value, namespace)), _LABELS)
@@ -139,8 +128,7 @@ _LABEL, _LABELS, _ABOUT = (ox.NamedNode(iri) for iri in (RDFS_LABEL, LABELS, ABO
 # ---- Changes of a store as SPARQL updates.
 #
 # The default graph of a store has each fact of its named graphs once. A local store may leave out the facts of one
-# graph, its base. Where `copied` is false, the server shows all graphs as its default graph, and nothing has to be
-# copied there.
+# graph, its base. Where `copied` is false, the server shows all graphs as its default graph, and nothing is copied.
 
 
 #: In the graph LABELS: which graph is the base.
@@ -151,12 +139,11 @@ _UNNAMED = f"<{label_to_iri(DEFAULT_GRAPH, GRAPH)}>"
 
 
 def insertion(quads: Iterable[ox.Quad]) -> str:
-    """Adds these quads."""
     return f"INSERT DATA {{\n{_data(quads)}\n}}"
 
 
 def removal(facts: Sequence[ox.Quad], base: ox.NamedNode | None = None) -> str:
-    """Removes these facts; the default graph then has those that other graphs still have, and no more of them."""
+    """Removes these facts, and from the default graph those of them that no other graph has."""
     parts = [
         f"DELETE DATA {{\n{_data(facts)}\n}}",
         f"""DELETE {{ ?s ?p ?o }} WHERE {{ {_values(facts)}
@@ -174,13 +161,13 @@ def withdrawal(facts: Iterable[ox.Quad]) -> str:
 
 
 def adoption(graph: str, copied: bool = True) -> str:
-    """Labels a graph that another program wrote, and copies it into the default graph; it is no base any more."""
+    """Labels another program's graph, or the base, and copies it into the default graph; it is no base any more."""
     label = f"{insertion([label_quad(ox.NamedNode(graph), GRAPH)])} ;\n{_no_base(f'<{graph}>')}"
     return f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }} ;\n{label}" if copied else label
 
 
 def naming(alone: bool = True) -> str:
-    """Copies what other programs put into the default graph, or there `alone`, into a named graph."""
+    """Copies other programs' facts of the default graph, or those there `alone`, into a named graph."""
     only = "FILTER NOT EXISTS { GRAPH ?g { ?s ?p ?o } }" if alone else ""
     label = f'{_UNNAMED} <{RDFS_LABEL}> "{DEFAULT_GRAPH}"'
     return f"""INSERT {{ GRAPH {_UNNAMED} {{ ?s ?p ?o }} GRAPH <{LABELS}> {{ {label} }} }}
@@ -188,12 +175,12 @@ def naming(alone: bool = True) -> str:
 
 
 def bare() -> str:
-    """Leaves in the default graph only what no named graph has."""
+    """Leaves in the default graph only facts that no named graph has."""
     return "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
 
 
 def renewal(copied: bool = True) -> str:
-    """Puts each fact of the named graphs into the default graph, and what was there alone into a named graph."""
+    """Copies each fact of the named graphs into the default graph, and those that were only there into a named one."""
     copies = f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN ({_RESERVED})) }}"
     return f"""{naming()} ;
         {_no_base("?g")} ;
@@ -205,18 +192,18 @@ def _no_base(graph: str) -> str:
 
 
 def thinning(graph: str) -> str:
-    """Removes from the default graph what this graph has and no other one."""
+    """Removes from the default graph the facts of this graph that no other one has."""
     others = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(?g NOT IN (<{graph}>, {_RESERVED}))"
     return f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} FILTER NOT EXISTS {{ {others} }} }}"
 
 
 def forgetting(graph: str) -> str:
-    """Removes what is said about a graph: its label, that it is the base, and statements about it."""
+    """Removes a graph's label, its mark as the base, and the statements about it."""
     return " ;\n".join(f"DELETE WHERE {{ GRAPH <{about}> {{ <{graph}> ?key ?text }} }}" for about in (LABELS, ABOUT))
 
 
 def dropping(graph: str, copied: bool = True) -> str:
-    """Removes a graph with what is said about it, and from the default graph what no other one has."""
+    """Removes a graph with the statements about it, and from the default graph the facts that no other one has."""
     parts = [thinning(graph)] if copied else []
     return " ;\n".join([*parts, f"DROP SILENT GRAPH <{graph}>", forgetting(graph)])
 

@@ -1,8 +1,9 @@
-"""Which facts of a store match, and which graphs they are read from."""
+"""Facts of a store that match a pattern, and the graphs that they are read from."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, islice
 from typing import TypeAlias, TypeVar
 
@@ -28,43 +29,51 @@ from gumption.kg.vocabulary import (
 
 from .answers import Answer, Rows, to_arrays
 from .limits import Limits
-from .quads import BASE, uncollected
+from .quads import BASE, Remembered, uncollected
 from .sparql import keywords, label_names, mentions_labels, refuse_bomb, syntax_error, with_blank_nodes
 from .stores import Store
 
 T = TypeVar("T")
-Dataset: TypeAlias = "tuple[Sequence[str] | None, Sequence[str] | None]"  # seen without GRAPH, and with it
+#: The IRIs of the graphs that a query sees without GRAPH, and with it; None for no choice.
+Dataset: TypeAlias = "tuple[Sequence[str] | None, Sequence[str] | None]"
 
-SORTED = 20_000  # facts that are sorted before the first of them is given
+SORTED = 20_000  # up to so many facts come sorted
 _DEFAULT_IRI = label_to_iri(DEFAULT_GRAPH, GRAPH)
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of a store, by IRI. The union of all is read from the default graph, which has the facts of the graphs
-    that were made here, and from those `beside` it.
+    """The graphs of a store, by IRI. The default graph has copies of the graphs that gumption made, but for the base.
 
     :ivar named: all but the reserved ones, sorted.
-    :ivar foreign: those among them that other programs made: the default graph need not have their facts.
-    :ivar beside: the base and the foreign ones.
-    :ivar default: whether the default graph has facts.
-    :ivar unnamed: whether these are of other programs only, so that it is one more graph.
+    :ivar foreign: those among them that other programs made.
+    :ivar base: the base, if there is one.
+    :ivar default: whether the default graph has facts, or a graph of gumption that could have copies there.
     :ivar merged: whether the server shows the facts of all graphs as its default graph, the reserved ones included.
     """
 
     named: list[str]
     foreign: list[str]
-    beside: list[str]
+    base: list[str]
     default: bool
-    unnamed: bool
     merged: bool
+
+    @property
+    def beside(self) -> list[str]:
+        """Those that are read beside the default graph for the union of all."""
+        return self.base + self.foreign
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the default graph has facts of other programs only, so that it is one more graph."""
+        return self.default and len(self.foreign) == len(self.named)
 
 
 class Selection:
     """Reads a store; a graph is named by its label, and None stands for the union of all graphs."""
 
     def __init__(self, store: Store, refresh: Callable[[], None]) -> None:
-        """:param refresh: is called before anything is read of a store whose default graph is out of date."""
+        """:param refresh: called before a store is read whose default graph is out of date."""
         self._store, self._refresh = store, refresh
 
     def graphs(self) -> Graphs:
@@ -86,22 +95,17 @@ class Selection:
         foreign = [iri for iri in named if found[iri]["own"] is None]
         base = [iri for iri in named if found[iri]["own"] is not None and found[iri]["base"] is not None]
         ours = len(foreign) < len(named)
-        merged = bool(named) and (self._store.merged() if ours else not self._store.near and self._is_merged())
-        return Graphs(named, foreign, base + foreign, ours or filled, filled and not ours, merged)
-
-    def _is_merged(self) -> bool:
-        """Whether the default graph has what other programs put into named graphs, by the first facts of them."""
-        some = "SELECT ?s ?p ?o { GRAPH ?g { ?s ?p ?o } } LIMIT 100"
-        return not self._store.query(f"ASK {{ {{ {some} }} FILTER NOT EXISTS {{ ?s ?p ?o }} }}")
+        return Graphs(named, foreign, base, ours or filled, bool(named) and self._store.merged(ours))
 
     def answer(self, sparql: str, limits: Limits, read: Callable[[Answer], T], dataset: Dataset) -> T:
-        """What `read` makes of the answer to somebody's query; the dataset is the union where nobody names another."""
+        """What `read` makes of the answer to a user's query, which sees the union of all graphs unless the dataset or
+        FROM names some."""
         asked = with_blank_nodes(sparql)
         if dataset == (None, None) and "FROM" not in keywords(sparql):
             asked, dataset = self._united(asked)
         try:
             # The answer has no name here: rdflib's parser keeps its callers' frames alive, and Oxigraph's answers have
-            # to end in the thread that asked.
+            # to be freed in the thread that asked.
             return read(self._store.query(asked, *dataset, limits=limits))
         except (OSError, RuntimeError) as error:
             raise InputError(f"the query could not be evaluated: {error}") from None
@@ -111,16 +115,16 @@ class Selection:
             raise
 
     def _united(self, sparql: str) -> tuple[str, Dataset]:
-        """A query over the union of all graphs, in which each fact counts once, and the dataset that it needs.
+        """A query over the union of all graphs, in which each fact counts once, and its dataset.
 
-        Raises InputError where an endpoint cannot be asked for all of its facts at once.
+        :raises InputError: an endpoint that cannot answer it from all of its graphs at once.
         """
         graphs, labels = self.graphs(), mentions_labels(sparql)
         also = [LABELS] if labels else []
         named = graphs.named + also
         sources = Sources(graphs.default, graphs.beside + also, labels=labels and not graphs.beside)
         if self._store.near:
-            # FROM serves as well as long as no two places of facts can share one.
+            # FROM does, as long as no two places of facts can share one.
             apart = graphs.default + len(graphs.foreign) < 2
             if apart and labels:  # an rdfs:label can be among the facts, too
                 apart = not self._store.query("ASK { ?any rdfs:label ?label }", ["", *graphs.beside], [])
@@ -140,11 +144,11 @@ class Selection:
         return sparql, (whole, named)
 
     def adopt(self, iris: Iterable[str]) -> None:
-        """Before anything is written: take over the default graph, and other programs' graphs among these."""
+        """To be called before a change: adopt the default graph, and other programs' graphs among these."""
         graphs = self.graphs()
         left = set(graphs.foreign).intersection(iris)
         if not self._store.near:  # a folder that a server serves: an endpoint keeps no base
-            left.update(set(graphs.beside).difference(graphs.foreign))
+            left.update(graphs.base)
         if left or graphs.unnamed:
             self._store.adopt(sorted(left), graphs.unnamed, graphs.merged)
 
@@ -154,9 +158,9 @@ class Selection:
         return answer
 
     def where(self, pattern: str, graph: str | None = None) -> tuple[str, bool]:
-        """The SPARQL for what matches a pattern in a graph, or in all; and whether it may give a row more than once.
+        """The SPARQL group for a pattern in a graph, or in all; and whether it may repeat a row.
 
-        It says itself which graphs it reads, because not every server takes the dataset from the request.
+        It names the graphs that it reads, because not every server takes the dataset from the request.
         """
         if graph is not None and graph != DEFAULT_GRAPH:
             return f"GRAPH <{label_to_iri(graph, GRAPH)}> {{ {pattern} }}", False
@@ -184,7 +188,7 @@ class Selection:
         return f"{{ {pattern} }} UNION {{ {others} }}", bool(graphs.foreign) or not self._store.near
 
     def counts(self) -> dict[str, int]:
-        """The name of each graph that has facts -> how many, sorted by name."""
+        """The name of each graph with facts -> how many, sorted by name."""
         graphs = self.graphs()
         counts: dict[str, int] = {}
         if graphs.named:
@@ -207,29 +211,22 @@ class Selection:
         self, subject: str | None, relation: str | None, object_: str | None, graph: str | None
     ) -> Iterator[Triple]:
         """The matching facts as labels, each once; sorted where they are few."""
-        given = _terms(subject, relation, object_)
+        given = {
+            "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
+            "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
+            "o": None if object_ is None else str(object_to_term(object_)),
+        }
         rows = iter(self.facts(given, graph))
-        labels: dict[tuple[object, str], str] = {}
-
-        def label(term: object, namespace: str) -> str:
-            key = (term, namespace)
-            if key not in labels:
-                if len(labels) >= SORTED:
-                    labels.clear()
-                labels[key] = term_to_label(term, namespace)
-            return labels[key]
-
-        found = ((label(row[0], ENTITY), label(row[1], RELATION), label(row[2], ENTITY)) for row in rows)
-        if self._store.near and not any(given.values()) and self._are_many(graph):
-            return found
+        labels = Remembered[object, str](term_to_label, SORTED)
+        relations = Remembered[object, str](partial(term_to_label, namespace=RELATION), SORTED)
+        found = ((labels[row[0]], relations[row[1]], labels[row[2]]) for row in rows)
+        if self._store.near and not any(given.values()):  # a local store counts without looking up a term
+            where, _ = self.where("?s ?p ?o", graph)
+            [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
+            if int(row["n"].value) > SORTED:
+                return found
         first = list(islice(found, SORTED))
         return iter(sorted(first)) if len(first) < SORTED else chain(first, found)
-
-    def _are_many(self, graph: str | None) -> bool:
-        """Whether a graph has more than SORTED facts, which a local store counts without looking up a term."""
-        where, _ = self.where("?s ?p ?o", graph)
-        [row] = self.select(f"SELECT (COUNT(*) AS ?n) {{ SELECT ?s {{ {where} }} LIMIT {SORTED + 1} }}")
-        return int(row["n"].value) > SORTED
 
     def read(self, graph: str | None) -> tuple[Vocabulary, np.ndarray]:
         """The sorted labels of the facts and (n, 3) int64 rows of ids, sorted."""
@@ -252,19 +249,10 @@ class Selection:
         return self.select(f"SELECT {'DISTINCT ' if repeats else ''}{columns} {{ {where} }}")
 
 
-def _terms(subject: str | None, relation: str | None, object_: str | None) -> dict[str, str | None]:
-    return {
-        "s": None if subject is None else f"<{label_to_iri(subject, ENTITY)}>",
-        "p": None if relation is None else f"<{label_to_iri(relation, RELATION)}>",
-        "o": None if object_ is None else str(object_to_term(object_)),
-    }
-
-
-# ---- A query as one over several graphs at once, in which a fact that two of them share counts once.
+# ---- A query over several graphs at once, in which a fact that two of them share counts once.
 #
 # Oxigraph repeats such a fact where the graphs come from FROM (0.5.13), and no server takes its own default graph
-# there.
-# So each triple pattern of the query is replaced by one that says itself where it looks.
+# there. So each triple pattern of the query is replaced by groups that name the graphs.
 
 
 _TOKEN = re.compile(
@@ -284,11 +272,11 @@ _FIRST, _REST, _NIL = (f"<{PREFIXES['rdf']}{name}>" for name in ("first", "rest"
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the facts are that a query sees without GRAPH.
+    """The graphs that a query sees without GRAPH.
 
-    :ivar default: whether the default graph is one of the places.
+    :ivar default: whether the default graph is one of them.
     :ivar named: the IRIs of the others.
-    :ivar labels: only what rdfs:label could match is looked for in `named`.
+    :ivar labels: only patterns that rdfs:label could match look into `named`.
     """
 
     default: bool
@@ -296,7 +284,7 @@ class Sources:
     labels: bool = False
 
     def pattern(self, triple: str, fresh: Callable[[], str]) -> str:
-        """The groups that match a triple pattern in any of the places, each fact once."""
+        """The groups that match a triple pattern in any of the graphs, each fact once."""
         parts = [f"{{ {triple} }}"] if self.default else []
         known = f" FILTER NOT EXISTS {{ {triple} }}" if self.default else ""
         if len(self.named) == 1:
@@ -313,10 +301,10 @@ class Sources:
 
 
 def over(sparql: str, sources: Sources) -> str | None:
-    """The query over these sources; None for one that cannot be written so.
+    """The query over these sources; None where it cannot be written so: for DESCRIBE, CONSTRUCT WHERE, triples about
+    triples, a text that does not parse, and, but for `sources.labels`, paths with *, +, ? or !.
 
-    That is DESCRIBE, CONSTRUCT WHERE, triples about triples, what does not parse, and, but for `sources.labels`, paths
-    with *, +, ? or !. With `sources.labels`, such a path is followed in the default graph only.
+    With `sources.labels`, such a path is followed in the default graph only.
     """
     try:
         return _Rewriting(sparql, sources).query()
@@ -345,7 +333,7 @@ class _Rewriting:
         self._labels = label_names(sparql)
         self._numbers = count()
         self._blank: dict[str, str] = {}  # blank node -> the variable that stands for it, also in other groups
-        self._triples: list[tuple[str, _Path, str]] = []  # of the statement that is read
+        self._triples: list[tuple[str, _Path, str]] = []  # of the present statement
 
     def query(self) -> str:
         while self._word() in ("PREFIX", "BASE"):
@@ -362,7 +350,7 @@ class _Rewriting:
             raise _Unwritable
         return "".join(self._out) + self._text[self._copied :]
 
-    # Tokens. Each method begins at the first token that it is about and ends behind the last.
+    # Tokens. Each method begins at the first token of its part and ends behind the last.
 
     def _peek(self) -> tuple[str, str]:
         return self._tokens[self._at][:2] if self._at < len(self._tokens) else ("", "")
@@ -379,7 +367,7 @@ class _Rewriting:
         return text.upper() if kind == "word" else ""
 
     def _is_next(self, text: str) -> bool:
-        """Whether this token is the next one, which is then passed."""
+        """Whether this token is the next one; if so, it is passed over."""
         if there := self._peek()[1] == text:
             self._next()
         return there
@@ -389,12 +377,12 @@ class _Rewriting:
             raise _Unwritable
 
     def _replace(self, first: int, text: str) -> None:
-        """Write something else for the tokens from number `first` up to the last one that was read."""
+        """Write another text for the tokens from number `first` up to the last one that was read."""
         self._out += [self._text[self._copied : self._tokens[first][2]], text]
         self._copied = self._tokens[self._at - 1][3]
 
     def _skip(self, opening: str, closing: str, named: bool = False) -> None:
-        """Pass what stands between brackets; the groups of EXISTS within an expression are read."""
+        """Pass over what stands between brackets, but for the groups of EXISTS within an expression."""
         self._expect(opening)
         depth = 1
         while depth:
@@ -407,8 +395,7 @@ class _Rewriting:
     def _fresh(self) -> str:
         return next(name for number in self._numbers if (name := f"?_{number}") not in self._text)
 
-    # Groups. `seen` collects the variables that SELECT * would give; within GRAPH and SERVICE, which is `named`,
-    # patterns stay as they are.
+    # Groups. `seen` collects the variables of SELECT *; within GRAPH and SERVICE (`named`) patterns stay as they are.
 
     def _select(self, seen: dict[str, None], named: bool = False) -> None:
         self._next()
@@ -438,7 +425,7 @@ class _Rewriting:
         self._expect("{")
         if self._word() == "SELECT":
             self._select(seen, named)
-            depth = 1  # how that ends, with GROUP BY and so on, has no patterns
+            depth = 1  # the rest, GROUP BY and so on, has no patterns
             while depth:
                 text = self._next()
                 depth += (text == "{") - (text == "}")
@@ -513,7 +500,7 @@ class _Rewriting:
                 break
 
     def _node(self, seen: dict[str, None]) -> str:
-        """A subject or an object; what brackets say of it goes to the triples."""
+        """A subject or an object; the triples within its brackets join those of the statement."""
         kind, word = self._peek()[0], self._word()
         text = self._next()
         if text == "[":

@@ -1,6 +1,6 @@
 """A graph as a read-only SPARQL 1.1 endpoint: the protocol, the formats of answers, and a page to type a query in.
 
-Queries of others are what it gets: they are answered within limits, one after the other, and ask no other server.
+Queries of strangers are answered within limits, one after the other, and ask no other server.
 """
 
 import asyncio
@@ -34,21 +34,17 @@ with extra("serve", "a SPARQL server"):
 
 LONGEST = 1_000_000  # bytes of a query
 _PAGE = Path(__file__).with_name("query.html")
-_SAFE = {"X-Content-Type-Options": "nosniff"}  # no browser takes what a graph says for a page
+_SAFE = {"X-Content-Type-Options": "nosniff"}  # no browser takes text of a graph for a page
 _PAGE_ONLY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 
-# By the word that a query begins with: media types that a client may accept, the preferred one first.
+# Media types by the first word of a query, the preferred one first.
 _YES_OR_NO = {
     "application/sparql-results+json": ox.QueryResultsFormat.JSON,
     "application/json": ox.QueryResultsFormat.JSON,
     "application/sparql-results+xml": ox.QueryResultsFormat.XML,
     "application/xml": ox.QueryResultsFormat.XML,
 }
-_ROWS = {
-    **_YES_OR_NO,
-    "text/csv": ox.QueryResultsFormat.CSV,
-    "text/tab-separated-values": ox.QueryResultsFormat.TSV,
-}
+_ROWS = {**_YES_OR_NO, "text/csv": ox.QueryResultsFormat.CSV, "text/tab-separated-values": ox.QueryResultsFormat.TSV}
 _FACTS = {
     "text/turtle": ox.RdfFormat.TURTLE,
     "application/n-triples": ox.RdfFormat.N_TRIPLES,
@@ -59,9 +55,9 @@ _FORMATS = {"ASK": _YES_OR_NO, "CONSTRUCT": _FACTS, "DESCRIBE": _FACTS}
 
 @dataclass(frozen=True)
 class Question:
-    """What a request of the SPARQL 1.1 protocol asks.
+    """A query of the SPARQL 1.1 protocol.
 
-    :ivar default, named: the IRIs of the graphs that the query sees; with neither, what the query or the graph says.
+    :ivar default, named: the IRIs of the graphs that it sees; with neither, the query or the graph decides.
     """
 
     sparql: str
@@ -70,7 +66,7 @@ class Question:
 
 
 class Refusal(Exception):
-    """A request that is not answered: the HTTP status and, as the exception's text, the reason."""
+    """A request is refused: the HTTP status and, as the exception's text, the reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -81,8 +77,8 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
     """An ASGI application that answers queries at /query and has a page to type one in at /.
 
     :param limits: of each query.
-    :param host: where it will be reached. On the loopback interface, requests for any other host are refused, because
-        a page in a browser can give its own host's name this machine's address.
+    :param host: its address. On the loopback interface, requests for any other host are refused, because a page in a
+        browser can give its own host's name this machine's address.
     """
     # One thread, because the stores answer one query at a time and an answer of the engine belongs to its thread.
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sparql")
@@ -108,7 +104,7 @@ def sparql_app(graph: KnowledgeGraph, limits: Limits, host: str = "127.0.0.1") -
 
 
 async def _question(request: Request) -> Question:
-    """What a request asks; Refusal for one that is no query of the protocol (SPARQL 1.1 Protocol, section 2.1)."""
+    """The query of a request; Refusal for a request without one (SPARQL 1.1 Protocol, section 2.1)."""
     fields = parse_qs(request.url.query)
     try:
         if request.method == "POST":
@@ -159,7 +155,7 @@ def _answered(graph: KnowledgeGraph, limits: Limits, question: Question, accept:
         refuse_service(question.sparql)  # an endpoint would decide for itself
         body = graph.answer(question.sparql, limits, lambda answer: _written(answer, formats[media]), dataset)
     except InputError as error:
-        # Only its text leaves this thread: its frames hold answers of the engine.
+        # Only the text leaves this thread: the error's frames hold answers of the engine.
         reason = str(error)
     else:
         return Response(body, headers=_SAFE, media_type=media)

@@ -1,4 +1,4 @@
-"""What has to be known of a SPARQL query's text: its keywords, where its variables stand, where its error is."""
+"""The text of SPARQL queries: keywords, labels for variables, bounds, and where an error is."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,21 +41,21 @@ _NODE_TEST = re.compile(r"is(blank|iri|uri)\s*\(\s*([?$]\w+)\s*\)", re.IGNORECAS
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _CLAUSES = ("UNION", "OPTIONAL", "MINUS", "BIND", "FILTER", "GRAPH", "EXISTS")
-# The engine's parser calls itself for each: it crashed at 1,000 nested calls of functions and at chains of 10,000.
+# The engine's parser recurses: it crashed at 1,000 nested calls of functions and at chains of 10,000 operators.
 DEEPEST, LONGEST = 200, 3_000
 
 
 def _tokens(sparql: str) -> Iterator[tuple[str, str, int]]:
-    """(kind, text, start) of the parts that matter; strings, IRIs and comments are passed over."""
+    """(kind, text, start) of variables, words, brackets and operators; strings, IRIs and comments are passed over."""
     for match in _TOKEN.finditer(sparql):
-        if match.lastgroup == "run":  # in one piece, because each of its parts would be searched for the end of a name
+        if match.lastgroup == "run":  # one match: from each of its parts a name would be searched to the end
             yield from (("operator", "-", match.start()) for _ in range(match.group().count("-")))
         elif match.lastgroup not in (None, "quoted"):
             yield match.lastgroup, match.group(), match.start()
 
 
 def keywords(sparql: str) -> frozenset[str]:
-    """The bare words of a query in upper case: its keywords, and not what its strings, names and comments say."""
+    """The bare words of a query in upper case, without those of its strings, names and comments."""
     return frozenset(text.upper() for kind, text, _ in _tokens(sparql) if kind == "word")
 
 
@@ -84,7 +84,7 @@ def is_update(sparql: str) -> bool:
 
 
 def form_and_columns(sparql: str) -> tuple[str, list[str]]:
-    """The word that a query begins with, SELECT or another, and the variables that a SELECT names; "" for none."""
+    """The word that a query begins with, SELECT or another ("" for none), and the variables that a SELECT names."""
     form, columns, last, depth = "", [], "", 0
     for kind, text, _ in _tokens(sparql):
         word = text.upper() if kind == "word" else ""
@@ -102,27 +102,38 @@ def form_and_columns(sparql: str) -> tuple[str, list[str]]:
 
 
 def label_names(sparql: str) -> set[str]:
-    """How a query can name rdfs:label, by the prefixes that it declares: clients declare some that they do not use."""
+    """The names of rdfs:label in a query, by the prefixes that it declares."""
     declared = {"rdfs:": PREFIXES["rdfs"], **dict(_PREFIX.findall(sparql))}
     names = {name + RDFS_LABEL.removeprefix(iri) for name, iri in declared.items() if RDFS_LABEL.startswith(iri)}
     return {f"<{RDFS_LABEL}>", *names}
 
 
 def mentions_labels(sparql: str) -> bool:
-    """Whether a query asks for rdfs:label, by that name, by its IRI or by a prefix declared for its namespace."""
+    """Whether a query uses rdfs:label, by name or IRI; clients declare prefixes that they do not use."""
     body = _PREFIX.sub("", sparql)
     return any(name in body for name in (*label_names(sparql), PREFIXES["rdfs"], LABELS))
 
 
-def bind(sparql: str, terms: Mapping[str, str]) -> str:
-    """The query with each variable of `terms` (name -> term in N-Triples) given that value wherever it stands.
+def _edited(sparql: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The query with other text in place of what stands between two places, for each edit in their order."""
+    out, done = [], 0
+    for start, stop, text in edits:
+        out += [sparql[done:start], text]
+        done = stop
+    return "".join(out) + sparql[done:]
 
-    Written into the text, because that means the same in subqueries, filters and aggregates and at every endpoint: a
-    VALUES clause would be joined too late for the last two. A projected variable is still projected.
+
+def bind(sparql: str, terms: Mapping[str, str]) -> str:
+    """The query with the variables of `terms` (name -> term in N-Triples) replaced by their values.
+
+    In the text, because that means the same in subqueries, filters and aggregates and at every endpoint: a VALUES
+    clause would be joined too late for the last two. A projected variable is still projected.
     """
-    out: list[str] = []
-    done = 0
-    outer: list[str] = []  # what encloses the present group, a state per open brace
+    return _edited(sparql, _bindings(sparql, terms))
+
+
+def _bindings(sparql: str, terms: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    outer: list[str] = []  # the states of the enclosing groups
     state = "group"  # "group": a term stands bare; "projection": (term AS ?x); "modifiers": (term)
     depth = 0  # parentheses inside a projection
     for kind, text, start in _tokens(sparql):
@@ -143,37 +154,32 @@ def bind(sparql: str, terms: Mapping[str, str]) -> str:
                 term = f"({term} AS {text})"
             elif state == "modifiers":
                 term = f"({term})"
-            out += [sparql[done:start], term]
-            done = start + len(text)
-    return "".join(out) + sparql[done:]
+            yield start, start + len(text), term
 
 
 def with_blank_nodes(sparql: str) -> str:
     """The query whose isBlank(?x), isIRI(?x) and isURI(?x) take the IRIs of blank nodes for blank nodes."""
     if not _NODE_TEST.search(sparql):
         return sparql
-    out, done = [], 0
+    edits = []
     for kind, _, start in _tokens(sparql):
         if kind == "word" and (call := _NODE_TEST.match(sparql, start)):
             test, variable = call.groups()
             named = f'STRSTARTS(STR({variable}), "{BLANK}")'
             blank = f"(isBlank({variable}) || isIRI({variable}) && {named})"
-            out += [sparql[done:start], blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"]
-            done = call.end()
-    return "".join(out) + sparql[done:]
+            edits.append((start, call.end(), blank if test.upper() == "BLANK" else f"(isIRI({variable}) && !{named})"))
+    return _edited(sparql, edits)
 
 
 def bounded(sparql: str, graphs: Iterable[str]) -> str:
     """The query where each variable after GRAPH ranges over these graphs only."""
     values = " ".join(f"<{iri}>" for iri in graphs)
-    out: list[str] = []
-    done, graph_at = 0, None
+    edits, graph_at = [], None
     for kind, text, start in _tokens(sparql):
         if kind == "variable" and graph_at is not None:
-            out += [sparql[done:graph_at], f"VALUES {text} {{ {values} }} "]
-            done = graph_at
+            edits.append((graph_at, graph_at, f"VALUES {text} {{ {values} }} "))
         graph_at = start if kind == "word" and text.upper() == "GRAPH" else None
-    return "".join(out) + sparql[done:]
+    return _edited(sparql, edits)
 
 
 @lru_cache(maxsize=256)
@@ -181,7 +187,9 @@ def variable_namespaces(sparql: str) -> Mapping[str, str]:
     """Variable -> namespace of the labels it can be bound to, from where it stands in the query.
 
     RELATION for a variable that is the predicate of a pattern, GRAPH for one after the word GRAPH, ENTITY for any
-    other. Raises InputError where rdflib cannot parse the query.
+    other.
+
+    :raises InputError: a query that rdflib cannot parse.
     """
     from rdflib.plugins.sparql.algebra import traverse
     from rdflib.plugins.sparql.parser import parseQuery
@@ -238,9 +246,9 @@ def named_relations(sparql: str) -> list[str]:
 
 
 def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str]:
-    """Variable -> the term in N-Triples that its label stands for where the variable stands in the query.
+    """Variable -> the term (N-Triples) of its label, by where the variable stands in the query.
 
-    Raises InputError for a name that is no variable of the query.
+    :raises InputError: a name that is no variable of the query.
     """
     namespaces = variable_namespaces(sparql)
     terms = {}
@@ -261,8 +269,8 @@ def label_terms(sparql: str, labels: Mapping[str, str | float]) -> dict[str, str
 def syntax_error(sparql: str, reason: str | None = None) -> str | None:
     """Where and why a query does not parse, with the line marked; None where it does.
 
-    :param reason: what the engine said, where it was asked. Without it the engine is asked in a process of its own, on
-        no facts, because it cannot parse a query without beginning to evaluate it.
+    :param reason: the engine's message. Without it the engine evaluates the query in a process of its own, on no facts,
+        because it cannot only parse.
     """
     if reason is None and (reason := _reason(sparql)) is None:
         return None
@@ -273,7 +281,7 @@ def syntax_error(sparql: str, reason: str | None = None) -> str | None:
     elif "Prefix not found" in expected:
         expected = f"undeclared prefix; declared are {': '.join(PREFIXES)}: and what the query's PREFIX lines name"
     else:
-        # What could follow, without the parser's classes of characters; nothing is left where no name could.
+        # What could follow, without the parser's classes of characters, and "" where only these could.
         expected = (
             re.sub(r",?\s*\[.*", "", expected, flags=re.DOTALL).removesuffix("expected") or "this cannot follow here"
         )
@@ -287,15 +295,15 @@ def _reason(sparql: str) -> str | None:
         _try(sparql)
     except SyntaxError as error:
         return str(error)
-    except (InputError, RuntimeError):  # it parses, and asks for too much or for another server
+    except (InputError, RuntimeError):  # it parses, and exceeds a limit or asks another server
         pass
     return None
 
 
 def refuse_service(sparql: str) -> None:
-    """InputError for a query that asks other servers, also where another program would answer it.
+    """InputError for a query that asks other servers, for programs that pass queries on to an endpoint.
 
-    What the engine here cannot parse is refused, too, where it could hide the word SERVICE behind an escape.
+    A query that does not parse here is refused, too, where it could hide the word SERVICE behind an escape.
     """
     if re.search(r"service|\\u", sparql, re.IGNORECASE):
         try:
@@ -307,7 +315,7 @@ def refuse_service(sparql: str) -> None:
 
 
 def _try(sparql: str) -> None:
-    """Ask the engine in a process of its own, on no facts."""
+    """Evaluate a query in a process of its own, on no facts."""
     process = QueryProcess(ox.Store())
     try:
         process.query(sparql, None, None, Limits(timeout=5))

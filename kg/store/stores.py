@@ -1,7 +1,6 @@
-"""Where a graph's quads are kept: what a store is, and the one of this machine, Oxigraph in memory or on disk.
+"""Stores of quads: their protocol, and the local one, Oxigraph in memory or on disk. endpoint.py has the remote one.
 
-Stores take and return pyoxigraph terms, and their methods are all that KnowledgeGraph uses. endpoint.py has the other
-one, a remote SPARQL endpoint.
+Stores take and return pyoxigraph terms, and their methods are all that KnowledgeGraph uses.
 
 Each fact is stored in its named graph, and once in the default graph, where clients that know nothing of gumption look.
 A union of the named graphs would not do: Oxigraph repeats a fact for each graph that has it (0.5.13), which would
@@ -21,60 +20,52 @@ from gumption.data import InputError
 from gumption.data.writing import check_name, whole_folder
 from gumption.kg.vocabulary import ABOUT, DEFAULT_GRAPH, GRAPH, LABELS, PREFIXES, RESERVED, label_to_iri
 
+from . import quads
 from .answers import Answer, Rows
+from .files import FactFile
 from .limits import Limits, QueryProcess, refuse_addresses
-from .quads import (
-    BASE,
-    Completion,
-    adoption,
-    bare,
-    forgetting,
-    insertion,
-    label_quad,
-    removal,
-    renewal,
-    thinning,
-    unnamed,
-    withdrawal,
-)
-from .reading import FactFile
+from .quads import Completion, label_quad, unnamed
 from .sparql import syntax_error
 
 if TYPE_CHECKING:
     import rdflib
 
-MANY = 10_000  # quads from which on new files on disk are quicker than a transaction
-BASE_FACTS = 100_000  # that come first into a store and make their graph its base
-BASE_BYTES = 16 << 20  # of a file with about as many
+MANY = 10_000  # quads for which new files on disk are quicker than a transaction
+BASE_FACTS = 100_000  # the first facts of a store, if they are so many, make their graph its base
+BASE_BYTES = 16 << 20  # of a file with about so many facts
 
-_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(BASE)
+_LABELS, _ABOUT, _BASE = ox.NamedNode(LABELS), ox.NamedNode(ABOUT), ox.NamedNode(quads.BASE)
 _UNNAMED = ox.DefaultGraph()
 
 
 class Store(Protocol):
-    """Quads, each in a named graph. Every method raises InputError where the place of the store fails."""
+    """Quads, each in a named graph. Every method raises InputError where the disk or the server fails.
 
-    batch: int  # facts of a file that are written at once
-    near: bool  # whether many small queries cost no more than a big one
-    stale: bool  # whether other programs' writes are known to be missing from the default graph
+    :ivar batch: facts of a file that are written at once.
+    :ivar near: whether many small queries cost no more than a big one.
+    :ivar stale: whether rdflib has written facts that are not in the default graph yet.
+    """
+
+    batch: int
+    near: bool
+    stale: bool
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         """The answer to a query whose default graph is the union of `default`, and whose GRAPH ranges over `named`.
 
-        "" among the IRIs of `default` is the store's own default graph. Where both are None, they are what the query's
-        FROM says, else what the store makes of them. InputError when the answer goes beyond the limits; None is for
-        what this package asks itself.
+        "" among the IRIs of `default` is the store's own default graph. Where both are None, the query's FROM decides,
+        else the store.
+
+        :param limits: None for queries of this package itself.
+        :raises InputError: an answer beyond the limits.
         """
         ...
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
-        """Those that it has, each once, in their order."""
+        """Those that the store has, each once, in their order."""
         ...
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
@@ -82,53 +73,50 @@ class Store(Protocol):
         ...
 
     def delete(self, facts: Sequence[ox.Quad]) -> int:
-        """Remove facts, also from the default graph what no other graph has; how many there were."""
+        """Remove facts, from the default graph those that no other graph has; how many there were."""
         ...
 
     def change(self, removed: Sequence[ox.Quad], added: Sequence[ox.Quad], updates: Sequence[str] = ()) -> None:
-        """Remove facts, as `delete` does, add quads, then carry out updates: all or nothing.
+        """Remove facts, as `delete` does, add quads, then carry out updates: all or nothing, at an endpoint in one
+        request."""
+        ...
 
-        An endpoint gets one request, and whether it is carried out whole or in part is up to that endpoint.
+    def merged(self, ours: bool) -> bool:
+        """Whether the default graph shows the facts of all graphs, those with labels included.
+
+        :param ours: whether there are graphs of gumption.
         """
         ...
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        """Add quads; what is killed has added whole batches."""
-        ...
+    def load_first(self, file: FactFile) -> bool:
+        """Add the facts of a large file to a store without any, and what it keeps beside them; all or nothing.
 
-    def merged(self) -> bool:
-        """Whether it shows the facts of all graphs as its default graph, the labels included, of which it has some."""
-        ...
-
-    def takes_base(self, size: int) -> bool:
-        """Whether a file of so many bytes should come in one piece, by `load_first`."""
-        ...
-
-    def load_first(self, file: FactFile) -> None:
-        """Add the facts of a file to a store without any, and what it keeps beside them; all or nothing."""
+        False, and nothing is added, where the file should come in batches.
+        """
         ...
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
-        """Keep other programs' graphs as those that were made here.
+        """Label other programs' graphs as ours and copy them into the default graph.
 
-        :param unnamed: the default graph is one of them. :param merged: it shows the facts of the others, too.
+        :param unnamed: the default graph is one of them.
+        :param merged: the default graph shows the facts of the others, too.
         """
         ...
 
     def drop(self, graph: str) -> None:
-        """Remove a graph, also from the default graph what no other one has."""
+        """Remove a graph, and from the default graph the facts that no other graph has."""
         ...
 
     def renew(self) -> None:
-        """Put each fact into the default graph, and those of other programs there into a named graph."""
+        """Copy each fact into the default graph, and those that were only there into a named graph."""
         ...
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
-        """The same quads as an rdflib Dataset."""
+        """The quads as an rdflib Dataset."""
         ...
 
     def close(self) -> None:
-        """Let go of files, processes and connections."""
+        """Close files, processes and connections."""
         ...
 
 
@@ -156,12 +144,9 @@ class LocalStore:
         return self._open
 
     def query(
-        self,
-        sparql: str,
-        default: Sequence[str] | None = None,
-        named: Sequence[str] | None = None,
+        self, sparql: str, default: Sequence[str] | None = None, named: Sequence[str] | None = None,
         limits: Limits | None = None,
-    ) -> Answer:
+    ) -> Answer:  # fmt: skip
         try:
             if limits is not None and limits.given:
                 return self._in_process().query(sparql, default, named, limits)
@@ -171,17 +156,17 @@ class LocalStore:
                 None if default is None else [ox.NamedNode(iri) if iri else _UNNAMED for iri in default]
             )
             others: list[Any] | None = None if named is None else [ox.NamedNode(iri) for iri in named]
-            with told(self._path, "read"):
+            with engine_errors(self._path, "read"):
                 answer = self._quads.query(sparql, prefixes=PREFIXES, default_graph=seen, named_graphs=others)
         except SyntaxError as error:
             raise InputError(syntax_error(sparql, str(error)) or str(error)) from None
         if self._path is not None and isinstance(answer, ox.QuerySolutions):
-            return Rows(answer, partial(told, self._path, "read"), own=False)
+            return Rows(answer, partial(engine_errors, self._path, "read"), own=False)
         return answer
 
     def present(self, facts: Sequence[ox.Quad]) -> list[ox.Quad]:
         store = self._quads
-        with told(self._path, "read"):
+        with engine_errors(self._path, "read"):
             return [fact for fact in dict.fromkeys(facts) if fact in store]
 
     def insert(self, facts: Sequence[ox.Quad]) -> int:
@@ -205,31 +190,29 @@ class LocalStore:
             base = self._base()
             added, withdrawn = self._beside_base(base, removed, added)
             if removed or withdrawn or updates:
-                parts = [removal(removed, base)] if removed else []
-                parts += [withdrawal(withdrawn)] if withdrawn else []
-                parts += [insertion(added)] if added else []
+                parts = [quads.removal(removed, base)] if removed else []
+                parts += [quads.withdrawal(withdrawn)] if withdrawn else []
+                parts += [quads.insertion(added)] if added else []
                 store.update(" ;\n".join([*parts, *updates]))
             elif len(added) < MANY:
                 store.extend(added)
             else:
                 store.bulk_extend(added)
 
-    def load(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
-        for batch in batches:
-            self.change((), batch)
-
-    def merged(self) -> bool:
+    def merged(self, ours: bool) -> bool:
         return False
 
-    def takes_base(self, size: int) -> bool:
-        return size >= BASE_BYTES and self._is_empty()
-
-    def load_first(self, file: FactFile) -> None:
+    def load_first(self, file: FactFile) -> bool:
+        large = file.path.is_file() and file.path.stat().st_size >= BASE_BYTES
+        if not large or not self._is_empty():
+            return False
         with self._writing() as store:
             if not file.load_plain(store, [_base_quad(file.name)]):
                 self._load_first(file.batches(self.batch))
+        return True
 
     def _load_first(self, batches: Iterable[Sequence[ox.Quad]]) -> None:
+        """Add quads to an empty store, whose first graph becomes its base."""
         complete = Completion()
         names: dict[object, None] = {}
 
@@ -242,17 +225,12 @@ class LocalStore:
 
         with self._writing() as store:
             store.bulk_extend(labelled())
-            self._make_base(store, [name for name in names if isinstance(name, ox.NamedNode)])
-
-    def _make_base(self, store: ox.Store, names: Sequence[ox.NamedNode]) -> None:
-        """Label the graphs of a store that has no others, and make the first of them its base.
-
-        Their labels come last, because a graph without one is read as another program's: as it is.
-        """
-        for name in names[1:]:
-            facts = unnamed(store.quads_for_pattern(None, None, None, name))
-            store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, names[0]) not in store)
-        store.extend([label_quad(name, GRAPH) for name in names] + [_base_quad(name) for name in names[:1]])
+            graphs = [name for name in names if isinstance(name, ox.NamedNode)]
+            for name in graphs[1:]:
+                facts = unnamed(store.quads_for_pattern(None, None, None, name))
+                store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, graphs[0]) not in store)
+            # Labels come last: after an interruption, a graph without one is read as another program's.
+            store.extend([label_quad(name, GRAPH) for name in graphs] + [_base_quad(name) for name in graphs[:1]])
 
     def adopt(self, graphs: Iterable[str], unnamed: bool, merged: bool) -> None:
         with self._writing() as store:
@@ -262,31 +240,31 @@ class LocalStore:
                 store.bulk_extend(ox.Quad(f.subject, f.predicate, f.object, name) for f in facts)
                 store.add(label_quad(name, GRAPH))
             for graph in graphs:
-                store.update(adoption(graph))
+                store.update(quads.adoption(graph))
 
     def drop(self, graph: str) -> None:
         name, base = ox.NamedNode(graph), self._base()
         kept = {*map(ox.NamedNode, RESERVED), name, base}
         others = [each for each in self._quads.named_graphs() if each not in kept]
         with self._writing() as store:
-            # First, because a graph without a label is read as another program's: as it is, should this be interrupted.
-            store.update(forgetting(graph))
+            # First: after an interruption, what is left of a graph without a label is read as another program's.
+            store.update(quads.forgetting(graph))
             if name == base:
-                for other in others:  # what they share with the base
+                for other in others:  # their facts that the base shared
                     facts = unnamed(store.quads_for_pattern(None, None, None, other))
                     store.bulk_extend(f for f in facts if ox.Quad(f.subject, f.predicate, f.object, base) in store)
             elif others or store.query(f"ASK {{ ?s ?p ?o MINUS {{ GRAPH {name} {{ ?s ?p ?o }} }} }}"):
-                store.update(thinning(graph))
+                store.update(quads.thinning(graph))
             else:
-                store.clear_graph(_UNNAMED)  # nothing is there but this graph's
-            if self._path is not None:  # many transactions are several times as fast as a large one
+                store.clear_graph(_UNNAMED)  # it has this graph's facts alone
+            if self._path is not None:  # many transactions are several times faster than a large one
                 for quad in store.quads_for_pattern(None, None, None, name):
                     store.remove(quad)
             store.remove_graph(name)
 
     def renew(self) -> None:
         with self._writing() as store:
-            store.update(renewal())
+            store.update(quads.renewal())
 
     def dataset(self, read_only: bool) -> "rdflib.Dataset":
         if self._dataset is None:
@@ -300,35 +278,36 @@ class LocalStore:
         return self._dataset
 
     def written_by_rdflib(self) -> None:
-        """What rdflib writes is not in the default graph, and what it puts there is not in a named one."""
+        """To be called before rdflib writes, which writes to the default graph or to a named one, not to both."""
         if not self.stale:
             self.stale = True
             with self._writing() as store:
-                store.update(bare())
+                store.update(quads.bare())
 
     def close(self) -> None:
         self._forget_process()
         if self._dataset is not None:
-            self._dataset.close()  # it also holds the store, and the store's lock goes with its last holder
+            self._dataset.close()  # it holds the store, too, whose lock lasts as long as its last holder
         store, self._dataset, self._open = self._open, None, None
         if self._changed and store is not None:
-            with told(self._path, "write"):
+            with engine_errors(self._path, "write"):
                 store.flush()  # see the end of this file
 
     def _is_empty(self) -> bool:
-        """Whether it has no facts, and nothing that remembers any."""
-        with told(self._path, "read"):
+        """Whether it has no quads at all."""
+        with engine_errors(self._path, "read"):
             return next(self._quads.quads_for_pattern(None, None, None, None), None) is None
 
     def _base(self) -> ox.NamedNode | None:
-        """The graph whose facts are not in the default graph."""
+        """The graph whose facts are not copied into the default graph."""
         found = next(self._quads.quads_for_pattern(None, _BASE, None, _LABELS), None)
         return None if found is None else found.subject  # pyright: ignore[reportReturnType]
 
     def _beside_base(
         self, base: ox.NamedNode | None, removed: Sequence[ox.Quad], added: Sequence[ox.Quad]
     ) -> tuple[Sequence[ox.Quad], list[ox.Quad]]:
-        """Without copies in the default graph of what the base has; and what the base gets and is there already."""
+        """The quads to add, without copies of the base's facts; and the copies to take away, of facts that join the
+        base."""
         if base is None:
             return added, []
         store = self._quads
@@ -349,11 +328,11 @@ class LocalStore:
     def _writing(self) -> Iterator[ox.Store]:
         self._forget_process()
         self._changed = self._path is not None
-        with told(self._path, "write"):
+        with engine_errors(self._path, "write"):
             yield self._quads
 
     def _in_process(self) -> QueryProcess:
-        """A process that has what this store has now."""
+        """The process that answers limited queries, with the quads of now."""
         if self._process is None or not self._process.is_alive():
             self._forget_process()
             self._process = QueryProcess(self._path or self._quads)
@@ -369,14 +348,14 @@ def _base_quad(name: ox.NamedNode) -> ox.Quad:
     return ox.Quad(name, _BASE, ox.Literal(True), _LABELS)
 
 
-# ---- Folders of graphs on disk: made whole, opened, or refused in a sentence.
+# ---- Folders of graphs on disk: made whole, opened, or refused.
 #
-# The engine keeps a checksum of each block of its files and checks those that it reads; what it has not yet put into
-# blocks stands in a log, whose end it drops where a checksum is wrong. So a graph is flushed when it is closed: after
-# that a changed byte is told as soon as it is read, and nothing more has to be read to find it.
+# The engine checks the checksum of each block that it reads; quads that are not in blocks yet stand in a log, whose end
+# it drops where a checksum is wrong. So a graph is flushed when it is closed: after that a changed byte is an error as
+# soon as it is read.
 
 
-_CURRENT = "CURRENT"  # a file that each folder of the engine has
+_CURRENT = "CURRENT"  # a file in each folder of the engine
 
 
 def open_folder(path: Path, read_only: bool) -> ox.Store:
@@ -392,17 +371,17 @@ def open_folder(path: Path, read_only: bool) -> ox.Store:
         raise InputError(f"{path} holds other files and no knowledge graph: choose a new or an empty folder")
     if read_only and not ours:
         raise InputError(f"there is no knowledge graph at {path} to be read")
-    with told(path, "open"):
+    with engine_errors(path, "open"):
         if read_only:
             return ox.Store.read_only(str(path.resolve()))
         if not ours:
             _make(path.resolve() if path.is_symlink() else path)
-        # Resolved, because within one process the lock is on the path as it is written.
+        # Resolved, because within one process the engine compares paths as they are written.
         return ox.Store(path.resolve())
 
 
 def _make(path: Path) -> None:
-    """An empty store; made beside its place, because the engine cannot open what a kill leaves while it makes one."""
+    """An empty store; made beside its place, because the engine cannot open a folder that it had only begun."""
     try:
         with whole_folder(path, replace=False) as beside:
             ox.Store(beside.resolve())
@@ -412,10 +391,10 @@ def _make(path: Path) -> None:
 
 
 @contextmanager
-def told(path: Path | None, what: str) -> Iterator[None]:
-    """What goes wrong in the engine, as an InputError.
+def engine_errors(path: Path | None, what: str) -> Iterator[None]:
+    """Errors of the engine become an InputError.
 
-    :param what: was to be done with the graph.
+    :param what: the verb for its message: read, write or open.
     """
     try:
         yield
@@ -433,7 +412,7 @@ def told(path: Path | None, what: str) -> Iterator[None]:
 
 @contextmanager
 def undone_if_new(folder: Path) -> Iterator[None]:
-    """Take away the folder of a graph that is made within, where that ends with an InputError and nothing in it.
+    """Remove the folder of a graph that was made within and is empty, after an InputError.
 
     It stays where another process, which was quicker to make it, holds it.
     """
@@ -449,11 +428,11 @@ def undone_if_new(folder: Path) -> Iterator[None]:
         raise
 
 
-# ---- Changes that are collected and then made at once
+# ---- Transactions
 
 
 class Transaction:
-    """What is to be added to and removed from a store; `commit` does it in one step."""
+    """Facts to add to and to remove from a store; `commit` does it in one step."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -2,9 +2,9 @@
 
 It is run as a file and imports nothing of gumption, so that it starts in a few hundredths of a second. Its argument is
 the folder of a graph on disk; without one it reads the quads of a graph in memory from its input, in frames. A frame
-is its length (8 bytes, big-endian) and that many bytes; one of no bytes ends the quads.
+is its length (8 bytes, big-endian) and that many bytes; an empty one ends the quads.
 
-What stands here of SERVICE is used in the process of the graph, too.
+The process of the graph calls `address_asked` and the frames' functions, too.
 """
 
 import io
@@ -65,9 +65,10 @@ _ADDRESS = re.compile(rf"{_SPACE}(?:silent\b)?{_SPACE}(<[^>]*>|[^\s{{]+){_SPACE}
 def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False) -> str | None:
     """The address (or the variable) that a query asks with SERVICE, or an update also with LOAD; None without either.
 
-    The engine's own parser decides: with other letters in place of the word, what is a string, a name or a comment
-    still parses, and a clause does not. A text without a clause may be evaluated here, on no facts. Raises SyntaxError
-    for one that does not parse in any case.
+    The engine's own parser decides: with other letters in place of the word, a string, a name or a comment still
+    parses, and a clause does not. A text without a clause may be evaluated here, on no facts.
+
+    :raises SyntaxError: a text that does not parse in any case.
     """
     words = _ASKING[update]
     if not words.search(sparql):
@@ -81,7 +82,7 @@ def address_asked(sparql: str, prefixes: Mapping[str, str], update: bool = False
         lines = sparql.split("\n")
         stuck = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1 if place else 0
         for clause in words.finditer(sparql):
-            # The engine does not say in all cases how far it came: then what looks like a clause is one.
+            # The engine does not always tell the place of the error: then what looks like a clause is one.
             address = _ADDRESS.match(sparql, clause.end())
             here = clause.start() <= stuck and not sparql[clause.end() : stuck].strip()
             if address and (here or address[2] or clause[0].lower() == "load"):
@@ -116,7 +117,7 @@ def rows_in(table: bytes, format: ox.QueryResultsFormat) -> int:
 
 
 def answer(store: ox.Store, request: dict[str, Any]) -> tuple[str, bytes]:
-    """What kind of answer it is, or of error, and its text."""
+    """The kind of the answer or of the error, and its text."""
     try:
         if not request["service"] and (address := address_asked(request["sparql"], request["prefixes"])):
             return "service", address.encode()
@@ -161,7 +162,7 @@ def main() -> None:
         if size is not None:
             limit_memory(size + request["memory"])
         if hasattr(signal, "setitimer") and request["timeout"] is not None:
-            # Ends this process even when the one that waits for it, and would kill it, is gone.
+            # Ends this process even when the one that would kill it is gone.
             signal.setitimer(signal.ITIMER_REAL, request["timeout"] + 1)
         kind, text = answer(store, request)
         if hasattr(signal, "setitimer"):

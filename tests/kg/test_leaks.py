@@ -1,6 +1,7 @@
 """What of a test a graph or a predictor knows, whatever the form."""
 
 from itertools import permutations
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,33 @@ def test_what_is_the_same_as_the_same_counts() -> None:
     graph.add([("http://y.org/2", same, "http://x.org/1"), ("http://y.org/2", same, "http://z.org/3")], graph="links")
     graph.add([("http://z.org/3", "http://www.w3.org/2000/01/rdf-schema#label", '"fire"@en')], graph="labels")
     assert count_leaks(graph, "facts", {("fire", "componentOf", "steam")}) == (1, 1)
+
+
+@pytest.mark.parametrize("role", ["subject", "given", "object"])
+def test_nodes_keep_their_parties_under_other_names_and_are_not_one_for_sharing_a_name(role: str) -> None:
+    same, label = "http://www.w3.org/2002/07/owl#sameAs", "http://www.w3.org/2000/01/rdf-schema#label"
+    recipe = {"subject": "air", "given": "ice", "object": "sea"}
+    made = (recipe["subject"], recipe["given"], recipe["object"])
+    other = {**recipe, role: "http://x.org/1"}
+    asked = asked_facts(nodes([made, ("air", "key", "door")]), (), (OPENS,))
+    graph = graph_of(nodes([(other["subject"], other["given"], other["object"]), ("key", "key", "door")]))
+    graph.add([("http://x.org/1", same, recipe[role])], graph="links")
+    graph.add([("key+key=door", label, '"a recipe"'), (f"{other['subject']}+{other['given']}={other['object']}", label,
+                                                      '"a recipe"')], graph="links")  # fmt: skip
+    own = {("opens", *made)} | entailed([made]) | {("key", "partOf", "door")}
+    assert count_leaks(graph, "mine", asked, (OPENS,)) == (len(own), len(asked))
+
+
+def test_many_names_of_one_thing_are_counted_in_time_that_grows_with_their_number() -> None:
+    same, many = "http://www.w3.org/2002/07/owl#sameAs", 20_000
+    graph = KnowledgeGraph()
+    graph.add((f"x{n}", same, f"x{n + 1}") for n in range(many))
+    graph.add((f"x{n}", "near", f"x{many - n}") for n in range(many))
+    graph.add((f"x{n}", "http://www.w3.org/2000/01/rdf-schema#label", '"it"') for n in range(many))
+    asked = {(f"x{n}", "near", f"x{n + 7}") for n in range(1_000)} | {("it", "near", "it"), ("it", "near", "her")}
+    before = process_time()
+    assert count_leaks(graph, None, asked) == (1_001, 1_002)
+    assert process_time() - before < 20, "pairs of names would take hours"
 
 
 # ---- leaks within a data set

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from gumption.data import InputError
-from gumption.kg import ComplEx, DistMult, FactorModel, evaluate_ranking, load_predictor, why
+from gumption.kg import ComplEx, DistMult, FactorModel, Regularizer, evaluate_ranking, load_predictor, why
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
+from gumption.kg.links import training
 from gumption.kg.vocabulary import Triple, Vocabulary
 
 Tensors = dict[str, torch.Tensor]
@@ -226,3 +227,33 @@ def test_bad_models_and_states(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "more", {**model.parameters, "gate": model.relation.clone()}, meta)
     with pytest.raises(InputError, match="more: entity, gate, relation are not the tensors of ComplEx"):
         ComplEx.load(tmp_path / "more")
+
+
+@pytest.mark.parametrize("model", [ComplEx, DistMult])
+def test_the_size_of_a_job_alone_says_how_many_threads_it_takes(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    class Watching(Regularizer):
+        def penalty(self, factor: torch.Tensor) -> torch.Tensor:
+            seen.append(torch.get_num_threads())
+            return factor.abs().sum(-1)
+
+    def threads_of_a_fit() -> set[int]:
+        seen.clear()
+        model.fit([("a", "near", "b"), ("b", "near", "c")], rank=4, epochs=1, device="cpu", regularizer=Watching(0.1))
+        return set(seen)
+
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    try:
+        torch.set_num_threads(3)
+        assert threads_of_a_fit() == {1}
+        assert torch.get_num_threads() == 3
+        monkeypatch.setattr(training, "ONE_THREAD", 4 * 3 * 8 - 1)  # queries, entities, numbers each
+        assert threads_of_a_fit() == {3}, "a large job takes torch's"
+        monkeypatch.setattr(training, "ONE_THREAD", 4 * 3 * 8)
+        assert threads_of_a_fit() == {1}
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        assert threads_of_a_fit() == {3}, "the environment goes before"
+    finally:
+        torch.set_num_threads(before)

@@ -10,7 +10,7 @@ import pytest
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store import stores as stores_module
-from gumption.kg.store.reading import SkippedLines
+from gumption.kg.store.files import SkippedLines
 from gumption.kg.store.selection import Selection
 
 pytestmark = pytest.mark.parametrize("home", ["memory", "disk"], indirect=True)

@@ -11,7 +11,7 @@ import pytest
 
 from gumption.data import InputError, Note
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import reading
+from gumption.kg.store import files
 from gumption.kg.store.shapes import validate
 
 X, XSD = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
@@ -109,7 +109,7 @@ def test_a_damaged_file_is_named(tmp_path, name, content, message):
 
 
 def test_depth_is_not_length(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "DEPTH", 3)
+    monkeypatch.setattr(files, "DEPTH", 3)
     things = "".join(f'<rdf:Description rdf:about="{X}{i}"><x:p>{i}</x:p></rdf:Description>\n' for i in range(5_000))
     (tmp_path / "x.rdf").write_text(f"{HEAD}{things}</rdf:RDF>")
     assert KnowledgeGraph().load_file(tmp_path / "x.rdf") == 5_000
@@ -144,8 +144,8 @@ def test_nesting_is_bounded(tmp_path, name):
 
 @pytest.mark.parametrize("block", range(1, 12))
 def test_brackets_in_strings_are_text(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(reading, "DEPTH", 3)
-    monkeypatch.setattr(reading, "BLOCK", block)
+    monkeypatch.setattr(files, "DEPTH", 3)
+    monkeypatch.setattr(files, "BLOCK", block)
     texts = ["[[[[", '"[[[[', "\\", '\\"[[[[', "}", "\\\\{{{{"]
     file = tmp_path / "x.jsonld"
     file.write_text(json.dumps([{"@id": f"{X}{i}", f"{X}p": [text]} for i, text in enumerate(texts)]))

@@ -13,9 +13,9 @@ import pytest
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
-from gumption.kg.store import reading as reading_module
+from gumption.kg.store import files as files_module
 from gumption.kg.store.endpoint import EndpointStore
-from gumption.kg.store.reading import SkippedLines
+from gumption.kg.store.files import SkippedLines
 
 STEAM = [("fire", "componentOf", "steam"), ("water", "componentOf", "steam")]
 ENT, GUM = "urn:gumption:entity:", "urn:gumption:relation:"
@@ -68,7 +68,7 @@ def test_one_graph_is_saved(tmp_path):
 
 
 def test_what_crosses_a_block_is_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading_module, "BLOCK", 100)  # a line or two
+    monkeypatch.setattr(files_module, "BLOCK", 100)  # a line or two
     write_many(tmp_path / "x.nt", 500)
     text = (tmp_path / "x.nt").read_text().replace("<urn:gumption:entity:", "").replace("<urn:gumption:relation:", "")
     (tmp_path / "x.tsv").write_text(text.replace("> .", "").replace("> ", "\t"))
