@@ -5,7 +5,7 @@
     advice.why(0, 2)                         # the facts behind those of candidate 2 in environment 0
 
 The world says which facts would speak for a choice (`env.action_facts`), the knowledge how likely they hold. A policy
-mixes the scores into its logits (kg_policy.py), `KGScores` puts them into an observation; both ask here.
+mixes the scores into its logits (policy.py), `KGScores` puts them into an observation; both ask here.
 """
 
 from collections.abc import Sequence

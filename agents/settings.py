@@ -15,7 +15,7 @@ from gumption.data.writing import can_be_named
 CONFIG = "config.json"  # of a run's folder; see run_folder.py
 #: Words of `--kg` that stand for the world's own facts, and the part that each means.
 OWN = {"train": "train", "full": "all"}
-Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see kg_policy.py
+Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see policy.py
 MIXINGS = get_args(Mixing)
 Optimiser = Literal["rmsprop", "adam"]  # of the learner; see learners/impala.py
 Reduction = Literal["sum", "mean"]

@@ -1,9 +1,9 @@
 """What a learner works with in any world: environments, knowledge, a policy, and what is measured."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,81 +18,11 @@ from gumption.kg.checkpoint import pick_device
 
 from .advice import Advice
 from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
-from .kg_policy import guided_policy
 from .knowledge import Knowledge
-from .learner_state import put_network, saved_network
-from .readout import MASKED, Readout
-from .run import own_random_numbers
+from .policy import FlatActorCritic, Policy, guided_policy
+from .run import own_random_numbers, put_network, saved_network
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .settings import WorldConfig
-
-
-class State(NamedTuple):
-    """What a policy sees of B environments, on its device.
-
-    :ivar seen: what its network reads, each with a leading batch axis.
-    :ivar scores: (B, A, K) relation scores, or (B, A, 0) without knowledge.
-    """
-
-    seen: tuple[torch.Tensor, ...]
-    scores: torch.Tensor
-
-    @staticmethod
-    def joined(states: "list[State]") -> "State":
-        """The states one after another, as one batch."""
-        parts = zip(*(state.seen for state in states), strict=True)
-        return State(tuple(torch.cat(part) for part in parts), torch.cat([state.scores for state in states]))
-
-
-class Policy(nn.Module):
-    """A network, and the advice that it mixes in, if any. The advice's scores follow train() and eval() of the policy.
-
-    :ivar network: what is trained; (*seen, scores) -> Readout.
-    """
-
-    def __init__(
-        self, network: nn.Module, look: Callable[[Any], tuple[np.ndarray, ...]], advice: Advice | None, device: str
-    ) -> None:
-        """
-        :param look: what the network reads of a native batch of environments; the second part is (B, A).
-        """
-        super().__init__()
-        self.network, self.look, self.advice, self.device = network.to(device), look, advice, device
-        self.scores = None if advice is None else advice.scores
-
-    def forward(self, state: State) -> Readout:
-        return self.network(*state.seen, state.scores)
-
-    def read(self, env: Any) -> State:
-        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""
-        seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
-        if self.advice is None:
-            return State(seen, torch.empty(*seen[1].shape, 0, device=self.device))
-        return State(seen, self.advice(env))
-
-
-class FlatActorCritic(nn.Module):
-    """One hidden layer over the flat observation; a logit for each action.
-
-    :ivar size: of the hidden layer, which is the summary for `KGPolicy`.
-    """
-
-    def __init__(self, features: int, actions: int, hidden_size: int) -> None:
-        super().__init__()
-        self.size = hidden_size
-        self.hidden = nn.Linear(features, hidden_size)
-        self.policy = nn.Linear(hidden_size, actions)
-        self.value = nn.Linear(hidden_size, 1)
-
-    def forward(self, observation: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> Readout:
-        """`scores` are not read: this is an agent without knowledge."""
-        return self.read(observation, mask)[0]
-
-    def read(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The readout, and the hidden layer (B, size)."""
-        hidden = self.hidden(observation).relu()
-        logits = self.policy(hidden).masked_fill(~mask, MASKED)
-        return Readout(logits, self.value(hidden)[:, 0], logits), hidden
 
 
 class Setup:

@@ -25,7 +25,7 @@ from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
 
-from .readout import MASKED
+from .policy import MASKED
 from .run_folder import world_of
 from .setup import load_policy
 

@@ -20,10 +20,19 @@ import torch
 from torch import nn
 
 from gumption.agents.advice import Advice
-from gumption.agents.learner_state import KIND, put_training_state, training_state
-from gumption.agents.run import Line, RunResult, Tensors, opened, run_learner
+from gumption.agents.policy import PolicyInput
+from gumption.agents.run import (
+    KIND,
+    Line,
+    RunResult,
+    Tensors,
+    opened,
+    put_training_state,
+    run_learner,
+    training_state,
+)
 from gumption.agents.run_folder import KNOWLEDGE, read_final, read_metrics
-from gumption.agents.setup import Setup, State, setup_of
+from gumption.agents.setup import Setup, setup_of
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked
@@ -160,7 +169,9 @@ class ImpalaLearner:
         learner = self.learner
         with torch.no_grad():
             bootstrap = self.policy(self.state_now).value
-        readout = self.policy(State.joined(states))
+        seen = zip(*(state.seen for state in states), strict=True)
+        joined = PolicyInput(tuple(map(torch.cat, seen)), torch.cat([state.scores for state in states]))
+        readout = self.policy(joined)
         shape = rewards.shape
         log_policy = readout.logits.log_softmax(1)
         log_pi = log_policy.gather(1, actions.view(-1, 1)).view(shape)
@@ -191,9 +202,9 @@ class ImpalaLearner:
                 self.counts.mixture = readout.mixture.detach().mean(0).tolist()
 
     @torch.no_grad()
-    def _act(self) -> tuple[list[State], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _act(self) -> tuple[list[PolicyInput], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Play `unroll_length` steps: T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
-        states: list[State] = []
+        states: list[PolicyInput] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
             state = self.state_now

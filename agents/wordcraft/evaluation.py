@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Rows, Tell, ends, play, telling
-from gumption.agents.setup import Policy
+from gumption.agents.policy import Policy
 from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.splits import TrainRatio

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from torch import nn
 
 from gumption.agents.evaluation import Greedy, Player
+from gumption.agents.policy import Policy
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import read_config, read_final, read_metrics
-from gumption.agents.setup import Policy, untrained
 from gumption.agents.setup import load_policy as load_world_policy
+from gumption.agents.setup import untrained
 from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv

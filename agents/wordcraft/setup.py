@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.setup import Policy, Setup
+from gumption.agents.policy import Policy
+from gumption.agents.setup import Setup
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.features import entity_features

@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 
 from gumption.agents.advice import Advice
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.agents.watch import (
     Candidate,
     Choice,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.setup import Policy
+from gumption.agents.policy import Policy
 from gumption.agents.wordcraft.evaluation import (
     MAX_BATCH,
     evaluation_env,
