@@ -9,7 +9,7 @@ import pytest
 
 from gumption.agents.knowledge import FitSettings, Knowledge, LeakedFacts
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.knowledge import cross_fitted
+from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, recipe_facts

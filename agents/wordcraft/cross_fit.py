@@ -1,61 +1,23 @@
-"""What guides a WordCraft agent: the facts of its book's recipes, or a graph or predictor that a person gives."""
+"""Cross-fitting: while an agent learns, each recipe is scored by predictors that have not seen it.
 
-from dataclasses import fields, replace
-from pathlib import Path
+A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
+divided into folds, those of one pair into the same; a fact belongs to the fold of the recipe that implies it, and an
+entry of a table that is no fact may belong to any.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents.knowledge import BINARY, Knowledge
-from gumption.agents.settings import OWN, KnowledgeConfig
+from gumption.agents.advice import BINARY
+from gumption.agents.knowledge import Knowledge
 from gumption.data import InputError
-from gumption.envs import worlds
-from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES
-from gumption.kg.checkpoint import pick_device
 from gumption.kg.facts import distinct
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
-
-from .config import TrainConfig
-
-# The latest knowledge: the seeds of an experiment run one after another in a process, and all want the same.
-_latest: dict[tuple, Knowledge] = {}
-
-
-def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv, kept: Path | None = None) -> Knowledge:
-    """The knowledge of a config that has some.
-
-    :param kept: where a run that goes on keeps it; see `Knowledge.of_run`. What is held out is not kept.
-
-    :raises InputError: a source that is not there or does not fit the book; scores that it does not have.
-    """
-    device = str(pick_device(config.device))
-    said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
-    key = (*said, config.cross_fit, config.word_vectors, device, env.book.hash, env.split.hash)
-    if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
-        _latest.clear()
-        made = Knowledge.of_run(
-            None if config.cross_fit else kept,
-            config,
-            worlds.find(config.world),
-            env.vocabulary,
-            env.relations,
-            {"recipe_book": env.book, "split": env.split},
-            word_vectors=config.word_vectors,
-            device=device,
-        )
-        _latest[key] = cross_fitted(made) if config.cross_fit else made
-    return _latest[key]
-
-
-# ---- Cross-fitting: while learning, each recipe is scored by predictors that have not seen it.
-#
-# A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
-# shared out to folds, those of one pair to the same; a fact belongs to the fold of the recipe that implies it, and an
-# entry of a table that is no fact may belong to any.
-
 
 FOLDS = 5
 FOLD_MEMBERS = 2
