@@ -188,13 +188,16 @@ def state_facts(
     facts: Sequence[Triple],
     evidence: Sequence[Triple],
     about: Mapping[str, str],
+    others: Mapping[str, Sequence[Triple]] | None = None,
 ) -> dict[str, int]:
-    """Put what a run's memory shows into a graph, in place of what was there: NAME and NAME/evidence.
+    """Put the facts of a run's memory into a graph, in place of what was there: NAME and NAME/evidence.
 
-    :param about: annotations of both.
+    :param about: annotations of each graph.
+    :param others: ending of the name of a further graph -> its facts.
     :returns: name of each graph -> number of facts.
     """
-    stated = {name: facts, name + EVIDENCE: evidence}
+    more = {name + ending: triples for ending, triples in (others or {}).items()}
+    stated = {name: facts, **more, name + EVIDENCE: evidence}
     old = {each: list(graph.triples(graph=each)) for each in stated}
     with graph.transaction():
         for each, triples in stated.items():

@@ -8,6 +8,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Seed, SmallShare, checked
+from gumption.envs.memory import Triple
 from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
@@ -28,8 +29,7 @@ RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
 FactPart = Literal["train", "validation", "test", "all"]
 # What an agent saw of a recipe: see memory.py.
-OF_RUN, HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "ofRun", "hasRecipe", "hasOutcome", "hasVisits"
-Triple = tuple[str, str, str]
+HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "hasRecipe", "hasOutcome", "hasVisits"
 
 
 class Named(Protocol):

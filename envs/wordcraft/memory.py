@@ -9,16 +9,16 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed
 from gumption.data.settings import checked, checked_methods
-from gumption.envs.memory import Layout, TransitionMemory
+from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
 
-from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
+from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, binary_facts, node_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -119,7 +119,7 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
             (node, OF_RUN, run),
             (node, HAS_RECIPE, f"recipe:{a}+{b}"),
             (node, HAS_OUTCOME, product),
-            (node, HAS_VISITS, f'"{times}"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+            (node, HAS_VISITS, integer(times)),
         ]
     return sorted(triples)
 
@@ -131,17 +131,12 @@ def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int
 
     :returns: name of each graph -> number of facts.
     """
-    name = f"wordcraft/{run}"
-    stated: dict[str, Any] = {
-        name: memory_facts(memory),
-        f"{name}/recipes": sorted(node_facts(memory, memory.recipes[:, :3])),
-        f"{name}/evidence": memory_evidence(memory, run),
-    }
-    old = {each: list(graph.triples(graph=each)) for each in stated}
     about = {"source": f"the memory of {run}", "memory": memory.fingerprint, "records": str(len(memory))}
-    with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
-            graph.annotate(each, {**about, "run": run, "book": memory.layout.settings["book"]})
-    return {each: len(triples) for each, triples in stated.items()}
+    return state_facts(
+        graph,
+        f"wordcraft/{run}",
+        memory_facts(memory),
+        memory_evidence(memory, run),
+        {**about, "run": run, "book": memory.layout.settings["book"]},
+        {"/recipes": sorted(node_facts(memory, memory.recipes[:, :3]))},
+    )

@@ -23,11 +23,6 @@ INK, PAPER, FAINT, QUIET = (33, 37, 41), (250, 250, 247), (206, 208, 204), (112,
 WHITE, GOAL, CHOSEN, WON, LOST = (255, 255, 255), (222, 178, 65), (74, 124, 196), (64, 142, 87), (176, 66, 58)
 
 
-def render(state: Mapping[str, Any], mode: str, last: str = "") -> str | np.ndarray:
-    """`mode` is "ansi" or "rgb_array"; `state` is an info of the environment, `last` tells of the latest mix."""
-    return as_text(state, last) if mode == "ansi" else as_picture(state, last)
-
-
 def as_text(state: Mapping[str, Any], last: str = "") -> str:
     """`state` is an info of the environment: goal, table, selection, success; `last` tells the latest mix."""
     chosen = set(state["selection"])

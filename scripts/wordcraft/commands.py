@@ -48,7 +48,7 @@ def train(config: TrainConfig, run: Run = Path("runs/wordcraft"), resume: Resume
     Example: gumption train wordcraft --kg train --run runs/guided
     """
     from gumption.agents.learners.impala import train_impala
-    from gumption.agents.wordcraft.runs import success_sentence
+    from gumption.agents.wordcraft.evaluation import success_sentence
 
     result = train_impala(config, run_dir=run, resume=resume)
     final = result.final

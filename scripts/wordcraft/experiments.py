@@ -135,7 +135,7 @@ class WordCraftRuns(Kind):
         from gumption.agents.learners.impala import train_impala
         from gumption.agents.run_folder import load_policy
         from gumption.agents.wordcraft.config import TrainConfig
-        from gumption.agents.wordcraft.runs import baseline
+        from gumption.agents.wordcraft.evaluation import baseline
 
         config = TrainConfig(**job.settings)
         if job.method == "train":

@@ -17,7 +17,7 @@ from gumption.agents.policy import MASKED, Readout
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy
 from gumption.agents.wordcraft.config import PRESETS, Learner
-from gumption.agents.wordcraft.runs import baseline
+from gumption.agents.wordcraft.evaluation import baseline
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, recipe_facts
 from gumption.kg import KnowledgeGraph
