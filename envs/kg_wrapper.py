@@ -60,11 +60,11 @@ def KGScores(
 ) -> Any:
     """`env` with `kg_scores` in its observation: for each of A candidates the scores of K facts that speak for it.
 
-    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A fact without
-    a subject or an object, as in an empty slot, has the score 0, which is neutral: it adds nothing to logits, and is the
-    score of a fact that a graph does not state. A score that is NaN is -bound. Scores are added to a Dict observation;
-    any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, except that the observations
-    in `final_obs` get their scores too.
+    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A fact
+    without a subject or an object, as in an empty slot, has the score 0, which is neutral: it adds nothing to logits,
+    and is the score of a fact that a graph does not state. A score that is NaN is -bound. Scores are added to a Dict
+    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, except that the
+    observations in `final_obs` get their scores too.
 
     :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to count its candidates. A vector
         env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else knows

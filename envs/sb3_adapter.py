@@ -29,7 +29,8 @@ class SB3VecEnv(VecEnv):
 
     The info of an environment whose episode ended is that of its last step, with `terminal_observation`,
     `TimeLimit.truncated`, and `is_success` where the world has `success`. The info of any other is empty: to make
-    thousands of them at each step would cost more than the step; `infos` has all of the latest reset or step, as arrays.
+    thousands of them at each step would cost more than the step; `infos` has all of the latest reset or step, as
+    arrays.
 
     `action_masks` is the env's own, or `info["action_mask"]`. Attributes and methods are those of the vector env: an
     array with a row for each environment is split into rows, anything else is the same for all.

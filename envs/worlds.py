@@ -2,8 +2,8 @@
 
 A world is a folder of the same name in each room that it needs, and one entry here. The entry names its parts as
 "module:name"; they are imported on first use. Its folder in envs has the environments and the facts. For a part that it
-does not offer there is a general command: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build` work for
-a world that has its environments and `facts` alone.
+does not offer there is a general command: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build` work
+for a world that has its environments and `facts` alone.
 
 A person's own world is added by `add(World(...))` in a module that GUMPTION_WORLDS names (commas between several).
 """
@@ -128,7 +128,8 @@ class World:
         return stated(partition=part, **given)
 
     def leaks(self, graph: "KnowledgeGraph", name: str | None = None, part: str = "test", **given: Any) -> "Leaks":
-        """The facts of a part that a graph states or entails, in any form, counted; of the test without those of training.
+        """The facts of a part that a graph states or entails, in any form, counted; of the test without those of
+        training.
 
         :param name: one of the graph's named graphs; None for all of them.
         :param given: further arguments of the world's `facts`.

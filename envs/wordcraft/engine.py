@@ -26,7 +26,7 @@ class WordCraftEngine:
     :ivar refusals: (B,) int16, actions of this episode that were refused.
 
     After `step`, until the next one or a new episode: `reward` (B,) float32; `success`, `done`, `refused` (B,) bool;
-    `picked` and `product` (B,) int16, the entity that was selected and what the mix made, PAD where nothing.
+    `picked` and `product` (B,) int16, the selected entity and the product of the mix, PAD where there is none.
     """
 
     def __init__(

@@ -317,7 +317,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """For each slot what would speak for choosing it: (candidate, combinesWith, selection) once something is
+        """For each slot the facts that would speak for it: (candidate, combinesWith, selection) once something is
         selected, (candidate, componentOf, goal), and (candidate, makes, goal) given the selection or, before there is
         one, given anything on the table."""
         engine = self.engine

@@ -1,6 +1,6 @@
-"""MEM of WordCraft: the steps of an agent, in the files that `gumption.envs.memory` describes, and the recipes it saw.
+"""The memory of WordCraft: the steps of an agent, in the files of `gumption.envs.memory`, and the recipes it saw.
 
-Beside the records lies entities.json: the labels that their ids stand for, and the recipe book that these are of.
+Beside the records lies entities.json: the labels of their ids, and the recipe book of these.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the epis
 
 
 def layout(slots: int, book: str) -> Layout:
-    """The record of a step: env ids (0 is nothing) before it, and what came of it.
+    """The record of a step: env ids (0 is nothing) before it, and its outcome.
 
-    :param slots: of the table; :param book: hash of the recipe book that the ids are of.
+    :param slots: of the table; :param book: hash of the recipe book of the ids.
     """
     fields = [
         ("goal", "<i2"),
@@ -93,7 +93,7 @@ class Memory(TransitionMemory):
 
 
 def entity_file(book: RecipeBook) -> dict[str, str]:
-    """What a memory keeps of the book that its ids are of."""
+    """The file with the labels of a memory's ids: name -> text."""
     told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}
     return {ENTITIES: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
 
@@ -106,8 +106,8 @@ def memory_facts(memory: Memory) -> list[Triple]:
 
 @checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
-    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that the graphs of several
-    agents can be asked together:
+    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that one query can read the
+    graphs of several agents:
 
         sighting:RUN:fire+water>steam    ofRun RUN, hasRecipe recipe:fire+water, hasOutcome steam, hasVisits 7
     """
@@ -126,8 +126,9 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
 
 @checked
 def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
-    """Put what an agent saw into a graph, in place of what was there: wordcraft/RUN, wordcraft/RUN/recipes (the nodes)
-    and wordcraft/RUN/evidence.
+    """Put the recipes that an agent saw into a graph, in place of those there: wordcraft/RUN, wordcraft/RUN/recipes
+    (the
+    nodes) and wordcraft/RUN/evidence.
 
     :returns: name of each graph -> number of facts.
     """
