@@ -1,9 +1,8 @@
-"""The life of a run, whatever learns in it: begin or resume, learn, measure, keep, finish.
+"""The life of a run, for any learner: begin or resume, learn, measure, keep, finish.
 
-A `Learner` says what one step of learning is, what is measured, and what its state is; `run_learner` carries it from
-its first step to its last, the same way in every world. Metrics (metrics.jsonl, one line each time that the learner is
-measured): step; wall_s, seconds of learning and measuring since the start; steps_per_s of learning; then what the
-learner measures.
+A `Learner` defines one step of learning, its figures, and its state; `run_learner` carries it from its first step to
+its last, the same way in every world. Metrics (metrics.jsonl, one line for each measurement): step; wall_s, seconds of
+learning and measuring since the start; steps_per_s of learning; then the learner's own figures.
 """
 
 import os
@@ -31,15 +30,15 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Learner(Protocol):
-    """What a run is made of.
+    """A learner, as `run_learner` drives it.
 
     :ivar kind: of its checkpoints.
     :ivar device: where it computes.
-    :ivar threads: of torch on a CPU; None for as many as torch takes. A network of small layers has one: threads wait
-        for each other at every product, on a busy machine for ten times as long as they compute.
+    :ivar threads: of torch on a CPU; None for torch's default. A network of small layers takes one: threads wait for
+        each other at every product, on a busy machine for ten times as long as they compute.
     :ivar step: steps done, "step" in the metrics.
-    :ivar done, total: how far it is, and how far it is to come, in steps or in episodes.
-    :ivar measured_every, kept_every: so many of these between lines of metrics, and between checkpoints.
+    :ivar done, total: the progress and its end, in steps or in episodes.
+    :ivar measured_every, kept_every: in the same unit, between lines of metrics, and between checkpoints.
     """
 
     kind: str
@@ -56,19 +55,19 @@ class Learner(Protocol):
     def done(self) -> int: ...
 
     def learn(self, bar: Bar) -> None:
-        """A step of learning: act, and update. :param bar: told where one takes long."""
+        """A step of learning: act, and update. A long one shows its progress in the bar."""
         ...
 
     def measure(self) -> Line:
-        """The figures of a line of metrics; what is counted between two lines starts anew."""
+        """The figures of a line of metrics; counts between two lines start anew."""
         ...
 
     def words(self, line: Line) -> str:
-        """What the progress bar says of a line."""
+        """A line, for the progress bar."""
         ...
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        """Tensors, and values for JSON: all that the rest of the run depends on."""
+        """Tensors, and values for JSON, that determine the rest of the run."""
         ...
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
@@ -76,15 +75,15 @@ class Learner(Protocol):
         ...
 
     def manifest(self) -> dict[str, Any]:
-        """Hashes of what the run depends on, beside versions and hardware."""
+        """Hashes of the inputs of the run; versions and hardware are added."""
         ...
 
     def keep(self, path: Path) -> None:
-        """Write what the run depends on into its folder."""
+        """Write the inputs of the run into its folder."""
         ...
 
     def final(self, curve: list[Line]) -> Line | None:
-        """The figures of the finished run; None for a run that may always go on."""
+        """The figures of the finished run; None for a run without an end."""
         ...
 
 
@@ -92,11 +91,10 @@ class Learner(Protocol):
 class RunResult:
     """A run that was trained or loaded.
 
-    :ivar config: its settings.
     :ivar final: its final figures, "wall_s" and "steps_per_s" among them; empty for a run that is not complete.
     :ivar curve: the lines of metrics.jsonl.
     :ivar run_dir: its folder; None for a run that was not kept.
-    :ivar policy: what was learned, ready to act.
+    :ivar policy: the trained policy, ready to act.
     """
 
     config: Any
@@ -114,12 +112,12 @@ def run_learner(
 ) -> tuple[Made, list[Line], Line]:
     """Learn from the beginning, or from the folder's checkpoint, to the end.
 
-    :param folder: of the run, as `opened` gives it; None keeps nothing.
-    :param make: makes the learner before its first step. Its weights and draws are those of the seed that it sets;
-        generators of the process stay as they were.
-    :param progress: tell on stderr how far it is, on a terminal with a bar.
+    :param folder: of the run, from `opened`; None keeps nothing.
+    :param make: makes the learner before its first step, and seeds the generators of torch, NumPy and Python that it
+        draws from; afterwards these are as they were before.
+    :param progress: show the progress on stderr, on a terminal with a bar.
     :returns: the learner at its end, the lines of metrics, and the final figures.
-    :raises InputError: a folder that another process writes; what the learner raises.
+    :raises InputError: a folder that another process writes; errors of the learner.
     """
     try:
         with own_random_numbers():
@@ -133,10 +131,10 @@ def run_learner(
 
 @contextmanager
 def paying_threads(learner: Learner, folder: RunFolder | None) -> Iterator[None]:
-    """Within it torch has the number of threads that the learner says, or with which the run was begun.
+    """Within it torch has the learner's number of threads, or that with which the run was begun.
 
-    The order of sums, and with it the last bits of weights, depends on that number: it is none of how busy the machine
-    is. OMP_NUM_THREADS is followed.
+    The order of sums, and with it the last bits of weights, depends on that number, so it does not depend on the load
+    of the machine. OMP_NUM_THREADS takes precedence over the learner's.
     """
     before = torch.get_num_threads()
     begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
@@ -218,7 +216,7 @@ def opened(run_dir: str | Path | None, config: Any, resume: bool) -> RunFolder |
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Learners seed and draw from generators that the whole process shares; they stay as they were."""
+    """Within it learners seed and draw from the generators of the process; afterwards these are as they were before."""
     numbers, drawn = np.random.get_state(), random.getstate()  # noqa: NPY002
     devices = None if torch.cuda.is_available() else []
     try:
@@ -235,10 +233,10 @@ def own_random_numbers() -> Iterator[None]:
 def training_state(
     network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any, progress: dict[str, Any]
 ) -> tuple[Tensors, dict[str, Any]]:
-    """Everything that the rest of a run depends on: tensors, and values for JSON.
+    """See `Learner.state`.
 
     :param env: with `state_dict`.
-    :param progress: counters of the learner, what json.dump takes.
+    :param progress: counters of the learner, for JSON.
     """
     tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     tensors |= optimiser_tensors(optimiser, "optimiser")
@@ -261,7 +259,7 @@ def put_training_state(
 ) -> None:
     """Put a saved state back in place.
 
-    :raises InputError: that of another env, network or batch size.
+    :raises InputError: a state of another env, network or batch size.
     """
     env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
     put_network(network, SavedNetwork(under(tensors, "network"), meta.get("classes", {})), where)
@@ -282,7 +280,7 @@ def classes(network: torch.nn.Module) -> dict[str, str]:
 
 
 class SavedNetwork(NamedTuple):
-    """Weights by name, and the `classes` of the network that they are of; {} in runs from before 0.2."""
+    """Weights by name, and the `classes` of their network; {} in runs from before 0.2."""
 
     weights: Tensors
     classes: dict[str, str]
@@ -291,8 +289,8 @@ class SavedNetwork(NamedTuple):
 def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
     """The network of a run's last checkpoint.
 
-    :param hashes: of what it has to have been trained on, as the env's state has them.
-    :raises InputError: as `load_training`; another of these.
+    :param hashes: name in the env's state -> the hash that it must have there.
+    :raises InputError: no such checkpoint, or a damaged one; another hash.
     """
     tensors, meta = folder.load(KIND)
     for name, mine in hashes.items():
@@ -307,8 +305,8 @@ def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
 def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> None:
     """Put saved weights into a network.
 
-    :raises InputError: a network of other classes, which may have parameters of the same names and act by another
-        formula; other parameters.
+    :raises InputError: other classes, which may have parameters of the same names and another formula; other
+        parameters.
     """
     here = classes(network)
     for name, there in saved.classes.items():
