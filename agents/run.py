@@ -25,12 +25,14 @@ from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optim
 from .run_folder import Board, RunFolder, read_metrics
 
 KIND = "gumption/training/1"  # of the checkpoints of V-trace learners
+CLOCK = ("step", "wall_s", "steps_per_s")  # what `run_learner` adds to a line of metrics
 Line = dict[str, float]
 Tensors = dict[str, torch.Tensor]
 
 
 class Learner(Protocol):
-    """A learner, as `run_learner` drives it.
+    """A learner, as `run_learner` drives it. A class derived from this defines `total`, `measured_every`, `kept_every`,
+    `step`, `learn`, `measure`, `state` and `put_state`; the rest have defaults.
 
     :ivar kind: of its checkpoints.
     :ivar device: where it computes.
@@ -41,18 +43,22 @@ class Learner(Protocol):
     :ivar measured_every, kept_every: in the same unit, between lines of metrics, and between checkpoints.
     """
 
-    kind: str
-    device: str
+    kind: str = KIND
+    device: str = "cpu"
     total: int
     measured_every: int
     kept_every: int
 
     @property
-    def threads(self) -> int | None: ...
+    def threads(self) -> int | None:
+        return None
+
     @property
     def step(self) -> int: ...
+
     @property
-    def done(self) -> int: ...
+    def done(self) -> int:
+        return self.step
 
     def learn(self, bar: Bar) -> None:
         """A step of learning: act, and update. A long one shows its progress in the bar."""
@@ -64,10 +70,10 @@ class Learner(Protocol):
 
     def words(self, line: Line) -> str:
         """A line, for the progress bar."""
-        ...
+        return ", ".join(f"{name} {value:.3g}" for name, value in line.items() if name not in CLOCK)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        """Tensors, and values for JSON, that determine the rest of the run."""
+        """Tensors, and values for JSON, that determine the rest of the run; see `training_state`."""
         ...
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
@@ -76,15 +82,14 @@ class Learner(Protocol):
 
     def manifest(self) -> dict[str, Any]:
         """Hashes of the inputs of the run; versions and hardware are added."""
-        ...
+        return {}
 
     def keep(self, path: Path) -> None:
         """Write the inputs of the run into its folder."""
-        ...
 
     def final(self, curve: list[Line]) -> Line | None:
         """The figures of the finished run; None for a run without an end."""
-        ...
+        return dict(curve[-1])
 
 
 @dataclass(frozen=True)
