@@ -1,4 +1,4 @@
-r"""What a handful of runs says about a method: interquartile mean, bootstrap intervals, probability of improvement.
+r"""Statistics of a handful of runs: interquartile mean, bootstrap intervals, probability of improvement.
 
 The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
 (NeurIPS 2021). Scores are an array (runs, tasks), or (runs,) for one task. With R runs and M tasks, x[r, m] a score:
@@ -98,7 +98,7 @@ def probability_of_improvement(
     def improvement(*samples: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         samples = tuple(np.moveaxis(sample, axis, -1) for sample in samples)
         chances = [
-            _heaviside(mine[..., :, None] - other[..., None, :]).mean(axis=(-2, -1))
+            np.heaviside(mine[..., :, None] - other[..., None, :], 0.5).mean(axis=(-2, -1))
             for mine, other in zip(samples[:tasks], samples[tasks:], strict=True)
         ]
         return np.mean(chances, axis=0)
@@ -159,10 +159,6 @@ def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
 _STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm}
 
 
-def _heaviside(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.heaviside(difference, 0.5)
-
-
 def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
     """Scores as float64 (runs, tasks), checked."""
     table = np.asarray(scores, dtype=np.float64)
@@ -190,16 +186,16 @@ def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964)
     return low, np.where(np.asarray(cases) > 0, high, 1.0)
 
 
-# ---- Whether two quantities of runs go together
+# ---- Correlation of two quantities of runs
 
-#: Points as many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
+#: Points so many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
 Z_LIMIT = 3.0
 #: Fewer points have no coefficient.
 FEWEST = 4
 
 
 class Correlation(NamedTuple):
-    """How two quantities go together.
+    """The correlation of two quantities.
 
     :ivar pearson, spearman: the coefficients with bootstrap intervals over points; `pearson_p`, `spearman_p` the
         probability of so large a coefficient, of either sign, where there is no relation.
@@ -311,7 +307,6 @@ def _coefficients(drawn: np.ndarray) -> np.ndarray:
 
 
 def _points(x: ArrayLike, y: ArrayLike) -> np.ndarray:
-    """(n, 2)."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"x and y have the shapes {a.shape} and {b.shape}; they are (n,) both")

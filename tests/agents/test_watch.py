@@ -26,8 +26,9 @@ from gumption.agents.watch import (
     in_words,
     play_steps,
     print_steps,
+    write_gif,
+    write_html,
 )
-from gumption.agents.watch_files import write_gif, write_html
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.kg import KnowledgeGraph
