@@ -45,7 +45,7 @@ class Advice:
 
     :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
     :ivar relations: K names.
-    :ivar report: what of the world the source does not know, in a sentence; "" where it knows all.
+    :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ def predictor_scores(
     return RelationScores(entities, scorers)
 
 
-# ---- What a graph states of the relations that a world asks for
+# ---- The facts that a graph states of a world's relations
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class StatedFacts:
         cls, graph: KnowledgeGraph, name: str | None, entities: Sequence[str], relations: Sequence[Relation]
     ) -> "StatedFacts":
         """
-        :param name: a named graph; None for all but those that only say something about facts.
+        :param name: a named graph; None for all but those of weights and provenance.
         :raises InputError: none of the relations, or facts of them about none of the world's entities, with near
             matches.
         """

@@ -61,14 +61,14 @@ class UnknownEntities(Note):
 
 
 class LeakedFacts(Note):
-    """A graph or a predictor knows facts of the world's test part: an agent that it guides has been told answers."""
+    """A graph or a predictor knows facts of the world's test part, and so gives the agent answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Scores for the choices of a world, and what they are made of: a graph that is looked up, or link predictors.
+    """Scores for the choices of a world, and their source: a graph that is looked up, or link predictors.
 
-    :ivar graph: what is looked up; None where predictors score.
+    :ivar graph: looked up; None where predictors score.
     :ivar predictors, names, unknown, calibrated: see `predictor_scores`. Unknown are entities that no fact is about
         and, where words describe entities, of which no vector is known.
     :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", whether the scores come
@@ -103,7 +103,7 @@ class Knowledge:
         """The knowledge that a run's config names.
 
         :param vocabulary: of the world's environment; `relations` too.
-        :param played: settings of the environment; the facts are those of what it plays.
+        :param played: settings of the environment, on which the world's facts may depend.
         :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
         :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
@@ -264,7 +264,7 @@ class Knowledge:
         return Advice(scores, vocabulary, relations)
 
     def save(self, folder: Path) -> None:
-        """Keep what is looked up, or the predictors, so that the run can be evaluated without the source."""
+        """Keep the graph that is looked up, or the predictors, so that the run can be evaluated without the source."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.graph is not None:
             self.graph.save(folder / GRAPH)
@@ -286,9 +286,9 @@ class Knowledge:
     def load(
         cls, folder: Path, vocabulary: Sequence[str], relations: Sequence[Relation], device: str = "cpu"
     ) -> "Knowledge":
-        """What `save` kept, for an environment with this vocabulary.
+        """The knowledge that `save` kept, for an environment with this vocabulary.
 
-        :raises InputError: nothing there, or it is damaged or of other entities, or its scores mean something else.
+        :raises InputError: no knowledge there, or damaged, or of other entities, or of another version of the scores.
         """
         said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
         try:
@@ -388,7 +388,7 @@ def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | N
 
 
 def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:
-    """Refuse a name of a relation that the world, or what is given, does not have."""
+    """:raises InputError: a name of a relation that the world, or the graph or predictor, does not have."""
     for mine, called in pairs:
         if mine not in ours:
             raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
@@ -413,10 +413,10 @@ def _relation(name: str, relations: Sequence[Relation]) -> Relation:
     raise InputError(unknown_label("relation", name, map(relation_name, relations)))
 
 
-# ---- Fits: predictors of what a graph states, in a cache folder by the hash of all that they depend on.
+# ---- Fits: predictors of a graph's facts, in a cache folder under the hash of all their inputs
 
 
-# Counts up when the code that fits gives other predictors from the same facts: what an older one left is not read.
+# Raised when the code fits other predictors to the same facts: fits of an older version are not read.
 FIT_VERSION = 2
 
 
@@ -497,7 +497,7 @@ class Fits:
         return {"members": members, "vectors": vectors, **asdict(NarySettings())}
 
     def _place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
-        """The cache folder of a fit: its name holds the hash of all that it depends on."""
+        """The cache folder of a fit: its name holds the hash of all inputs."""
         of = {
             "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
             "vocabulary": vocabulary.hash,

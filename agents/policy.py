@@ -20,11 +20,11 @@ MASKED = -1e9  # the logit of a choice that is not open; finite, so that 0 * log
 
 
 class Readout(NamedTuple):
-    """What a network gives for a batch of states.
+    """The output of a network for a batch of states.
 
     :ivar logits: (B, A), MASKED where a candidate cannot be chosen.
     :ivar value: (B,).
-    :ivar attention: (B, A) the network's own logits alpha before anything was mixed in, MASKED likewise.
+    :ivar attention: (B, A) the network's own logits alpha, without scores, MASKED likewise.
     :ivar mixture: (B, 1 + K) lambda, the weights of the attention and of each score in the logits (equation 5); None
         where no score is mixed in.
     """
@@ -124,7 +124,7 @@ def guided_policy(network: nn.Module, channels: Sequence[str], *, kg_only: bool,
 
 
 class PolicyInput(NamedTuple):
-    """What a policy reads of B environments, on its device.
+    """The input of a policy: the state of B environments, on its device.
 
     :ivar seen: inputs of its network, each with a leading batch axis.
     :ivar scores: (B, A, K) relation scores, or (B, A, 0) without knowledge.
@@ -143,7 +143,7 @@ class Policy(nn.Module):
     def __init__(
         self, network: nn.Module, look: Callable[[Any], tuple[np.ndarray, ...]], advice: Advice | None, device: str
     ) -> None:
-        """:param look: what the network reads of a native batch of environments; its second part is (B, A)."""
+        """:param look: native batch of environments -> inputs of the network; the second one is (B, A)."""
         super().__init__()
         self.network, self.look, self.advice, self.device = network.to(device), look, advice, device
         self.scores = None if advice is None else advice.scores

@@ -1,4 +1,4 @@
-"""What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
+"""The config of a training run: task, knowledge, learner. The same config gives the same bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ class Learner:
     gated: bool = False
 
 
-# What an agent has no use for.
+# Parameters that an agent does not read.
 _UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
 
 PRESETS = {
@@ -145,7 +145,7 @@ class TrainConfig(GuidedConfig):
                 raise InputError(f"overrides names {name!r}, which this agent does not have")
 
     def _refuse_what_has_no_effect(self) -> None:
-        """Each setting that nothing would read is told, not passed over."""
+        """Settings that nothing would read are refused."""
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
         self.check_knowledge()

@@ -194,7 +194,6 @@ def evaluate_policy(
 
 
 def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distractors: int, depth: int) -> str:
-    """In words."""
     part = "tasks" if partition == "all" else f"{partition} tasks"
     where = f"{part} ({mode}, {num_distractors} distractors, depth {depth})"
     return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks"
@@ -218,7 +217,7 @@ def load_policy(run_dir: str | Path, **places: Any) -> tuple[TrainConfig, Policy
 
 
 def success_sentence(split: str | Split, final: Mapping[str, float]) -> str:
-    """What a finished run came to: "success on unseen recipes 61.2% (512 tasks; training tasks 98.7%)".
+    """The result of a finished run: "success on unseen recipes 61.2% (512 tasks; training tasks 98.7%)".
 
     :param split: as in `what_is_tested`.
     :param final: "test_success" and "train_success", shares, and "test_tasks", their number.
@@ -244,7 +243,7 @@ def evaluate(
     device: str | None = None,
     network: nn.Module | None = None,
 ) -> dict[str, Any]:
-    """How often a run's policy makes the goal of the tasks of a part of its own split, the best action always.
+    """How often a run's policy, by its most probable actions, makes the goals of a part of its own split.
 
     Beside it: the network before training, its knowledge alone, the trained network without it, random choices, and the
     true recipes (oracle).

@@ -1,4 +1,4 @@
-"""What the learner works with in WordCraft: its environments, network and knowledge, and what is measured."""
+"""WordCraft's environments, network, knowledge and figures for the learner."""
 
 from dataclasses import fields
 from functools import cached_property
