@@ -72,7 +72,7 @@ def bootstrap_interval(
     def over_tasks(*tasks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         return compute(np.concatenate(tasks, axis=axis), axis=axis)
 
-    return _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)
+    return Estimate(*map(float, _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)))
 
 
 @checked
@@ -103,51 +103,37 @@ def probability_of_improvement(
         ]
         return np.mean(chances, axis=0)
 
-    return _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)
+    return Estimate(*map(float, _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)))
 
 
 def _bootstrap(
     samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int
-) -> Estimate:
-    """A statistic of samples and its interval; NaN ends where one of the samples has one score only.
+) -> tuple[Any, Any, Any]:
+    """A statistic of samples over their first axis, and the ends of its interval; NaN where a sample has one score.
 
     scipy resamples several samples independently of each other: one sample per task is the stratification.
     """
     from scipy import stats
 
-    value = float(statistic(*samples, axis=-1))
+    value = statistic(*samples, axis=0)
     if min(map(len, samples)) < 2:
-        return Estimate(value, float("nan"), float("nan"))
-    result = stats.bootstrap(
+        nothing = np.full_like(value, np.nan, dtype=np.float64)
+        return value, nothing, nothing
+    interval: Any = stats.bootstrap(
         samples,
         statistic,
         n_resamples=resamples,
         confidence_level=confidence,
         method="percentile",
         rng=np.random.default_rng(seed),
-    )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+    ).confidence_interval
+    return value, interval.low, interval.high
 
 
 @checked
 def curve_band(curves: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 1000, seed: Seed = 0) -> Band:
     """Mean curve of runs (runs, points) with a pointwise interval that resamples whole runs; NaN ends for one run."""
-    from scipy import stats
-
-    table = _score_table(curves)
-    mean = table.mean(axis=0)
-    if table.shape[0] < 2:
-        return Band(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    result = stats.bootstrap(
-        (table,),
-        np.mean,
-        axis=0,
-        n_resamples=resamples,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    return Band(mean, np.asarray(result.confidence_interval.low), np.asarray(result.confidence_interval.high))
+    return Band(*map(np.asarray, _bootstrap((_score_table(curves),), np.mean, confidence, resamples, seed)))
 
 
 def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
