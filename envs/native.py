@@ -378,21 +378,18 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
-        """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        """See `NativeVectorEnv.vocabulary`."""
         return self.batch.vocabulary
 
     @property
     def relations(self) -> Sequence[str | NaryRelation]:
-        """See `NativeVectorEnv.relations`."""
         return self.batch.relations
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """See `NativeVectorEnv.action_facts`; B is 1."""
+        """As of a batch, with B = 1."""
         return self.batch.action_facts(chosen)
 
     def _observe(self) -> Any:

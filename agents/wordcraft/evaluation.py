@@ -280,35 +280,30 @@ def evaluate(
     settings = changed.env_settings(partition)
     tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
     env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-    players = {**_players(config, policy), "random": random_slots, "oracle": oracle}
+    players: dict[str, Player] = {"trained": Greedy(policy)}
+    state = policy.network.state_dict()
+    has_words = any(name.endswith("encoder.features") for name in state)
+    if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
+        players["untrained"] = setup.untrained(config, policy.advice, state)
+        if policy.advice is not None:
+            alone = replace(config, kg_only=True, cross_fit=False, mixing="linear")
+            players["knowledge only"] = setup.untrained(alone, policy.advice, state)
+            players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
+    players |= {"random": random_slots, "oracle": oracle}
     found = {name: task_figures(play_tasks(player, env, tasks, draws, seed), draws) for name, player in players.items()}
     split = env.split.parameters["mode"]
-    told = {"partition": partition, "num_distractors": changed.num_distractors, "depth": changed.depth}
     return {
         **found["trained"],
         "tasks": len(tasks),
         "episodes": len(tasks) * draws,
-        **told,
+        "partition": partition,
+        "num_distractors": changed.num_distractors,
+        "depth": changed.depth,
         "alternatives": alternatives,
         "seed": seed,
         "players": found,
         "about": what_was_played(len(tasks), draws, partition, split, changed.num_distractors, changed.depth),
     }
-
-
-def _players(config: TrainConfig, policy: Policy) -> dict[str, Player]:
-    """A policy and those to compare it with: the network that a training begins with, the knowledge alone, and the
-    policy without it."""
-    found: dict[str, Player] = {"trained": Greedy(policy)}
-    state = policy.network.state_dict()
-    has_words = any(name.endswith("encoder.features") for name in state)
-    if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
-        found["untrained"] = setup.untrained(config, policy.advice, state)
-        if policy.advice is not None:
-            alone = replace(config, kg_only=True, cross_fit=False, mixing="linear")
-            found["knowledge only"] = setup.untrained(alone, policy.advice, state)
-            found["knowledge taken away"] = Greedy(policy, without_knowledge=True)
-    return found
 
 
 @checked

@@ -224,12 +224,6 @@ class WordCraftEngine:
             state[columns] = 0
         self.wanted_made[:, columns] = False
 
-    # ---- reading
-
-    def occupied(self) -> np.ndarray:
-        """(S, B) bool: the slots that hold an entity."""
-        return self.table > PAD
-
     def random_actions(self, rng: np.random.Generator) -> np.ndarray:
         """(B,) int64, one occupied slot each, uniformly (to 1 part in 2**24)."""
         draw = rng.random(self.num_envs, dtype=np.float32)

@@ -175,7 +175,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     @property
     def action_mask(self) -> np.ndarray:
-        return self.engine.occupied().T
+        return self.table > PAD
 
     @property
     def success(self) -> np.ndarray:
