@@ -110,6 +110,13 @@ def test_knowledge_that_was_kept_says_the_same(
         assert score(other, relation, "fire", "steam") == score(made, relation, "fire", "steam")
 
 
+def test_an_environment_of_another_vocabulary_gets_the_scores_in_the_same_order(book: RecipeBook) -> None:
+    """Once those of a graph that is looked up came in the order of the world's relations."""
+    made = knowledge(book, "full", kg_fit=False, kg_scores=("componentOf", "combinesWith"))
+    assert made.scores.relations == ("componentOf", "combinesWith")
+    assert made.advice(("", *reversed(book.entities)), RELATIONS).relations == made.scores.relations
+
+
 # ---- other names of relations
 
 
