@@ -9,9 +9,8 @@ from annotated_types import Ge, Le
 from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
-from gumption.envs.wordcraft.env import Mixes, Reward
+from gumption.envs.wordcraft.env import Features, Mixes, Reward
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
-from gumption.envs.wordcraft.features import Features
 from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 

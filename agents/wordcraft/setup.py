@@ -15,7 +15,7 @@ from gumption.agents.settings import OWN, KnowledgeConfig
 from gumption.agents.setup import Setup
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
-from gumption.envs.wordcraft.features import entity_features
+from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.splits import what_is_tested
 
 from .cross_fit import cross_fitted

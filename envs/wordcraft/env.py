@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -13,16 +13,14 @@ from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
 from gumption.data.arrays import whole_numbers
-from gumption.data.settings import Seed, Whole, settings, unknown
+from gumption.data.settings import Seed, Whole, checked, settings, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
 from gumption.kg import NaryRelation
 
-from .engine import WordCraftEngine
-from .episodes import EpisodeSampler
+from .engine import EpisodeSampler, WordCraftEngine
 from .facts import RELATION_NAMES, RELATIONS
-from .features import Features, entity_features
 from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
 from .recipe_book import PAD, RecipeBook
 from .splits import Partition, Split, TrainRatio, resolve_split
@@ -30,6 +28,8 @@ from .tasks import Depth, enumerate_tasks
 
 Mixes = Annotated[int, Ge(1), Le(10_000)]  # each has a slot of the table
 Reward = Literal["shaped", "sparse"]
+Features = Literal["glove", "random", "onehot"]
+RANDOM_SIZE = 300  # of the features "random"
 _OPTIONS = ("goal", "table", "intermediates")  # of reset
 
 
@@ -419,3 +419,31 @@ def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
     return list(given)
+
+
+@checked
+def entity_features(
+    book: RecipeBook, kind: str, *, seed: Seed = 0, word_vectors: str | PathLike[str] | None = None
+) -> np.ndarray:
+    """(N + 1, F) float32, row 0 (PAD) zero.
+
+    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file; for labels
+      that have none the next best, told by a warning (see `WordVectors.guessed_vectors`).
+    - random: independent draws from a Laplace distribution of mean 0 and standard deviation 0.4 (F = 300), by seed.
+    - onehot: F = N.
+
+    :raises InputError: unknown kind, or a file that holds no word vectors.
+    """
+    if kind == "glove":
+        from gumption.kg import WordVectors
+
+        rows, report = WordVectors.load(word_vectors).guessed_vectors(book.entities)
+        report.warn()
+    elif kind == "random":
+        rng = np.random.Generator(np.random.PCG64(seed))
+        rows = rng.laplace(0.0, 0.4 / np.sqrt(2.0), size=(len(book.entities), RANDOM_SIZE))
+    elif kind == "onehot":
+        rows = np.eye(len(book.entities))
+    else:
+        raise InputError(f"features is {kind!r}; it can be {', '.join(get_args(Features))} or None")
+    return np.concatenate([np.zeros((1, rows.shape[1])), rows]).astype(np.float32)
