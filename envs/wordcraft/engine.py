@@ -1,4 +1,4 @@
-"""WordCraft: episodes drawn in bulk, and the rules, on arrays with a column per environment; no Gymnasium, no labels."""
+"""WordCraft: episodes drawn in bulk, and the rules, on arrays, a column per environment; no Gymnasium, no labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
