@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from .advice import Advice
     from .halma.config import HALMAConfig
     from .halma.runs import train_td3
-    from .kg_policy import KGPolicy
     from .learners.impala import train_impala
+    from .policy import KGPolicy
     from .run_folder import evaluate
     from .wordcraft.config import TrainConfig
     from .wordcraft.networks import SelfAttentionActorCritic
@@ -28,7 +28,7 @@ __all__ = [
 _LAZY = {
     "Advice": "advice",
     "HALMAConfig": "halma.config",
-    "KGPolicy": "kg_policy",
+    "KGPolicy": "policy",
     "SelfAttentionActorCritic": "wordcraft.networks",
     "TrainConfig": "wordcraft.config",
     "evaluate": "run_folder",

@@ -1,31 +1,38 @@
-"""Advice: what knowledge says to each candidate choice of a batch of environments (Jiang et al., 2020, section 4.2).
+"""Advice: the scores that knowledge gives to each candidate choice in a batch of environments (Jiang et al., 2020).
 
     advice = Advice(graph, env.vocabulary, env.relations)
     scores = advice(env)                     # (B, A, K) float32: K scores of each candidate
     advice.why(0, 2)                         # the facts behind those of candidate 2 in environment 0
 
-The world says which facts would speak for a choice (`env.action_facts`), the knowledge how likely they hold. A policy
-mixes the scores into its logits (kg_policy.py), `KGScores` puts them into an observation; both ask here.
+The world names the facts that would speak for a choice (`env.action_facts`), the knowledge says how likely they hold. A
+policy mixes the scores into its logits (policy.py), `KGScores` puts them into an observation; both ask here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from torch import nn
 
 from gumption.data import InputError
-from gumption.data.settings import checked, checked_methods, shown
+from gumption.data.settings import checked_methods
+from gumption.data.wording import shown
 from gumption.envs.action_facts import ActionFacts, Fact, check_size
-from gumption.kg import KnowledgeGraph, NaryRelation
+from gumption.kg import KnowledgeGraph, NaryPredictor, NaryRelation, Vocabulary
 from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import relation_name
-from gumption.kg.links.nary_predictor import NaryPredictor
+from gumption.kg.facts import distinct, nary_rows, relation_labels, relation_name
 from gumption.kg.links.predictor import LinkPredictor
-from gumption.kg.scores import RelationScores, binary_scorer, known_scores, pair_scorer
+from gumption.kg.rules.fixpoint import PROVENANCE
+from gumption.kg.scores import BinaryTable, RelationScores, binary_scorer, known_scores, pair_scorer
+from gumption.kg.sources.weights import WEIGHTS
+from gumption.kg.vocabulary import nearest_labels, unknown_label
 
-from .stated_facts import StatedFacts
-
+Relation = str | NaryRelation
 Source = KnowledgeGraph | LinkPredictor | RelationScores
+BINARY = "binary"  # the predictor of all relations of two parties
+INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
 
 
 @checked_methods
@@ -36,16 +43,16 @@ class Advice:
     LinkPredictor gives log-ratios to chance of the relations that it knows, and 0 where it does not know an entity.
     RelationScores are taken as they are.
 
-    :ivar scores: the RelationScores that are asked; its `train()` and `eval()` say whether facts are held out.
+    :ivar scores: the RelationScores; in `train()` mode they are the held-out ones, where there are such.
     :ivar relations: K names.
-    :ivar report: what of the world the source does not know, in a sentence; "" where nothing is to be told.
+    :ivar report: how much of the world the source knows, in a sentence; "" where it knows all.
     """
 
     def __init__(
         self,
         source: Source,
         vocabulary: Sequence[str],
-        relations: Sequence[str | NaryRelation],
+        relations: Sequence[Relation],
         *,
         graph: str | None = None,
         device: torch.device | str = "cpu",
@@ -64,7 +71,12 @@ class Advice:
             rows = {relation: stated.world_rows(relation) for relation in stated.relations}
             self.scores = known_scores(rows, vocabulary[1:], device)
         elif isinstance(source, LinkPredictor):
-            self.scores = predictor_scores(source, vocabulary[1:], relations, device=device)
+            scored = scored_relations(source, relations, {})
+            if not scored:
+                asked, has = ", ".join(map(relation_name, relations)), ", ".join(source.vocabulary.relations[:5])
+                raise InputError(f"the predictor has none of the relations {asked}; it has {has}")
+            key = scored[0] if isinstance(source, NaryPredictor) else BINARY
+            self.scores = predictor_scores({key: source}, vocabulary[1:], scored, device=device)
             self.report = lacking(source, vocabulary[1:])
         else:
             if source.entities != self.vocabulary[1:]:
@@ -76,9 +88,9 @@ class Advice:
         self._said = torch.empty(0)
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
-        """What is said to each candidate of `env` as it is now.
+        """The scores of each candidate of `env` as it is now.
 
-        :param env: a Gymnasium environment, single or vector, of the world, or a batch; its `action_facts` is asked.
+        :param env: a Gymnasium environment, single or vector, of the world, or a batch; it has `action_facts`.
         :param chosen: (B, t) the part of an action chosen so far, for worlds that choose in steps.
         :returns: (B, A, K) float32; 0 where a fact has no subject or no object.
         :raises InputError: something else than an environment of a world, or one that has got more labels since.
@@ -95,13 +107,12 @@ class Advice:
         return self._said
 
     def why(self, b: int, a: int) -> list[tuple[Fact, float]]:
-        """The facts behind the scores of candidate a in environment b when they were last asked for, and the scores;
-        the greatest first.
+        """The facts behind the latest scores of candidate a in environment b, with the scores; the greatest first.
 
         A fact of two parties is (subject, relation, object). One of three parties has the third at its end, or "" where
         that is not chosen yet: its score is then that of the best third party there is.
 
-        :raises InputError: nothing was asked yet, or not of such an environment or candidate.
+        :raises InputError: no scores were computed yet, or none of such an environment or candidate.
         """
         if self._asked is None:
             raise InputError("ask for scores first: advice(env)")
@@ -121,33 +132,177 @@ class Advice:
 
 
 def lacking(predictor: LinkPredictor, entities: Sequence[str]) -> str:
-    """What of the world's entities a predictor does not know, in a sentence; "" where it knows all."""
+    """How many of the world's entities a predictor knows, in a sentence; "" where it knows all."""
     known = len(set(entities).intersection(predictor.vocabulary.entities))
     return f"the predictor knows {known} of the world's {len(entities)} entities" if known < len(entities) else ""
 
 
-@checked
-def predictor_scores(
-    predictor: LinkPredictor,
-    entities: Sequence[str],
-    relations: Sequence[str | NaryRelation],
-    *,
-    calibrated: bool = True,
-    device: torch.device | str = "cpu",
-) -> RelationScores:
-    """Scores of those relations that a predictor knows: of three parties a NaryPredictor's, of two any other's.
+def scored_relations(predictor: LinkPredictor, relations: Sequence[Relation], names: Mapping[str, str]) -> list[str]:
+    """The relations that a predictor scores: the one of three parties of a NaryPredictor, those of two of any other.
 
-    :raises InputError: none of them, or none of the entities.
+    :param names: relation -> what the predictor calls it, where that differs; see `INVERSE`.
     """
     if isinstance(predictor, NaryPredictor):
-        nary = [relation for relation in relations if isinstance(relation, NaryRelation)]
-        scorers: dict[str, Any] = {r.name: pair_scorer(predictor, entities, device=device) for r in nary[:1]}
-    else:
-        known = [r for r in relations if isinstance(r, str) and r in predictor.vocabulary.relations]
-        scorers = {r: binary_scorer(predictor, r, entities, calibrated=calibrated, device=device) for r in known}
-    if not scorers:
-        has = ", ".join(predictor.vocabulary.relations[:5])
-        raise InputError(
-            f"the predictor has none of the relations {', '.join(map(relation_name, relations))}; it has {has}"
+        return [relation.name for relation in relations if isinstance(relation, NaryRelation)][:1]
+    known = predictor.vocabulary.relations
+    return [r for r in relations if isinstance(r, str) and names.get(r, r).removeprefix(INVERSE) in known]
+
+
+def predictor_scores(
+    predictors: Mapping[str, LinkPredictor],
+    entities: Sequence[str],
+    relations: Sequence[str],
+    *,
+    calibrated: bool = True,
+    names: Mapping[str, str] | None = None,
+    unknown: Mapping[str, Collection[str]] | None = None,
+    device: torch.device | str = "cpu",
+) -> RelationScores:
+    """Frozen scores of relations over the world's entities.
+
+    :param predictors: `BINARY`, or the name of a relation of three parties -> its predictor.
+    :param calibrated: log-ratios to chance for relations of two parties, rather than the predictor's raw scores.
+    :param names: see `scored_relations`.
+    :param unknown: key of `predictors` -> entities whose facts score 0.
+    """
+    scorers: dict[str, nn.Module] = {}
+    unknown = unknown or {}
+    for relation in relations:
+        predictor, called = predictors.get(relation), (names or {}).get(relation, relation)
+        if isinstance(predictor, NaryPredictor):
+            scorers[relation] = pair_scorer(predictor, entities, unknown=unknown.get(relation, ()), device=device)
+            continue
+        scorer = binary_scorer(
+            predictors[BINARY],
+            called.removeprefix(INVERSE),
+            entities,
+            calibrated=calibrated,
+            unknown=unknown.get(BINARY, ()),
+            device=device,
         )
+        scorers[relation] = BinaryTable(scorer.table.T.contiguous()) if called.startswith(INVERSE) else scorer
     return RelationScores(entities, scorers)
+
+
+# ---- The facts that a graph states of a world's relations
+
+
+@dataclass(frozen=True, eq=False)
+class StatedFacts:
+    """The facts of a graph, with the world's entities first in the vocabulary.
+
+    :ivar vocabulary: the world's N entities in its order, then the graph's others, sorted, without the nodes.
+    :ivar ids: (n, 3) int64, distinct and sorted: the facts of two parties, those of relations that the world does not
+        ask for too, but without the roles of nodes.
+    :ivar rows: for each relation of three parties that has facts, (m, 3) int64 rows (subject, given, object).
+    :ivar relations: those that the world asks for and the graph has.
+    :ivar report: which entities the graph and the world do not share, in a sentence; "" where they share all.
+    :ivar size: N.
+    """
+
+    vocabulary: Vocabulary
+    ids: np.ndarray
+    rows: dict[str, np.ndarray]
+    relations: tuple[Relation, ...]
+    report: str
+    size: int
+
+    @classmethod
+    def of(
+        cls, graph: KnowledgeGraph, name: str | None, entities: Sequence[str], relations: Sequence[Relation]
+    ) -> "StatedFacts":
+        """
+        :param name: a named graph; None for all but those of weights and provenance.
+        :raises InputError: none of the relations, or facts of them about none of the world's entities, with near
+            matches.
+        """
+        nary = tuple(r for r in relations if isinstance(r, NaryRelation))
+        roles = tuple(dict.fromkeys(role for r in nary for role in r.roles))
+        names = [name] if name is not None else [n for n in graph.graphs() if not n.endswith((WEIGHTS, PROVENANCE))]
+        parts = [graph.arrays(each) for each in names]
+        labels, vocabulary = _vocabularies(entities, parts, roles)
+        none = np.zeros((0, 3), dtype=np.int64)
+        moved = distinct(labels, np.concatenate([none, *(_moved(labels, *part) for part in parts)]))
+        of_node = moved[:, 1] >= len(vocabulary.relations)
+        facts, nodes = moved[~of_node], moved[of_node]
+        rows = {r.name: found for r in nary if len(found := nary_rows(labels, nodes, r))}
+        stated = set(vocabulary.relations)
+        there = tuple(r for r in relations if (r in stated if isinstance(r, str) else r.name in rows))
+        if not there:
+            raise InputError(_no_relation(relations, set(labels.relations)))
+        asked = [vocabulary.relations.index(r) for r in there if isinstance(r, str)]
+        parties = [facts[np.isin(facts[:, 1], asked)][:, [0, 2]].ravel(), *(found.ravel() for found in rows.values())]
+        used = np.unique(np.concatenate(parties))
+        report = _report(vocabulary, used, len(entities))
+        return cls(vocabulary, facts, rows, there, report, len(entities))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The world's entities that no fact is about."""
+        parties = [self.ids[:, [0, 2]].ravel(), *(rows.ravel() for rows in self.rows.values())]
+        known = np.isin(np.arange(self.size), np.concatenate(parties))
+        return tuple(self.vocabulary.entities[i] for i in np.flatnonzero(~known).tolist())
+
+    def world_rows(self, relation: Relation) -> np.ndarray:
+        """(n, 3) int64 rows (subject, given, object) of a relation's facts among the world's entities alone, as ids of
+        its environments: 1 to N, and 0 for the third party of a relation of two."""
+        if isinstance(relation, NaryRelation):
+            rows = self.rows[relation.name]
+            return rows[(rows < self.size).all(1)] + 1
+        place = self.vocabulary.relations.index(relation)
+        facts = self.ids[(self.ids[:, 1] == place) & (self.ids[:, [0, 2]] < self.size).all(1)]
+        return np.stack([facts[:, 0] + 1, np.zeros(len(facts), dtype=np.int64), facts[:, 2] + 1], axis=1)
+
+
+def _vocabularies(
+    entities: Sequence[str], parts: Sequence[tuple[Vocabulary, np.ndarray]], roles: Sequence[str]
+) -> tuple[Vocabulary, Vocabulary]:
+    """A vocabulary of all labels of the graphs, and the head of it, without nodes and their roles."""
+    stated: set[str] = set()
+    nodes: set[str] = set()
+    kinds: set[str] = set()
+    for labels, ids in parts:
+        of_node = np.array([relation in roles for relation in labels.relations], dtype=bool)[ids[:, 1]]
+        parties = np.concatenate([ids[~of_node, 0], ids[:, 2]])
+        stated |= {labels.entities[i] for i in np.unique(parties).tolist()}
+        nodes |= {labels.entities[i] for i in np.unique(ids[of_node, 0]).tolist()}
+        kinds |= {labels.relations[i] for i in np.unique(ids[:, 1]).tolist()}
+    mine = (*entities, *sorted(stated - set(entities)))
+    relations = sorted(kinds - set(roles))
+    everything = Vocabulary(
+        (*mine, *sorted(nodes - set(mine))), (*relations, *(role for role in roles if role in kinds))
+    )
+    return everything, Vocabulary(mine, relations)
+
+
+def _moved(vocabulary: Vocabulary, labels: Vocabulary, ids: np.ndarray) -> np.ndarray:
+    """Ids of one vocabulary as those of another that has all of their labels: one look-up for each label."""
+    entity = {label: i for i, label in enumerate(vocabulary.entities)}
+    relation = {label: i for i, label in enumerate(vocabulary.relations)}
+    entity_of = np.array([entity.get(label, -1) for label in labels.entities], dtype=np.int64)
+    relation_of = np.array([relation.get(label, -1) for label in labels.relations], dtype=np.int64)
+    return np.stack([entity_of[ids[:, 0]], relation_of[ids[:, 1]], entity_of[ids[:, 2]]], axis=1)
+
+
+def _no_relation(relations: Sequence[Relation], stated: set[str]) -> str:
+    wanted = [r if isinstance(r, str) else f"{r.name} (nodes with {', '.join(r.roles)})" for r in relations]
+    near = dict.fromkeys(other for label in relation_labels(relations) for other in nearest_labels(label, stated, 1))
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    has = ", ".join(sorted(stated)[:8]) or "no facts at all"
+    return f"the graph has none of the relations that the world asks for: {'; '.join(wanted)}. It has {has}{hint}"
+
+
+def _report(vocabulary: Vocabulary, used: np.ndarray, size: int) -> str:
+    """Which entities of the graph's facts the world does not have, and how many of the world's the graph knows."""
+    foreign = [vocabulary.entities[i] for i in used[used >= size].tolist()]
+    known = len(used) - len(foreign)
+    mine = vocabulary.entities[:size]
+    near = "; ".join(unknown_label("entity", label, mine).removeprefix("unknown entity ") for label in foreign[:3])
+    if not known:
+        raise InputError(
+            f"the graph's facts are about {len(foreign)} entities, none of them one of the world's {size}: {near}"
+        )
+    told = [f"the graph knows {known} of the world's {size} entities"] if known < size else []
+    if foreign:
+        told.append(f"{len(foreign)} of its entities {'is' if len(foreign) == 1 else 'are'} not the world's ({near})")
+    return ", and ".join(told)

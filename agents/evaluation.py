@@ -1,9 +1,10 @@
-"""Players x episodes -> rows: how whatever acts is measured, in every world.
+"""Players x episodes -> rows: how any agent is measured, in every world.
 
-A player is a function (env, first) -> actions. `env` is a native batch of environments as it stands, `first` (B,) bool
-says where an episode begins, and the actions are (B, ...), one for each environment. A trained policy is a player
-(`Greedy`), a function of a person's own is one (`GivenPlayer`), and so are the rows that every table needs beside a
-trained agent: random choices, knowledge alone, an untrained network, a trained one whose knowledge is taken away.
+A player is a function (env, first) -> actions. `env` is a native batch of environments in its present state, `first`
+(B,) bool says where an episode begins, and the actions are (B, ...), one for each environment. A trained policy is a
+player (`Greedy`), a function of a person's own is one (`GivenPlayer`), and so are the rows that every table needs
+beside a trained agent: random choices, knowledge alone, an untrained network, a trained one whose knowledge is taken
+away.
 """
 
 import inspect
@@ -33,35 +34,37 @@ Tell = Callable[[int, dict[str, Any]], None]
 Keep = Callable[[dict[str, Any]], None]
 #: Environments that are played side by side.
 SIDE_BY_SIDE = 512
-#: Steps of all environments together after which an evaluation ends, whatever is still played.
+#: Steps of all environments together after which an evaluation ends, finished or not.
 MOST_STEPS = 250_000
 
 
 class Measure(Protocol):
-    """What a world counts of its episodes, one for each environment, beside their return, success and steps."""
+    """A world's own figures of episodes, one for each environment, beside return, success and steps."""
 
     def add(self, env: Any, actions: np.ndarray, playing: np.ndarray) -> None:
-        """Count a step of the environments that are `playing` (B,), before what has ended is followed by others."""
+        """Count a step of the environments that are `playing` (B,), before ended episodes are replaced."""
         ...
 
     def rows(self) -> Rows:
-        """What the episodes came to, (B,) each."""
+        """The figures of the episodes, (B,) each."""
         ...
 
 
 def steps(player: Player, env: Any, episodes: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Play the episode that each environment has begun, or so many in all, of which each environment plays its share:
-    short episodes are not preferred.
+    """Play the episode that each environment has begun, or `episodes` in all, of which each environment plays its
+    share,
+    so that short episodes are not preferred.
 
-    An episode that ends is followed as the environment's autoreset_mode says: in the same step, in the next one, or not
-    at all. `env.results()` and all that the environment tells is of the step just made.
+    The next episode begins as the environment's autoreset_mode says: in the same step, in the next one, or not at all.
+    `env.results()` and the environment's infos are those of the step just made.
 
     :returns: after each step the actions (B, ...), and (B,) bool: whose step belongs to an episode that counts.
     """
     env.start()
     size, mode = env.num_envs, env.autoreset_mode
     shape = (size, *(env.single_action_space.shape or ()))
-    left = _shares(size if episodes is None else episodes, size)
+    count = size if episodes is None else episodes
+    left = np.full(size, count // size) + (np.arange(size) < count % size)  # episodes of each environment
     first, resting = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
     while left.any():
         actions = as_actions(player(env, first), env.single_action_space, shape)
@@ -91,11 +94,11 @@ def play(
 ) -> Rows:
     """Play episodes as `steps` does.
 
-    :param measure: what is counted besides; then one episode is played in each environment.
+    :param measure: counts further figures; then one episode is played in each environment.
     :param tell: called when an episode ends.
-    :param most_steps: of all environments together, after which nothing more is played.
-    :returns: "return", the sum of an episode's rewards; "success" bool, it reached what the world is about; "steps";
-        "ended" bool; and what is measured besides.
+    :param most_steps: of all environments together, after which playing stops.
+    :returns: "return", the sum of an episode's rewards; "success" bool, it reached the aim of the world; "steps";
+        "ended" bool; and the rows of `measure`.
     """
     size = env.num_envs
     count = size if episodes is None else episodes
@@ -127,13 +130,7 @@ def play(
     return rows | {name: values[:count] for name, values in more.items()}
 
 
-def _shares(count: int, size: int) -> np.ndarray:
-    """(size,) int64: how many of so many episodes each environment plays."""
-    return np.full(size, count // size) + (np.arange(size) < count % size)
-
-
 def means(rows: Rows, *names: str) -> dict[str, float]:
-    """The means of some figures over the episodes."""
     return {name: float(rows[name].mean()) for name in names}
 
 
@@ -149,7 +146,7 @@ def ends(values: np.ndarray) -> tuple[float | None, float | None]:
 
 
 class Greedy:
-    """Plays the most probable choices of a policy, which is left in the mode that it was in.
+    """Plays the most probable choices of a policy, whose mode (training or not) stays as it was.
 
     :param policy: `policy.read(env)` is a state, `policy(state)` its Readout.
     :param without_knowledge: every score that it reads is 0.
@@ -159,7 +156,6 @@ class Greedy:
         self.policy, self.without_knowledge = policy, without_knowledge
 
     def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
-        """See `Player`."""
         import torch
 
         was_training = self.policy.training
@@ -185,13 +181,13 @@ class GivenPlayer:
     """A function of a person's own as a player; each of its answers is checked.
 
     It is called as policy(observation, info), or as policy(observation) where it takes one argument. For a batch,
-    observation and each entry of info have a leading axis of B and so has what it returns: an action of the space per
-    environment. One that is made for a single environment (`single`) gets them without that axis, in one episode after
-    the other. info["first"] says where an episode begins: what a policy remembers of an episode it forgets there.
+    observation, each entry of info and the returned actions have a leading axis of B. A policy for a single environment
+    (`single`) gets them without that axis, one episode after the other. info["first"] says where an episode begins: a
+    policy with a memory clears it there.
 
     :param space: of one action.
     :param name: in messages and tables.
-    :param where: what is played, for messages: "RT" makes "step 3 of RT".
+    :param where: for messages: "RT" makes "step 3 of RT".
     """
 
     def __init__(
@@ -212,8 +208,8 @@ class GivenPlayer:
         self.step = 0
 
     def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
-        """See `Player`. :raises InputError: the policy fails, or returns no actions of the space."""
-        # What `describe` gives has no batch axis, and `actions` takes that axis off.
+        """:raises InputError: the policy fails, or returns no actions of the space."""
+        # `describe` gives no batch axis, and `actions` removes one.
         told = {name: [value] for name, value in env.describe(0).items()} if self.single else env.info_arrays()
         return self.actions(env.observe(), {**told, "first": first}, env.num_envs)
 
@@ -270,7 +266,6 @@ class GivenPlayer:
 
 
 def name_of(policy: Any) -> str:
-    """What a policy is called by."""
     return getattr(policy, "__qualname__", type(policy).__name__)
 
 
@@ -290,7 +285,7 @@ def _arguments(policy: Callable[..., Any], name: str) -> int:
 
 
 def _first(values: Any) -> Any:
-    """What a batch of one holds."""
+    """The content of a batch of one."""
     return {name: value[0] for name, value in values.items()} if isinstance(values, dict) else values[0]
 
 
@@ -299,7 +294,7 @@ def _first(values: Any) -> Any:
 
 @contextmanager
 def telling(episodes: int, keep: Keep | None, progress: bool) -> Iterator[Tell]:
-    """What `play` is to call as episodes end: it keeps their rows, and shows on stderr how many there are."""
+    """A function for `play` to call as episodes end: it keeps their rows, and shows their number on stderr."""
     done = 0
     with Bar(episodes, "playing", progress) as bar:
 
@@ -327,7 +322,7 @@ def evaluate_policy(
     progress: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Play episodes that training does not show with a policy of your own; see `GivenPlayer`.
+    """Play held-out episodes with a policy of your own; see `GivenPlayer`.
 
     :param world: its name.
     :param environment: which of the world's environments, by its id; without it the first.
@@ -337,7 +332,7 @@ def evaluate_policy(
     :param progress: tell on stderr how many have ended.
     :param settings: of the environment.
     :returns: "success", "return" and "steps", means, with the 95 % bootstrap interval of the success, "low" and "high"
-        (None for one episode); and what was played.
+        (None for one episode); and the settings.
     :raises InputError: no such world, environment or setting, or a policy that returns no actions.
     """
     entries = {one.id: one for one in worlds.find(world).environments}
@@ -372,9 +367,9 @@ def evaluate_policy(
 
 @checked
 def success_rate(player: Any, env: Any, episodes: Count, seed: Seed = 0) -> float:
-    """Share of episodes that reach what the world is about; see `play`.
+    """Share of episodes that reach the aim of the world; see `play`.
 
-    After `MOST_STEPS` the episodes that still go on count as they stand, and a note says how many these are.
+    After `MOST_STEPS` unfinished episodes count as they stand, with a note on their number.
     """
     env.reset(seed=seed)
     rows = play(player, env, episodes, most_steps=MOST_STEPS)

@@ -3,14 +3,14 @@
     facts(partition=...), or a graph -> relations under the world's names, rules -> StatedFacts -> look-up or fit
         -> RelationScores -> Advice -> logits
 
-A predictor that `gumption kg fit` or PyKEEN left needs no facts. All of them come through `Knowledge.of`.
+A predictor of `gumption kg fit` or of PyKEEN needs no facts.
 """
 
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pooch
 import torch
-from torch import nn
 
 from gumption.data import InputError, Note
 from gumption.data.provenance import versions
@@ -45,21 +44,16 @@ from gumption.kg.links.nary_predictor import NarySettings
 from gumption.kg.links.predictor import LinkPredictor
 from gumption.kg.rules.horn import rules_to_json
 from gumption.kg.rules.mining import mined_from
-from gumption.kg.scores import VERSION, BinaryTable, RelationScores, binary_scorer, pair_scorer
-from gumption.kg.vocabulary import Triple, unknown_label
+from gumption.kg.scores import VERSION, RelationScores
+from gumption.kg.vocabulary import unknown_label
 
-from .advice import Advice, lacking
+from .advice import BINARY, INVERSE, Advice, Relation, StatedFacts, lacking, predictor_scores, scored_relations
 from .settings import OWN, KnowledgeConfig, place_name
-from .stated_facts import StatedFacts
 
 GRAPH, SCORES = "graph.nq", "scores.json"
-#: Of the leaks of what does not say on which facts it was trained.
+#: The count of leaks where a predictor or rules do not say what they were trained on.
 NOT_KNOWN = "not known"
-BINARY = "binary"  # the predictor of all relations of two parties
 RENAMED = "renamed"  # the graph of facts under the world's names of relations
-INVERSE = "^"  # before the name of a relation: with subject and object exchanged, as in a SPARQL path
-
-Relation = str | NaryRelation
 
 
 class UnknownEntities(Note):
@@ -67,32 +61,28 @@ class UnknownEntities(Note):
 
 
 class LeakedFacts(Note):
-    """A graph or a predictor knows facts of the world's test part: an agent that it guides has been told answers."""
+    """A graph or a predictor knows facts of the world's test part, and so gives the agent answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Scores for the choices of a world, and what they are made of: a graph that is looked up, or link predictors.
+    """Scores for the choices of a world, and their source: a graph that is looked up, or link predictors.
 
-    :ivar scores: of the relations that were asked for, over the world's entities.
-    :ivar graph: what is looked up; None where predictors score.
-    :ivar predictors: BINARY, or the name of a relation of three parties -> its predictor.
-    :ivar names: relation -> what the predictor BINARY calls it, where that differs; see `INVERSE`.
-    :ivar unknown: predictor -> entities of which it knows nothing, though it has them: no fact is about them, and,
-        where words describe entities, no vector is known of them.
-    :ivar calibrated: whether the scores of two parties are log-ratios, rather than a predictor's raw scores.
+    :ivar graph: looked up; None where predictors score.
+    :ivar predictors, names, unknown, calibrated: see `predictor_scores`. Unknown are entities that no fact is about
+        and, where words describe entities, of which no vector is known.
     :ivar about: for a run's manifest: "source", the sha256 (hex) of "graph" or "predictor", whether the scores come
         "by" look-up or fit, and, of what is not made of the world's own facts, how many of the "test_facts" it states,
         entails or was trained on, or "not known".
-    :ivar stated, fits: the facts, and the predictors of parts of them, where there are facts that were fitted.
+    :ivar stated, fits: the facts that were fitted, and the predictors of them or of parts of them; None without a fit.
     """
 
     scores: RelationScores
-    graph: KnowledgeGraph | None
-    predictors: Mapping[str, LinkPredictor]
-    names: Mapping[str, str]
-    unknown: Mapping[str, Sequence[str]]
-    calibrated: bool
+    graph: KnowledgeGraph | None = None
+    predictors: Mapping[str, LinkPredictor] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    calibrated: bool = True
     about: dict[str, Any] = field(default_factory=dict)
     stated: StatedFacts | None = None
     fits: "Fits | None" = None
@@ -110,10 +100,10 @@ class Knowledge:
         fit_settings: "FitSettings | None" = None,
         device: str = "cpu",
     ) -> "Knowledge":
-        """
-        :param config: what a run's config says of knowledge.
+        """The knowledge that a run's config names.
+
         :param vocabulary: of the world's environment; `relations` too.
-        :param played: settings of the environment; those that the world's `facts` take say of what the facts are.
+        :param played: settings of the environment, on which the world's facts may depend.
         :param word_vectors: a file, for fits of relations of three parties; None for the vectors that ship.
         :raises InputError: a source that is not there or does not fit the world; relations that it does not have.
         """
@@ -122,21 +112,27 @@ class Knowledge:
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
         if source not in OWN and has_checkpoint(Path(source)):
-            return cls._of_predictor(config, world, vocabulary, relations, wanted, given, device)
-        rules_file = source if _is_rules(source) else config.kg_rules
-        own = source in OWN or _is_rules(source)
-        graph, name = _own_graph(world, OWN.get(source, "train"), given) if own else open_graph(source)
+            return cls._of_predictor(config, world, vocabulary[1:], relations, wanted, given, device)
+        is_rules = source.endswith(".json") and Path(source).is_file()
+        rules_file = source if is_rules else config.kg_rules
+        own, has_facts = source in OWN or is_rules, world.get("facts") is not None
+        graph, name = (_own_graph(world, OWN.get(source, "train"), given), None) if own else open_graph(source)
         about: dict[str, Any] = {"source": place_name(source)}
         with graph:
             about["graph"] = graph.content_hash(name)
-            graph, name = _renamed(graph, name, config.kg_relations, relations)
-            if not own and world.get("facts") is not None:
+            if config.kg_relations:
+                graph, name = _renamed(graph, name, config.kg_relations, relations), None
+            if not own and has_facts:
                 leaks = count_leaks(graph, name, _asked(world, given), world.get("nary") or ())
                 about["test_facts"] = leaks._asdict()
                 warn_of_leaks(source, leaks)
             if rules_file is not None:
-                graph, name = _entailed(graph, name, rules_file, about)
-                if world.get("facts") is not None:
+                graph, name = _copied(graph, name), None
+                rules = read_rules(rules_file)
+                entailed = infer(graph, rules, None, "entailed").entailed
+                hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
+                about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": entailed}
+                if has_facts:
                     about["rules"]["test_facts"] = _learned(rules_file, mined_from(rules_file), world, given)
             stated = StatedFacts.of(graph, name, vocabulary[1:], relations)
             if not own and stated.report:
@@ -146,64 +142,54 @@ class Knowledge:
             fit = config.kg_fit if config.kg_fit is not None else own and world.fitted
             about["by"] = "fit" if fit else "look-up"
             if not fit:
+                if not config.kg_calibrated:
+                    raise InputError(
+                        "raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True"
+                    )
                 kept = _copied(graph, name, relation_labels(chosen))
-                return cls._looked_up(config, kept, vocabulary, chosen, about, device)
-        return cls._fitted(config, stated, vocabulary, chosen, about, word_vectors, fit_settings, device)
-
-    @classmethod
-    def _looked_up(
-        cls,
-        config: KnowledgeConfig,
-        graph: KnowledgeGraph,
-        vocabulary: Sequence[str],
-        chosen: Sequence[Relation],
-        about: dict[str, Any],
-        device: str,
-    ) -> "Knowledge":
-        if not config.kg_calibrated:
-            raise InputError("raw scores are a link predictor's; a graph that is looked up has none: add kg_fit=True")
-        scores = Advice(graph, vocabulary, chosen, device=device).scores
-        return cls(scores, graph, {}, {}, {}, True, about)
+                return cls(Advice(kept, vocabulary, chosen, device=device).scores, kept, about=about)
+        fits = Fits(stated, fit_settings or FitSettings(), word_vectors, device)
+        return cls._fitted(fits, chosen, vocabulary[1:], config.kg_calibrated, about)
 
     @classmethod
     def _fitted(
         cls,
-        config: KnowledgeConfig,
-        stated: StatedFacts,
-        vocabulary: Sequence[str],
-        chosen: Sequence[Relation],
+        fits: "Fits",
+        relations: Sequence[Relation],
+        entities: Sequence[str],
+        calibrated: bool,
         about: dict[str, Any],
-        word_vectors: str | None,
-        fit_settings: "FitSettings | None",
-        device: str,
     ) -> "Knowledge":
-        if not config.kg_calibrated and all(isinstance(relation, NaryRelation) for relation in chosen):
-            names = ", ".join(map(relation_name, chosen))
-            raise InputError(f"only scores of two parties can be raw; those of {names} are log-ratios always")
-        fits = Fits(stated, fit_settings or FitSettings(), word_vectors, device)
-        predictors: dict[str, LinkPredictor] = {}
-        for relation in chosen:
+        names = list(map(relation_name, relations))
+        if not calibrated and all(isinstance(relation, NaryRelation) for relation in relations):
+            raise InputError(
+                f"only scores of two parties can be raw; those of {', '.join(names)} are log-ratios always"
+            )
+        stated, predictors = fits.stated, dict[str, LinkPredictor]()
+        for relation in relations:
             if isinstance(relation, NaryRelation):
                 predictors[relation.name] = fits.nary(relation.name)
             elif BINARY not in predictors:
                 predictors[BINARY] = fits.complex()
-        if any(isinstance(relation, NaryRelation) for relation in chosen):
-            about["word_vectors"] = vectors_hash(fits.vectors[: len(vocabulary) - 1])
-        of_no_fact, of_no_vector = stated.unknown, fits.drawn if set(predictors) - {BINARY} else ()
+        of_no_vector: tuple[str, ...] = ()
+        if set(predictors) - {BINARY}:
+            vectors, of_no_vector = fits.words
+            mine = np.ascontiguousarray(vectors[: len(entities)], dtype=np.float32)
+            about["word_vectors"] = hashlib.sha256(mine.tobytes()).hexdigest()
         unknown = {
-            name: [label for label in of_no_fact if name == BINARY or label in of_no_vector] for name in predictors
+            name: [label for label in stated.unknown if name == BINARY or label in of_no_vector] for name in predictors
         }
-        scores = frozen(
-            predictors, vocabulary[1:], list(map(relation_name, chosen)), config.kg_calibrated, device, unknown=unknown
+        scores = predictor_scores(
+            predictors, entities, names, calibrated=calibrated, unknown=unknown, device=fits.device
         )
-        return cls(scores, None, predictors, {}, unknown, config.kg_calibrated, about, stated, fits)
+        return cls(scores, None, predictors, {}, unknown, calibrated, about, stated, fits)
 
     @classmethod
     def _of_predictor(
         cls,
         config: KnowledgeConfig,
         world: World,
-        vocabulary: Sequence[str],
+        entities: Sequence[str],
         relations: Sequence[Relation],
         wanted: Sequence[Relation],
         given: Mapping[str, Any],
@@ -220,20 +206,20 @@ class Knowledge:
             )
         names, known = dict(config.kg_relations), predictor.vocabulary.relations
         _check_names(config.kg_relations, [r for r in relations if isinstance(r, str)], known, "predictor")
-        of_kind = [r for r in wanted or relations if isinstance(r, NaryRelation) == nary]
-        has = [relation_name(r) for r in of_kind if nary or _called(names, r) in known]
-        lacks = [relation_name(r) for r in wanted or relations if relation_name(r) not in has]
+        has = scored_relations(predictor, wanted or relations, names)
+        lacks = [name for name in map(relation_name, wanted or relations) if name not in has]
         if not has or (wanted and lacks):
-            raise InputError(f"the predictor {source}: {unknown_label('relation', _called(names, lacks[0]), known)}")
+            lacked = names.get(lacks[0], lacks[0]).removeprefix(INVERSE)
+            raise InputError(f"the predictor {source}: {unknown_label('relation', lacked, known)}")
         predictors: dict[str, LinkPredictor] = {has[0] if nary else BINARY: predictor}
         about: dict[str, Any] = {"source": place_name(source), "predictor": checkpoint_hash(source), "by": "predictor"}
         if world.get("facts") is not None:
             about["test_facts"] = _learned(source, predictor.trained_on, world, given)
-        entities = vocabulary[1:]
         if report := lacking(predictor, entities):
             warnings.warn(f"{source}: {report}", UnknownEntities, stacklevel=3)
-        scores = frozen(predictors, entities, has, config.kg_calibrated, device, names)
-        return cls(scores, None, predictors, names, {}, config.kg_calibrated, about)
+        calibrated = config.kg_calibrated
+        scores = predictor_scores(predictors, entities, has, calibrated=calibrated, names=names, device=device)
+        return cls(scores, None, predictors, names, {}, calibrated, about)
 
     @classmethod
     def of_run(
@@ -247,10 +233,10 @@ class Knowledge:
         device: str = "cpu",
         **more: Any,
     ) -> "Knowledge":
-        """That of `of`, or, where its source is not there any more, what a run has kept.
+        """As `of`, or, where the source is not there any more, the knowledge that a run has kept.
 
         :param kept: where the run that goes on keeps it; None for a run that begins.
-        :raises InputError: as of `of` and `load`.
+        :raises InputError: as `of` and `load`.
         """
         there = config.kg in OWN or "://" in config.kg or Path(config.kg.partition("#")[0]).exists()
         if there or kept is None or not (kept / SCORES).is_file():
@@ -258,27 +244,27 @@ class Knowledge:
         return cls.load(kept, vocabulary, relations, device)
 
     def advice(self, vocabulary: Sequence[str], relations: Sequence[Relation]) -> Advice:
-        """What the knowledge says in an environment with this vocabulary, with a mode of its own."""
+        """Advice for an environment with this vocabulary; whether it is in training mode is its own."""
         device = str(self.scores.device)
         if tuple(vocabulary[1:]) == self.scores.entities:
             scores = self.scores.twin()
         elif self.graph is not None:
-            scored = [relation for relation in relations if relation_name(relation) in self.scores.relations]
+            scored = [_relation(name, relations) for name in self.scores.relations]
             scores = Advice(self.graph, vocabulary, scored, device=device).scores
         else:
-            scores = frozen(
+            scores = predictor_scores(
                 self.predictors,
                 vocabulary[1:],
                 self.scores.relations,
-                self.calibrated,
-                device,
-                self.names,
-                self.unknown,
+                calibrated=self.calibrated,
+                names=self.names,
+                unknown=self.unknown,
+                device=device,
             )
         return Advice(scores, vocabulary, relations)
 
     def save(self, folder: Path) -> None:
-        """Keep what is looked up, or the predictors, so that the run can be evaluated without the source."""
+        """Keep the graph that is looked up, or the predictors, so that the run can be evaluated without the source."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.graph is not None:
             self.graph.save(folder / GRAPH)
@@ -300,9 +286,9 @@ class Knowledge:
     def load(
         cls, folder: Path, vocabulary: Sequence[str], relations: Sequence[Relation], device: str = "cpu"
     ) -> "Knowledge":
-        """What `save` kept, for an environment with this vocabulary.
+        """The knowledge that `save` kept, for an environment with this vocabulary.
 
-        :raises InputError: nothing there, or it is damaged or of other entities, or its scores mean something else.
+        :raises InputError: no knowledge there, or damaged, or of other entities, or of another version of the scores.
         """
         said = read_sealed(folder / SCORES, missing="the run has no such knowledge: it is damaged, or older")
         try:
@@ -315,49 +301,27 @@ class Knowledge:
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: not the knowledge of a run ({error})") from None
         if hash_ is None:
-            labels = list(map(relation_name, chosen))
-            scores = frozen(predictors, vocabulary[1:], labels, calibrated, device, names, unknown)
+            scores = predictor_scores(
+                predictors,
+                vocabulary[1:],
+                list(map(relation_name, chosen)),
+                calibrated=calibrated,
+                names=names,
+                unknown=unknown,
+                device=device,
+            )
             return cls(scores, None, predictors, names, unknown, calibrated, about)
         graph = KnowledgeGraph.load(folder / GRAPH)
         if graph.content_hash() != hash_:
             damaged(folder / GRAPH, f"these are not the facts that {SCORES} tells of")
-        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, {}, {}, {}, True, about)
-
-
-def frozen(
-    predictors: Mapping[str, LinkPredictor],
-    entities: Sequence[str],
-    relations: Sequence[str],
-    calibrated: bool,
-    device: str,
-    names: Mapping[str, str] | None = None,
-    unknown: Mapping[str, Collection[str]] | None = None,
-) -> RelationScores:
-    """The scores of relations by their predictors, ready to be gathered; see `Knowledge`."""
-    scorers: dict[str, nn.Module] = {}
-    unknown = unknown or {}
-    for relation in relations:
-        predictor, called = predictors.get(relation), (names or {}).get(relation, relation)
-        if isinstance(predictor, NaryPredictor):
-            scorers[relation] = pair_scorer(predictor, entities, unknown=unknown.get(relation, ()), device=device)
-            continue
-        scorer = binary_scorer(
-            predictors[BINARY],
-            called.removeprefix(INVERSE),
-            entities,
-            calibrated=calibrated,
-            unknown=unknown.get(BINARY, ()),
-            device=device,
-        )
-        scorers[relation] = BinaryTable(scorer.table.T.contiguous()) if called.startswith(INVERSE) else scorer
-    return RelationScores(entities, scorers)
+        return cls(Advice(graph, vocabulary, chosen, device=device).scores, graph, about=about)
 
 
 # ---- leaks
 
 
 def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
-    """Tell of the test facts in a graph, or in what a predictor was trained on."""
+    """Warn of the test facts in a graph, or in the training facts of a predictor."""
     if leaks.stated:
         text = f"{source} {verb} {leaks.stated:,} of the {leaks.of:,} facts of the test: success there is no proof"
         warnings.warn(f"{text} that the agent infers them", LeakedFacts, stacklevel=3)
@@ -366,8 +330,7 @@ def warn_of_leaks(source: str, leaks: Leaks, verb: str = "states") -> None:
 def _learned(
     source: str, trained_on: np.ndarray | None, world: World, given: Mapping[str, Any]
 ) -> dict[str, int] | str:
-    """What a manifest says of the test facts that a predictor or mined rules were made of, and a warning where there
-    are some."""
+    """The test facts that a predictor or mined rules were trained on, as the manifest has them; warns of any."""
     leaks = count_marked(trained_on, _asked(world, given))
     if leaks is None:
         return NOT_KNOWN
@@ -376,7 +339,7 @@ def _learned(
 
 
 def _asked(world: World, given: Mapping[str, Any]) -> Collection[Fact]:
-    """What the world's test asks; nothing where its split has no test part."""
+    """The facts of the world's test; none where its split has no test part."""
     try:
         return world.asked(**given)
     except InputError:
@@ -386,7 +349,7 @@ def _asked(world: World, given: Mapping[str, Any]) -> Collection[Fact]:
 # ---- graphs
 
 
-def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> tuple[KnowledgeGraph, None]:
+def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> KnowledgeGraph:
     """A graph in memory of a part of the world's own facts."""
     if world.get("facts") is None:
         raise InputError(f"the world {world.name!r} states no facts: give a graph of your own")
@@ -394,45 +357,25 @@ def _own_graph(world: World, part: str, given: Mapping[str, Any]) -> tuple[Knowl
     if (nodes := world.get("node_facts")) is not None:
         graph.add(nodes(partition=part, **given), graph=f"{world.name}/{part}{world.nodes[0]}")
     graph.add(world.facts(part, **given), graph=f"{world.name}/{part}")
-    return graph, None
-
-
-def _is_rules(source: str) -> bool:
-    return source.endswith(".json") and Path(source).is_file()
+    return graph
 
 
 def _renamed(
     graph: KnowledgeGraph, name: str | None, pairs: Sequence[tuple[str, str]], relations: Sequence[Relation]
-) -> tuple[KnowledgeGraph, str | None]:
-    """The graph with its facts under the world's names of relations, too: a copy in memory, where there are such names.
+) -> KnowledgeGraph:
+    """A copy in memory of the graph, with its facts under the world's names of relations, too.
 
     :param pairs: (the world's name, the graph's, perhaps after `INVERSE`).
     :raises InputError: a name that the world or the graph does not have, with near matches.
     """
-    if not pairs:
-        return graph, name
     copy = _copied(graph, name)
     _check_names(pairs, relation_labels(relations), {relation for _, relation, _ in copy.triples()}, "graph")
     for mine, called in pairs:
-        facts = list(copy.triples(relation=called.removeprefix(INVERSE)))
-        copy.add(_under(mine, facts, inverse=called.startswith(INVERSE)), graph=RENAMED)
-    return copy, None
-
-
-def _under(relation: str, facts: Sequence[Triple], *, inverse: bool) -> Iterator[Triple]:
-    for subject, _, object_ in facts:
-        yield (object_, relation, subject) if inverse else (subject, relation, object_)
-
-
-def _entailed(
-    graph: KnowledgeGraph, name: str | None, rules_file: str, about: dict[str, Any]
-) -> tuple[KnowledgeGraph, None]:
-    """A copy in memory of the graph, and what rules entail in it."""
-    rules, copy = read_rules(rules_file), _copied(graph, name)
-    result = infer(copy, rules, None, "entailed")
-    hash_ = hashlib.sha256(json.dumps(rules_to_json(rules)).encode()).hexdigest()
-    about["rules"] = {"file": Path(rules_file).name, "sha256": hash_, "entailed": result.entailed}
-    return copy, None
+        facts = [(s, mine, o) for s, _, o in copy.triples(relation=called.removeprefix(INVERSE))]
+        if called.startswith(INVERSE):
+            facts = [(o, mine, s) for s, _, o in facts]
+        copy.add(facts, graph=RENAMED)
+    return copy
 
 
 def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | None] = (None,)) -> KnowledgeGraph:
@@ -445,7 +388,7 @@ def _copied(graph: KnowledgeGraph, name: str | None, relations: Sequence[str | N
 
 
 def _check_names(pairs: Sequence[tuple[str, str]], ours: Collection[str], theirs: Collection[str], whose: str) -> None:
-    """Refuse a name of a relation that the world, or what is given, does not have."""
+    """:raises InputError: a name of a relation that the world, or the graph or predictor, does not have."""
     for mine, called in pairs:
         if mine not in ours:
             raise InputError(f"kg_relations: not one of the world's: {unknown_label('relation', mine, ours)}")
@@ -470,19 +413,10 @@ def _relation(name: str, relations: Sequence[Relation]) -> Relation:
     raise InputError(unknown_label("relation", name, map(relation_name, relations)))
 
 
-def _called(names: Mapping[str, str], relation: Relation) -> str:
-    return names.get(relation_name(relation), relation_name(relation)).removeprefix(INVERSE)
+# ---- Fits: predictors of a graph's facts, in a cache folder under the hash of all their inputs
 
 
-def vectors_hash(vectors: np.ndarray) -> str:
-    """sha256 (hex) of word vectors."""
-    return hashlib.sha256(np.ascontiguousarray(vectors, dtype=np.float32).tobytes()).hexdigest()
-
-
-# ---- Fits: predictors of what a graph states, in a cache folder by the hash of all that they depend on.
-
-
-# Counts up when the code that fits gives other predictors from the same facts: what an older one left is not read.
+# Raised when the code fits other predictors to the same facts: fits of an older version are not read.
 FIT_VERSION = 2
 
 
@@ -505,48 +439,28 @@ class Fits:
     experiment finds them. The cache is GUMPTION_CACHE_DIR, or the user's."""
 
     def __init__(
-        self,
-        stated: StatedFacts,
-        settings: FitSettings,
-        word_vectors: str | None = None,
-        device: str = "cpu",
+        self, stated: StatedFacts, settings: FitSettings, word_vectors: str | None = None, device: str = "cpu"
     ) -> None:
         """:param word_vectors: a file of vectors, for relations of three parties; None for those that ship."""
         self.stated, self.settings, self.device = stated, settings, device
         self._word_vectors = word_vectors
 
     @cached_property
-    def _words(self) -> tuple[np.ndarray, tuple[str, ...]]:
+    def words(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """(N, F) a word vector of each entity of the facts, and the entities whose vectors are drawn at random, since
+        none is known of them."""
         vectors, report = WordVectors.load(self._word_vectors).guessed_vectors(self.stated.vocabulary.entities)
         report.warn()
         return vectors, report.drawn
-
-    @property
-    def vectors(self) -> np.ndarray:
-        """(N, F) a word vector of each entity of the facts."""
-        return self._words[0]
-
-    @property
-    def drawn(self) -> tuple[str, ...]:
-        """The entities of which no vector is known: theirs were drawn at random."""
-        return self._words[1]
 
     def complex(self, ids: np.ndarray | None = None) -> ComplEx:
         """ComplEx on the facts of two parties, or on some of them."""
         settings, vocabulary = self.settings, self.stated.vocabulary
         facts = self.stated.ids if ids is None else ids
-        where = self._place(
-            "complex", facts, vocabulary, {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3}
-        )
+        parameters: dict[str, Any] = {"rank": settings.rank, "epochs": settings.epochs, "n3": settings.n3}
+        where = self._place("complex", facts, vocabulary, parameters)
         if not has_checkpoint(where):
-            fitted = ComplEx.fit(
-                (vocabulary, facts),
-                rank=settings.rank,
-                epochs=settings.epochs,
-                n3=settings.n3,
-                seed=settings.seed,
-                device=self.device,
-            )
+            fitted = ComplEx.fit((vocabulary, facts), **parameters, seed=settings.seed, device=self.device)
             _keep(fitted, where)
         return ComplEx.load(where, self.device)
 
@@ -555,14 +469,8 @@ class Fits:
         rows, vocabulary = self.stated.rows[relation], self._pairs(relation)
         where = self._place(relation, rows, vocabulary, self._nary_parameters(self.settings.members))
         if not has_checkpoint(where):
-            fitted = NaryPredictor.fit(
-                rows,
-                self.vectors,
-                vocabulary,
-                members=self.settings.members,
-                seed=self.settings.seed,
-                device=self.device,
-            )
+            members, seed = self.settings.members, self.settings.seed
+            fitted = NaryPredictor.fit(rows, self.words[0], vocabulary, members=members, seed=seed, device=self.device)
             _keep(fitted, where)
         return NaryPredictor.load(where, self.device)
 
@@ -575,7 +483,7 @@ class Fits:
         ]
         if not all(map(has_checkpoint, places)):
             fitted = NaryPredictor.fit_folds(
-                rows, self.vectors, vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
+                rows, self.words[0], vocabulary, folds, members=members, seed=self.settings.seed, device=self.device
             )
             for part, where in zip(fitted, places, strict=True):
                 _keep(part, where)
@@ -585,11 +493,11 @@ class Fits:
         return Vocabulary(self.stated.vocabulary.entities, (f"{relation}: pair", f"{relation}: part"))
 
     def _nary_parameters(self, members: int) -> dict[str, Any]:
-        vectors = hashlib.sha256(self.vectors.tobytes()).hexdigest()
+        vectors = hashlib.sha256(self.words[0].tobytes()).hexdigest()
         return {"members": members, "vectors": vectors, **asdict(NarySettings())}
 
     def _place(self, name: str, facts: np.ndarray, vocabulary: Vocabulary, parameters: dict[str, Any]) -> Path:
-        """The cache folder of a fit: its name holds the hash of all that it depends on."""
+        """The cache folder of a fit: its name holds the hash of all inputs."""
         of = {
             "facts": hashlib.sha256(facts.astype("<i8").tobytes()).hexdigest(),
             "vocabulary": vocabulary.hash,

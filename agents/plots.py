@@ -1,4 +1,4 @@
-"""Plots of what agents came to: curves over training steps, final values with their intervals, points of runs.
+"""Plots of agents' results: curves over training steps, final values with their intervals, points of runs.
 
 Every line is labelled where it ends instead of in a legend, in colours that people with the common kinds of colour
 blindness tell apart (Okabe and Ito). The same data gives the same bytes: no dates, no version strings, fixed SVG ids.
@@ -46,8 +46,8 @@ _STYLE: dict[Any, Any] = {
 class Line:
     """One condition over training: steps (points,), values (runs, points), a row for each seed.
 
-    :ivar final: what the finished runs came to, measured apart and more closely than the points on the way. It is drawn
-        as a dot with its interval at the last step, and is the figure that the label tells.
+    :ivar final: the figure of the finished runs, measured apart and more closely than the points of the curve. It is
+        drawn as a dot with its interval at the last step, and written in the label.
     """
 
     label: str
@@ -58,10 +58,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Scale:
-    """What the axes of a curve measure.
+    """The axes of a curve.
 
     :ivar label, top: of the values, which lie between 0 and `top`.
-    :ivar form: how a value is written, a format specification.
+    :ivar form: the format specification of a value.
     :ivar steps: label of the steps.
     """
 
@@ -118,10 +118,8 @@ def plot_curves(
             _draw_curves(axis, panel, looks)
             if not (shared and i):
                 axis.set_ylabel(panel.scale.label)
-        if title:
-            figure.suptitle(title, fontsize=11, fontweight="bold")
 
-    return save_figure(draw, (4.9 * len(panels) + 0.6, 3.9), Path(stem))
+    return save_figure(draw, (4.9 * len(panels) + 0.6, 3.9), Path(stem), title)
 
 
 def plot_final_success(
@@ -147,10 +145,8 @@ def plot_final_success(
         for axis, panel in zip(axes[:, 0], panels, strict=True):
             _draw_finals(axis, panel, looks)
         axes[-1, 0].set_xlabel(scale.label)
-        if title:
-            figure.suptitle(title, fontsize=11, fontweight="bold")
 
-    return save_figure(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem))
+    return save_figure(draw, (6.8, 1.0 + 0.75 * len(panels) + 0.3 * sum(counts)), Path(stem), title)
 
 
 def spread_labels(positions: ArrayLike, sizes: ArrayLike, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -200,9 +196,12 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
         dot = "o" if len(steps) == 1 else None  # a line of one point is not seen
         axis.plot(steps, band.mean, color=colour, linestyle=dash, linewidth=1.8, marker=dot, zorder=3)
         axis.fill_between(steps, band.low, band.high, color=colour, alpha=0.18, linewidth=0, zorder=2)
-        if line.final is not None:
-            _draw_final(axis, steps[-1], line.final, colour)
-        ends.append((float(band.mean[-1]) if line.final is None else line.final.value, line.label, colour))
+        if (final := line.final) is not None:  # over the edge of the axes
+            if np.isfinite([final.low, final.high]).all():
+                ends_at = steps[[-1, -1]]
+                axis.plot(ends_at, [final.low, final.high], color=colour, linewidth=1.4, clip_on=False, zorder=4)
+            axis.plot(steps[-1], final.value, "o", color=colour, markersize=4.5, clip_on=False, zorder=5)
+        ends.append((float(band.mean[-1]) if final is None else final.value, line.label, colour))
     for label, value in panel.references.items():
         axis.axhline(value, color=_REFERENCE_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
         ends.append((value, label, _REFERENCE_COLOUR))
@@ -215,13 +214,6 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
     axis.set_title(panel.title, fontsize=10)
     axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
     _label_ends(axis, ends, scale)
-
-
-def _draw_final(axis: Axes, step: float, final: Estimate, colour: str) -> None:
-    """A dot at the last step, with its interval, over the edge of the axes."""
-    if np.isfinite([final.low, final.high]).all():
-        axis.plot([step, step], [final.low, final.high], color=colour, linewidth=1.4, clip_on=False, zorder=4)
-    axis.plot(step, final.value, "o", color=colour, markersize=4.5, clip_on=False, zorder=5)
 
 
 def _label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], scale: Scale) -> None:
@@ -332,10 +324,8 @@ def plot_scatter(panels: Sequence[Scatter], stem: Path, title: str = "", columns
             _draw_scatter(axis, panel, looks)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
-        if title:
-            figure.suptitle(title, fontsize=11, fontweight="bold")
 
-    return save_figure(draw, (3.6 * across + 0.6, 3.0 * down + 0.5), stem)
+    return save_figure(draw, (3.6 * across + 0.6, 3.0 * down + 0.5), stem, title)
 
 
 def _draw_scatter(axis: Axes, panel: Scatter, looks: Mapping[str, tuple[str, str]]) -> None:
@@ -400,8 +390,14 @@ def plot_steps(agents: Mapping[str, Mapping[str, float]], knower: Mapping[str, i
     return save_figure(draw, (max(4.0, 1.5 + 0.2 * len(names)), 4.0), stem)
 
 
-def save_figure(draw: Callable[[Figure], None], size: tuple[float, float], stem: Path) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg of what `draw` draws into a figure of so many inches."""
+def save_figure(
+    draw: Callable[[Figure], None], size: tuple[float, float], stem: Path, title: str = ""
+) -> tuple[Path, Path]:
+    """Write STEM.png and STEM.svg of a figure.
+
+    :param draw: draws into it.
+    :param size: in inches.
+    """
     import matplotlib
     from matplotlib.figure import Figure
     from PIL import Image
@@ -410,6 +406,8 @@ def save_figure(draw: Callable[[Figure], None], size: tuple[float, float], stem:
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
+        if title:
+            figure.suptitle(title, fontsize=11, fontweight="bold")
         for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
             path = stem.with_name(stem.name + suffix)
             with whole_file(path) as beside:

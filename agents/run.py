@@ -1,9 +1,8 @@
-"""The life of a run, whatever learns in it: begin or resume, learn, measure, keep, finish.
+"""The life of a run, for any learner: begin or resume, learn, measure, keep, finish.
 
-A `Learner` says what one step of learning is, what is measured, and what its state is; `run_learner` carries it from
-its first step to its last, the same way in every world. Metrics (metrics.jsonl, one line each time that the learner is
-measured): step; wall_s, seconds of learning and measuring since the start; steps_per_s of learning; then what the
-learner measures.
+A `Learner` defines one step of learning, its figures, and its state; `run_learner` carries it from its first step to
+its last, the same way in every world. Metrics (metrics.jsonl, one line for each measurement): step; wall_s, seconds of
+learning and measuring since the start; steps_per_s of learning; then the learner's own figures.
 """
 
 import os
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -21,52 +20,60 @@ import torch
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.provenance import hardware, versions
+from gumption.kg.checkpoint import optimiser_tensors, put_weights, restore_optimiser, under
 
 from .run_folder import Board, RunFolder, read_metrics
 
+KIND = "gumption/training/1"  # of the checkpoints of V-trace learners
+CLOCK = ("step", "wall_s", "steps_per_s")  # what `run_learner` adds to a line of metrics
 Line = dict[str, float]
 Tensors = dict[str, torch.Tensor]
 
 
 class Learner(Protocol):
-    """What a run is made of.
+    """A learner, as `run_learner` drives it. A class derived from this defines `total`, `measured_every`, `kept_every`,
+    `step`, `learn`, `measure`, `state` and `put_state`; the rest have defaults.
 
     :ivar kind: of its checkpoints.
     :ivar device: where it computes.
-    :ivar threads: of torch on a CPU; None for as many as torch takes. A network of small layers has one: threads wait
-        for each other at every product, on a busy machine for ten times as long as they compute.
+    :ivar threads: of torch on a CPU; None for torch's default. A network of small layers takes one: threads wait for
+        each other at every product, on a busy machine for ten times as long as they compute.
     :ivar step: steps done, "step" in the metrics.
-    :ivar done, total: how far it is, and how far it is to come, in steps or in episodes.
-    :ivar measured_every, kept_every: so many of these between lines of metrics, and between checkpoints.
+    :ivar done, total: the progress and its end, in steps or in episodes.
+    :ivar measured_every, kept_every: in the same unit, between lines of metrics, and between checkpoints.
     """
 
-    kind: str
-    device: str
+    kind: str = KIND
+    device: str = "cpu"
     total: int
     measured_every: int
     kept_every: int
 
     @property
-    def threads(self) -> int | None: ...
+    def threads(self) -> int | None:
+        return None
+
     @property
     def step(self) -> int: ...
+
     @property
-    def done(self) -> int: ...
+    def done(self) -> int:
+        return self.step
 
     def learn(self, bar: Bar) -> None:
-        """A step of learning: act, and update. :param bar: told where one takes long."""
+        """A step of learning: act, and update. A long one shows its progress in the bar."""
         ...
 
     def measure(self) -> Line:
-        """The figures of a line of metrics; what is counted between two lines starts anew."""
+        """The figures of a line of metrics; counts between two lines start anew."""
         ...
 
     def words(self, line: Line) -> str:
-        """What the progress bar says of a line."""
-        ...
+        """A line, for the progress bar."""
+        return ", ".join(f"{name} {value:.3g}" for name, value in line.items() if name not in CLOCK)
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
-        """Tensors, and values for JSON: all that the rest of the run depends on."""
+        """Tensors, and values for JSON, that determine the rest of the run; see `training_state`."""
         ...
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
@@ -74,27 +81,25 @@ class Learner(Protocol):
         ...
 
     def manifest(self) -> dict[str, Any]:
-        """Hashes of what the run depends on, beside versions and hardware."""
-        ...
+        """Hashes of the inputs of the run; versions and hardware are added."""
+        return {}
 
     def keep(self, path: Path) -> None:
-        """Write what the run depends on into its folder."""
-        ...
+        """Write the inputs of the run into its folder."""
 
     def final(self, curve: list[Line]) -> Line | None:
-        """The figures of the finished run; None for a run that may always go on."""
-        ...
+        """The figures of the finished run; None for a run without an end."""
+        return dict(curve[-1])
 
 
 @dataclass(frozen=True)
 class RunResult:
     """A run that was trained or loaded.
 
-    :ivar config: its settings.
     :ivar final: its final figures, "wall_s" and "steps_per_s" among them; empty for a run that is not complete.
     :ivar curve: the lines of metrics.jsonl.
     :ivar run_dir: its folder; None for a run that was not kept.
-    :ivar policy: what was learned, ready to act.
+    :ivar policy: the trained policy, ready to act.
     """
 
     config: Any
@@ -112,12 +117,12 @@ def run_learner(
 ) -> tuple[Made, list[Line], Line]:
     """Learn from the beginning, or from the folder's checkpoint, to the end.
 
-    :param folder: of the run, as `opened` gives it; None keeps nothing.
-    :param make: makes the learner before its first step. Its weights and draws are those of the seed that it sets;
-        generators of the process stay as they were.
-    :param progress: tell on stderr how far it is, on a terminal with a bar.
+    :param folder: of the run, from `opened`; None keeps nothing.
+    :param make: makes the learner before its first step, and seeds the generators of torch, NumPy and Python that it
+        draws from; afterwards these are as they were before.
+    :param progress: show the progress on stderr, on a terminal with a bar.
     :returns: the learner at its end, the lines of metrics, and the final figures.
-    :raises InputError: a folder that another process writes; what the learner raises.
+    :raises InputError: a folder that another process writes; errors of the learner.
     """
     try:
         with own_random_numbers():
@@ -131,10 +136,10 @@ def run_learner(
 
 @contextmanager
 def paying_threads(learner: Learner, folder: RunFolder | None) -> Iterator[None]:
-    """Within it torch has the number of threads that the learner says, or with which the run was begun.
+    """Within it torch has the learner's number of threads, or that with which the run was begun.
 
-    The order of sums, and with it the last bits of weights, depends on that number: it is none of how busy the machine
-    is. OMP_NUM_THREADS is followed.
+    The order of sums, and with it the last bits of weights, depends on that number, so it does not depend on the load
+    of the machine. OMP_NUM_THREADS takes precedence over the learner's.
     """
     before = torch.get_num_threads()
     begun = folder.manifest().get("threads") if folder is not None and folder.has_checkpoint else None
@@ -216,7 +221,7 @@ def opened(run_dir: str | Path | None, config: Any, resume: bool) -> RunFolder |
 
 @contextmanager
 def own_random_numbers() -> Iterator[None]:
-    """Learners seed and draw from generators that the whole process shares; they stay as they were."""
+    """Within it learners seed and draw from the generators of the process; afterwards these are as they were before."""
     numbers, drawn = np.random.get_state(), random.getstate()  # noqa: NPY002
     devices = None if torch.cuda.is_available() else []
     try:
@@ -225,3 +230,95 @@ def own_random_numbers() -> Iterator[None]:
     finally:
         np.random.set_state(numbers)  # noqa: NPY002
         random.setstate(drawn)
+
+
+# ---- The state of a network, its optimiser and its environments as one checkpoint
+
+
+def training_state(
+    network: torch.nn.Module, optimiser: torch.optim.Optimizer, env: Any, progress: dict[str, Any]
+) -> tuple[Tensors, dict[str, Any]]:
+    """See `Learner.state`.
+
+    :param env: with `state_dict`.
+    :param progress: counters of the learner, for JSON.
+    """
+    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+    tensors |= optimiser_tensors(optimiser, "optimiser")
+    world = env.state_dict()
+    tensors |= {f"env.{name}": torch.from_numpy(v) for name, v in world.items() if isinstance(v, np.ndarray)}
+    tensors["rng.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["rng.cuda"] = torch.cuda.get_rng_state()
+    values = {name: value for name, value in world.items() if not isinstance(value, np.ndarray)}
+    return tensors, {"classes": classes(network), "progress": progress, "env": values}
+
+
+def put_training_state(
+    tensors: Tensors,
+    meta: dict[str, Any],
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    env: Any,
+    where: Path,
+) -> None:
+    """Put a saved state back in place.
+
+    :raises InputError: a state of another env, network or batch size.
+    """
+    env.load_state_dict(meta["env"] | {name: tensor.numpy() for name, tensor in under(tensors, "env").items()})
+    put_network(network, SavedNetwork(under(tensors, "network"), meta.get("classes", {})), where)
+    restore_optimiser(optimiser, tensors, "optimiser")
+    torch.set_rng_state(tensors["rng.cpu"])
+    if "rng.cuda" in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors["rng.cuda"])
+
+
+def classes(network: torch.nn.Module) -> dict[str, str]:
+    """Name of a part -> "module:class", "" for the whole, without the parts that torch makes."""
+    kinds = {name: type(part) for name, part in network.named_modules()}
+    return {
+        name: f"{kind.__module__}:{kind.__qualname__}"
+        for name, kind in kinds.items()
+        if not kind.__module__.startswith("torch.")
+    }
+
+
+class SavedNetwork(NamedTuple):
+    """Weights by name, and the `classes` of their network; {} in runs from before 0.2."""
+
+    weights: Tensors
+    classes: dict[str, str]
+
+
+def saved_network(folder: RunFolder, **hashes: str) -> SavedNetwork:
+    """The network of a run's last checkpoint.
+
+    :param hashes: name in the env's state -> the hash that it must have there.
+    :raises InputError: no such checkpoint, or a damaged one; another hash.
+    """
+    tensors, meta = folder.load(KIND)
+    for name, mine in hashes.items():
+        if meta["env"][name] != mine:
+            raise InputError(
+                f"{folder.path}: trained on another {name} ({meta['env'][name][:12]}, here {mine[:12]}); "
+                "give the one that it was trained on"
+            )
+    return SavedNetwork(under(tensors, "network"), meta.get("classes", {}))
+
+
+def put_network(network: torch.nn.Module, saved: SavedNetwork, where: Path) -> None:
+    """Put saved weights into a network.
+
+    :raises InputError: other classes, which may have parameters of the same names and another formula; other
+        parameters.
+    """
+    here = classes(network)
+    for name, there in saved.classes.items():
+        if here.get(name) != there:
+            part = f"{name} of the network" if name else "the network"
+            raise InputError(
+                f"{where} was trained with {there} as {part}, and here that is {here.get(name)}; give the one that it "
+                "was trained with: network=, or mixing=MODULE:NAME"
+            )
+    put_weights(network, saved.weights, where)

@@ -312,7 +312,7 @@ def evaluate(run: Any, **settings: Any) -> dict[str, Any]:
     """How well a run's policy does in its world.
 
     :param run: a run's folder, or the result of a training.
-    :param settings: those of the world's own function, such as `gumption.agents.wordcraft.runs.evaluate`.
+    :param settings: those of the world's own function, such as `gumption.agents.wordcraft.evaluation.evaluate`.
     :raises InputError: no run there, or settings that do not fit it.
     """
     made = hasattr(run, "config")

@@ -1,4 +1,4 @@
-"""What configs share: names of choices, and how a stored config is read. It imports nothing heavy."""
+"""Base classes of configs, and how a stored config is read. This module imports nothing heavy."""
 
 import os
 import sys
@@ -13,9 +13,9 @@ from gumption.data.settings import Count, NonNegative, Seed, Share, Size, settin
 from gumption.data.writing import can_be_named
 
 CONFIG = "config.json"  # of a run's folder; see run_folder.py
-#: Words of `--kg` that stand for the world's own facts, and the part that each means.
+#: Words of `--kg` that stand for the world's own facts -> the part of these.
 OWN = {"train": "train", "full": "all"}
-Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see kg_policy.py
+Mixing = Literal["linear", "softmax"]  # how knowledge enters the logits; see policy.py
 MIXINGS = get_args(Mixing)
 Optimiser = Literal["rmsprop", "adam"]  # of the learner; see learners/impala.py
 Reduction = Literal["sum", "mean"]
@@ -67,13 +67,13 @@ def of_module(place: str, option: str = "--policy") -> Callable[..., Any]:
 
 @settings
 class RunConfig:
-    """The settings of a run, in whatever world: what config.json has, where files and folders have their names only."""
+    """The settings of a run, in any world. In config.json files and folders have their names only."""
 
-    #: Fields that may name files which a run copies: a text, a tuple of texts, or pairs of name and text.
+    #: Fields that may name files, which a run copies: a text, a tuple of texts, or pairs of name and text.
     FILES: ClassVar[tuple[str, ...]] = ()
-    #: Of these the ones that name a folder.
+    #: Those of them that name a folder.
     FOLDERS: ClassVar[tuple[str, ...]] = ()
-    #: Fields that name what a run keeps in another form, such as a graph.
+    #: Fields that name a thing which a run keeps in another form, such as a graph.
     PLACES: ClassVar[tuple[str, ...]] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, value: Any, **changes: Any) -> Self:
-        """The config of such a dict. Fields that came later than the run have their defaults.
+        """The config of such a dict. Fields that are newer than the run have their defaults.
 
         :param changes: fields to replace, such as the place of a file, where they are not None.
         :raises InputError: unknown or missing fields.
@@ -98,9 +98,9 @@ class RunConfig:
         return cls(**{**value, **{name: change for name, change in changes.items() if change is not None}})
 
     def files(self) -> dict[str, list[Path]]:
-        """The files and folders that are there, by the fields that name them.
+        """The existing files and folders, by the fields that name them.
 
-        :raises InputError: two of one name in a field: the config could not tell which is which.
+        :raises InputError: two of one name in a field, which config.json could not tell apart.
         """
         found: dict[str, list[Path]] = {}
 
@@ -117,13 +117,13 @@ class RunConfig:
 
     @classmethod
     def _is_file(cls, field: str, text: str) -> bool:
-        """Whether a setting names a file or folder that is there, rather than one of the things that a world knows."""
+        """Whether a setting names an existing file or folder, rather than a thing that the world knows by name."""
         named = os.sep in text or Path(text).suffix != "" or field in cls.FOLDERS
         return named and can_be_named(text) and Path(text).exists()
 
 
 def replaced(settings: Mapping[str, Any], names: Iterable[str], new: Callable[[str, str], str]) -> dict[str, Any]:
-    """The settings, `new` of a field and a text in place of each text in the fields of these names."""
+    """The settings, where each text in the fields of these names is replaced by new(field, text)."""
 
     def of(field: str, value: Any) -> Any:
         if isinstance(value, str):
@@ -161,7 +161,7 @@ class KnowledgeConfig(RunConfig):
     PLACES = ("kg", "kg_rules")
 
     def check_knowledge(self) -> None:
-        """:raises InputError: settings of knowledge that there is none of, or that exclude each other."""
+        """:raises InputError: settings of knowledge without knowledge, or that exclude each other."""
         of_knowledge = [one for one in fields(self) if one.name.startswith("kg_") or one.name == "mixing"]
         given = [one.name for one in of_knowledge if getattr(self, one.name) != one.default]
         if self.kg == "none" and given:
@@ -185,7 +185,7 @@ class GuidedConfig(KnowledgeConfig):
     mixing: str = "linear"
 
     def check_knowledge(self) -> None:
-        """:raises InputError: as of `KnowledgeConfig`; a mixing of nothing."""
+        """:raises InputError: as of `KnowledgeConfig`; an unknown mixing."""
         if self.mixing not in MIXINGS and not all(self.mixing.partition(":")):
             raise InputError(
                 f"mixing is {self.mixing!r:.40}; it is {', '.join(MIXINGS)} or MODULE:NAME of a subclass of KGPolicy"
@@ -214,8 +214,7 @@ class WorldLearner:
 
 @settings
 class WorldConfig(GuidedConfig):
-    """One training run in any world whose choices are candidates, one for each action, and that has no config of its
-    own.
+    """A training run in any world whose choices are candidates, one for each action, and that has no config of its own.
 
     :ivar env: settings of the environment.
     :ivar total_steps: environment steps.

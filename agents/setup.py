@@ -1,9 +1,9 @@
-"""What a learner works with in any world: environments, knowledge, a policy, and what is measured."""
+"""The environments, knowledge, policy and figures that a learner works with, in any world."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,86 +18,16 @@ from gumption.kg.checkpoint import pick_device
 
 from .advice import Advice
 from .evaluation import SIDE_BY_SIDE, Greedy, Player, random_player, success_rate
-from .kg_policy import guided_policy
 from .knowledge import Knowledge
-from .learner_state import put_network, saved_network
-from .readout import MASKED, Readout
-from .run import own_random_numbers
+from .policy import FlatActorCritic, Policy, guided_policy
+from .run import own_random_numbers, put_network, saved_network
 from .run_folder import KNOWLEDGE, RunFolder, read_config
 from .settings import WorldConfig
 
 
-class State(NamedTuple):
-    """What a policy sees of B environments, on its device.
-
-    :ivar seen: what its network reads, each with a leading batch axis.
-    :ivar scores: (B, A, K) relation scores, or (B, A, 0) without knowledge.
-    """
-
-    seen: tuple[torch.Tensor, ...]
-    scores: torch.Tensor
-
-    @staticmethod
-    def joined(states: "list[State]") -> "State":
-        """The states one after another, as one batch."""
-        parts = zip(*(state.seen for state in states), strict=True)
-        return State(tuple(torch.cat(part) for part in parts), torch.cat([state.scores for state in states]))
-
-
-class Policy(nn.Module):
-    """A network, and the advice that it mixes in, if any. The advice's scores follow train() and eval() of the policy.
-
-    :ivar network: what is trained; (*seen, scores) -> Readout.
-    """
-
-    def __init__(
-        self, network: nn.Module, look: Callable[[Any], tuple[np.ndarray, ...]], advice: Advice | None, device: str
-    ) -> None:
-        """
-        :param look: what the network reads of a native batch of environments; the second part is (B, A).
-        """
-        super().__init__()
-        self.network, self.look, self.advice, self.device = network.to(device), look, advice, device
-        self.scores = None if advice is None else advice.scores
-
-    def forward(self, state: State) -> Readout:
-        return self.network(*state.seen, state.scores)
-
-    def read(self, env: Any) -> State:
-        """The state of a native batch as it is now, with its scores: looked up once, for acting and for learning."""
-        seen = tuple(torch.from_numpy(part).to(self.device) for part in self.look(env))
-        if self.advice is None:
-            return State(seen, torch.empty(*seen[1].shape, 0, device=self.device))
-        return State(seen, self.advice(env))
-
-
-class FlatActorCritic(nn.Module):
-    """One hidden layer over the flat observation; a logit for each action.
-
-    :ivar size: of the hidden layer, which is the summary for `KGPolicy`.
-    """
-
-    def __init__(self, features: int, actions: int, hidden_size: int) -> None:
-        super().__init__()
-        self.size = hidden_size
-        self.hidden = nn.Linear(features, hidden_size)
-        self.policy = nn.Linear(hidden_size, actions)
-        self.value = nn.Linear(hidden_size, 1)
-
-    def forward(self, observation: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> Readout:
-        """`scores` are not read: this is an agent without knowledge."""
-        return self.read(observation, mask)[0]
-
-    def read(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The readout, and the hidden layer (B, size)."""
-        hidden = self.hidden(observation).relu()
-        logits = self.policy(hidden).masked_fill(~mask, MASKED)
-        return Readout(logits, self.value(hidden)[:, 0], logits), hidden
-
-
 class Setup:
-    """What a world gives to the learner. One whose choices are not A candidates, or that is measured in another way,
-    names a subclass in its entry (`setup` of gumption.envs.worlds).
+    """What a world gives to the learner. A world with other choices or figures than these names a subclass in its entry
+    (`setup` of gumption.envs.worlds).
 
     :ivar env: a native batch that plays the training part.
     :ivar knowledge: what the config's advice was made from; None without knowledge, or with advice of one's own.
@@ -119,11 +49,11 @@ class Setup:
         :param advice: knowledge of your own in place of the config's.
         :param kept: where a run that goes on keeps its knowledge; see `Knowledge.of_run`.
         :param trained: a run whose weights and knowledge the policy has.
-        :param known: weights of a trained network; of these a fresh one takes what is not learned, such as the vectors
-            of words. Those of `trained`, where it is given.
-        :param num_envs: size of `env`; without it what the learner plays.
-        :raises InputError: actions that are no A candidates; knowledge that is not there or does not fit; a run that
-            was trained on something else.
+        :param known: weights of a trained network, of which a fresh one takes those that are not learned, such as word
+            vectors; those of `trained`, where it is given.
+        :param num_envs: size of `env`; the learner's batch size without it.
+        :raises InputError: actions that are no A candidates; knowledge that does not exist or fit; a run that was
+            trained on something else.
         """
         self.config, self.own, self.trained = config, network, trained
         self.device = str(pick_device(config.device))
@@ -146,7 +76,7 @@ class Setup:
                 self.knowledge = self.make_knowledge(kept)
             self.advice = self.knowledge.advice(self.env.vocabulary, self.env.relations)
 
-    # ---- what a world's own setup says in another way
+    # ---- what a world's own setup overrides
 
     def make_env(self, num_envs: int, **changes: Any) -> Any:
         """A native batch that plays the training part.
@@ -164,29 +94,29 @@ class Setup:
         )
 
     def make_network(self) -> nn.Module:
-        """The config's network; what knowledge is mixed into."""
+        """The config's network, without knowledge."""
         if self.saved:
             self.env.reset(seed=0)
         features = self.look(self.env)[0].shape[1]
         return FlatActorCritic(features, int(self.env.single_action_space.n), self.config.learner.hidden_size)
 
     def look(self, env: Any) -> tuple[np.ndarray, ...]:
-        """What the network reads: the observation (B, F) float32, and the mask (B, A) bool of the open choices."""
+        """The inputs of the network: observation (B, F) float32, and mask (B, A) bool of the open choices."""
         observation = flat(self.env.single_observation_space, env.observe())
         return observation, env.info_arrays()["action_mask"].astype(bool)
 
     @property
     def headline(self) -> tuple[str, str]:
-        """The name among what `measure` gives that the progress bar shows, and how it is called there."""
+        """The name of the figure of `measure` that the progress bar shows, and its label there."""
         return "test_success", "held out"
 
     def measure(self, policy: Policy) -> dict[str, float]:
-        """Figures of the policy as it is, for a line of metrics."""
+        """Figures of the present policy, for a line of metrics."""
         count, seed = self.config.eval_episodes, self.config.seed
         return {"test_success": success_rate(Greedy(policy), self.test_env, count, seed)}
 
     def final(self, policy: Policy) -> dict[str, float]:
-        """Figures of the policy that was learned."""
+        """Figures of the trained policy."""
         count, seed = self.config.eval_episodes, self.config.seed + 1  # episodes that no evaluation has shown
         return {
             "test_success": success_rate(Greedy(policy), self.test_env, count, seed),
@@ -195,14 +125,14 @@ class Setup:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """Hashes of all that the run depends on."""
+        """Hashes of the inputs of the run."""
         return {} if self.knowledge is None else {"knowledge": self.knowledge.about}
 
     def trained_on(self) -> dict[str, str]:
-        """Hashes of what a run has to have been trained on, by the names that the environment's state has for them."""
+        """Hashes that the environment's state in a trained run must have, by their names there."""
         return {}
 
-    # ---- what all have
+    # ---- the same in all worlds
 
     @cached_property
     def test_env(self) -> Any:
@@ -225,7 +155,7 @@ class Setup:
         return Policy(network, self.look, advice, self.device)
 
     def keep(self, path: Path) -> None:
-        """Write what the run depends on into its folder."""
+        """Write the inputs of the run into its folder."""
         if self.knowledge is not None:
             self.knowledge.save(path / KNOWLEDGE)
 
@@ -240,11 +170,10 @@ def load_policy(
 ) -> tuple[Any, Policy]:
     """The config and the policy of a run's last checkpoint, ready to act, with the knowledge that the run keeps.
 
-    :param kind: of the config.
-    :param network: that of your own which the run was trained with, if it was.
+    :param kind: class of the config.
+    :param network: the network of your own that the run was trained with, if it was.
     :param changes: fields of the config that differ here, such as the device, where they are not None.
-    :raises InputError: no run there, or a damaged one, or another network than it was trained with, or on something
-        else.
+    :raises InputError: no run, or a damaged one; a network other than it was trained with; other inputs.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, kind, **changes)
@@ -268,7 +197,7 @@ def flat(space: spaces.Space[Any], observation: Any) -> np.ndarray:
 def untrained(config: Any, advice: Advice | None, known: Mapping[str, torch.Tensor] | None = None) -> Greedy:
     """The policy with which training begins.
 
-    :param advice: the knowledge that it has; None for that of the config.
+    :param advice: None for that of the config.
     :param known: see `Setup`.
     """
     setup = setup_of(config)(config, advice=advice, known=known, num_envs=1)
@@ -282,7 +211,7 @@ def untrained(config: Any, advice: Advice | None, known: Mapping[str, torch.Tens
 def evaluate(
     run: Any, *, episodes: Count = 500, seed: Seed = 0, device: str | None = None, network: nn.Module | None = None
 ) -> dict[str, Any]:
-    """How well a run of the general learner does, the best action always, beside players that it is compared with.
+    """How well a run of the general learner does with its most probable actions, beside the players to compare it with.
 
     :param run: its folder, or the result of a training.
     :param episodes: how many are played.

@@ -1,4 +1,4 @@
-r"""What a handful of runs says about a method: interquartile mean, bootstrap intervals, probability of improvement.
+r"""Statistics of a handful of runs: interquartile mean, bootstrap intervals, probability of improvement.
 
 The definitions are those of Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
 (NeurIPS 2021). Scores are an array (runs, tasks), or (runs,) for one task. With R runs and M tasks, x[r, m] a score:
@@ -72,7 +72,7 @@ def bootstrap_interval(
     def over_tasks(*tasks: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         return compute(np.concatenate(tasks, axis=axis), axis=axis)
 
-    return _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)
+    return Estimate(*map(float, _bootstrap(tuple(table.T), over_tasks, confidence, resamples, seed)))
 
 
 @checked
@@ -98,56 +98,42 @@ def probability_of_improvement(
     def improvement(*samples: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         samples = tuple(np.moveaxis(sample, axis, -1) for sample in samples)
         chances = [
-            _heaviside(mine[..., :, None] - other[..., None, :]).mean(axis=(-2, -1))
+            np.heaviside(mine[..., :, None] - other[..., None, :], 0.5).mean(axis=(-2, -1))
             for mine, other in zip(samples[:tasks], samples[tasks:], strict=True)
         ]
         return np.mean(chances, axis=0)
 
-    return _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)
+    return Estimate(*map(float, _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)))
 
 
 def _bootstrap(
     samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int
-) -> Estimate:
-    """A statistic of samples and its interval; NaN ends where one of the samples has one score only.
+) -> tuple[Any, Any, Any]:
+    """A statistic of samples over their first axis, and the ends of its interval; NaN where a sample has one score.
 
     scipy resamples several samples independently of each other: one sample per task is the stratification.
     """
     from scipy import stats
 
-    value = float(statistic(*samples, axis=-1))
+    value = statistic(*samples, axis=0)
     if min(map(len, samples)) < 2:
-        return Estimate(value, float("nan"), float("nan"))
-    result = stats.bootstrap(
+        nothing = np.full_like(value, np.nan, dtype=np.float64)
+        return value, nothing, nothing
+    interval: Any = stats.bootstrap(
         samples,
         statistic,
         n_resamples=resamples,
         confidence_level=confidence,
         method="percentile",
         rng=np.random.default_rng(seed),
-    )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
+    ).confidence_interval
+    return value, interval.low, interval.high
 
 
 @checked
 def curve_band(curves: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 1000, seed: Seed = 0) -> Band:
     """Mean curve of runs (runs, points) with a pointwise interval that resamples whole runs; NaN ends for one run."""
-    from scipy import stats
-
-    table = _score_table(curves)
-    mean = table.mean(axis=0)
-    if table.shape[0] < 2:
-        return Band(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    result = stats.bootstrap(
-        (table,),
-        np.mean,
-        axis=0,
-        n_resamples=resamples,
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    )
-    return Band(mean, np.asarray(result.confidence_interval.low), np.asarray(result.confidence_interval.high))
+    return Band(*map(np.asarray, _bootstrap((_score_table(curves),), np.mean, confidence, resamples, seed)))
 
 
 def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
@@ -157,10 +143,6 @@ def _iqm(scores: NDArray[np.float64], axis: int) -> Any:
 
 
 _STATISTICS: dict[Statistic, Callable[..., Any]] = {"mean": np.mean, "iqm": _iqm}
-
-
-def _heaviside(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.heaviside(difference, 0.5)
 
 
 def _score_table(scores: ArrayLike) -> NDArray[np.float64]:
@@ -190,16 +172,16 @@ def wilson_interval(hits: ArrayLike, cases: ArrayLike, normal: float = 1.959964)
     return low, np.where(np.asarray(cases) > 0, high, 1.0)
 
 
-# ---- Whether two quantities of runs go together
+# ---- Correlation of two quantities of runs
 
-#: Points as many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
+#: Points so many standard deviations from the mean, or more, are left out, as in SEGAR (section 5).
 Z_LIMIT = 3.0
 #: Fewer points have no coefficient.
 FEWEST = 4
 
 
 class Correlation(NamedTuple):
-    """How two quantities go together.
+    """The correlation of two quantities.
 
     :ivar pearson, spearman: the coefficients with bootstrap intervals over points; `pearson_p`, `spearman_p` the
         probability of so large a coefficient, of either sign, where there is no relation.
@@ -311,7 +293,6 @@ def _coefficients(drawn: np.ndarray) -> np.ndarray:
 
 
 def _points(x: ArrayLike, y: ArrayLike) -> np.ndarray:
-    """(n, 2)."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"x and y have the shapes {a.shape} and {b.shape}; they are (n,) both")

@@ -1,12 +1,17 @@
-"""The steps of an episode as data: the state, the candidates, what spoke for each of them, and what came of the choice.
+"""The steps of an episode as data: the state, the candidates with their scores, and the outcome of the choice.
 
 A `Player` is an agent in its environment. `play_steps` lets it play and gives the steps; `print_steps` shows them in
-the terminal, and watch_files.py as an animation or a page. A world whose choices have steps has a Player of its own in
-its folder; `PolicyPlayer` serves the others.
+the terminal, `write_gif` and `write_html` as an animation and as a page that needs no network. A world whose choices
+have steps has a Player of its own in its folder; `PolicyPlayer` serves the others.
 """
 
 from __future__ import annotations
 
+import base64
+import html
+import io
+import json
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,25 +29,28 @@ from rich.table import Table
 from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.data.settings import Count, Seed, checked
+from gumption.data.writing import write_text
+from gumption.envs.gif import save_gif
 
-from .readout import MASKED
+from .policy import MASKED
 from .run_folder import world_of
 from .setup import load_policy
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
     from .advice import Advice
 
 MOST = 8  # candidates of a choice that the terminal shows
-SHOWN: dict[str, Any] = {
-    "render_mode": "ansi",
-    "autoreset_mode": "Disabled",
-}  # settings of the environment of a `Player`
+#: Settings of the environment of a `Player`.
+SHOWN: dict[str, Any] = {"render_mode": "ansi", "autoreset_mode": "Disabled"}
 
 
 class Score(NamedTuple):
-    """What knowledge says to a candidate by one relation.
+    """The score of a candidate by one relation.
 
-    :ivar facts: in words, those that the value is about.
+    :ivar facts: in words, those behind the score.
     """
 
     relation: str
@@ -52,11 +60,11 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that can be chosen.
+    """A candidate of a choice.
 
-    :ivar own: what the network alone gives it; `Choice.own` says what that is.
+    :ivar own: the network's own figure for it; `Choice.own` names that figure.
     :ivar scores: of knowledge, at most one for each relation.
-    :ivar logit: all of it mixed; None where a candidate stands for several actions.
+    :ivar logit: own figure and scores mixed; None where a candidate stands for several actions.
     :ivar probability: of being chosen, in [0, 1].
     """
 
@@ -74,8 +82,8 @@ class Choice:
     :ivar question: what is chosen, e.g. "direction".
     :ivar chosen: index into `candidates`.
     :ivar own: the name of the candidates' `own`.
-    :ivar weights: lambda (Jiang et al., 2020, equation 5) by `own` and by relation: the mixed logit is the sum of what
-        these weigh; {} where nothing is mixed by weights.
+    :ivar weights: lambda (Jiang et al., 2020, equation 5) by `own` and by relation, of whose products the mixed logit
+        is the sum; {} where there are no such weights.
     """
 
     question: str
@@ -86,11 +94,11 @@ class Choice:
 
     @property
     def relations(self) -> list[str]:
-        """The relations that say something to any candidate, in their order."""
+        """The relations with a score for any candidate, in their order."""
         return list(dict.fromkeys(score.relation for one in self.candidates for score in one.scores))
 
     def likeliest(self, most: int) -> list[tuple[Candidate, bool]]:
-        """At most so many candidates, the likeliest first, and whether each is the chosen one, which is among them."""
+        """At most so many candidates, the likeliest first, and whether each is the chosen one, which is included."""
         order = sorted(range(len(self.candidates)), key=lambda i: -self.candidates[i].probability)
         kept = order[:most]
         if self.chosen not in kept:
@@ -100,15 +108,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Step:
-    """A state, what the agent chose in it and what came of that.
+    """A state, the agent's choices in it, and their outcome.
 
-    :ivar episode, number: which one, both from 1.
+    :ivar episode, number: both counted from 1.
     :ivar text: the state as the environment renders it to text.
-    :ivar picture: (H, W, 3) uint8, the state; None where no pictures were asked for.
+    :ivar picture: (H, W, 3) uint8, the state; None without pictures.
     :ivar choices: empty in the last step of an episode, which shows how it ended.
-    :ivar outcome: what came of the choices, in words; may be "".
+    :ivar outcome: of the choices, in words; may be "".
     :ivar reward: of the choices; in the last step that of the episode.
-    :ivar success: the choices reached what the world is about; in the last step whether any did.
+    :ivar success: the choices reached the aim of the world; in the last step whether any did.
     """
 
     episode: int
@@ -122,7 +130,7 @@ class Step:
 
     @property
     def told(self) -> str:
-        """The choices or the end, in a line."""
+        """The choices and their outcome, or the end of the episode, in a line."""
         if not self.choices:
             return f"the end of the episode: {'success' if self.success else 'no success'}, reward {self.reward:g}"
         action = ", ".join(choice.candidates[choice.chosen].label for choice in self.choices)
@@ -138,7 +146,7 @@ class Player(Protocol):
     env: Any
 
     def begin(self, seed: int) -> None:
-        """Begin an episode; the seed decides what is left to chance."""
+        """Begin an episode; the seed fixes all that is random."""
         ...
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
@@ -146,13 +154,13 @@ class Player(Protocol):
         ...
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        """What the latest step came to in words, and whether it was a success, from the infos of that step."""
+        """The outcome of the latest step in words, and whether it was a success, from the infos of that step."""
         ...
 
 
 @checked
 def play_steps(player: Player, *, seed: Seed = 0, episodes: Count = 1, pictures: bool = True) -> Iterator[Step]:
-    """The steps of so many episodes, one at a time as they are played; each episode ends with a step without choices.
+    """Play episodes and give their steps one at a time; each episode ends with a step without choices.
 
     :param seed: of the first episode; each further one adds 1.
     """
@@ -211,10 +219,10 @@ class PolicyPlayer:
     ) -> None:
         """
         :param policy: `policy.read(env)` is a state, `policy(state)` its Readout; `policy.advice` an `Advice` or None.
-        :param question: what is chosen.
+        :param question: see `Choice`.
         :param options: of each reset.
         :param labels: the name of each candidate; without it the `action_facts` of the environment name them.
-        :param outcome: says in words what the latest step of the environment came to.
+        :param outcome: env -> the outcome of its latest step in words.
         """
         self.policy, self.env, self.question, self.options = policy, env, question, dict(options or {})
         self._labels, self._outcome = labels, outcome
@@ -251,7 +259,7 @@ class PolicyPlayer:
 
 
 def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
-    """What was last said of a candidate of the first environment, in the order of the relations."""
+    """The latest scores of a candidate of the first environment, in the order of the relations."""
     said = sorted(advice.why(0, candidate), key=lambda pair: advice.relations.index(pair[0][1]))
     return tuple(Score(fact[1], score, (in_words(fact) + "?",)) for fact, score in said)
 
@@ -259,7 +267,7 @@ def scores_of(advice: Advice, candidate: int) -> tuple[Score, ...]:
 def watch(run: Path, *, partition: Literal["train", "test"] = "test", reset: list[str] | None = None) -> PolicyPlayer:
     """The agent of a run in the first environment of its world.
 
-    :param partition: train, or test: what training did not show.
+    :param partition: train, or test, which training did not show.
     :param reset: NAME=VALUE, an option of the reset; may be repeated.
     """
     world = world_of(run)
@@ -295,7 +303,7 @@ def print_steps(
     """Print steps one after the other: the state, then each choice as a table of its likeliest candidates.
 
     :param delay: seconds between two steps.
-    :param wait: is called between two steps instead; playing stops where it returns False.
+    :param wait: called between two steps instead of a delay; printing stops where it returns False.
     """
     for number, step in enumerate(steps):
         if number:
@@ -317,7 +325,7 @@ def told(step: Step) -> RenderableType:
 
 
 def choice_table(choice: Choice, most: int = MOST) -> Table:
-    """What speaks for each of the likeliest candidates, at most so many."""
+    """A table of the likeliest candidates, at most so many, with their scores."""
     relations = choice.relations
     owned = any(one.own is not None for one in choice.candidates)
     mixed = any(one.logit is not None for one in choice.candidates)
@@ -354,3 +362,173 @@ def choice_table(choice: Choice, most: int = MOST) -> Table:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+# ---- Steps in a file: an animated GIF, or an HTML page.
+
+MOST_OF_FRAME, MOST_OF_PAGE = 5, 24  # candidates of a choice
+PANEL, MARGIN, ROW, HEAD, TOP, FOOT = 560, 24, 62, 40, 56, 60  # pixels
+SMALLEST = 480  # lower pictures are enlarged
+INK, PAPER, QUIET, FAINT = (33, 37, 41), (255, 255, 255), (112, 118, 122), (226, 228, 226)
+BAR, CHOSEN, WON, LOST = (164, 186, 218), (40, 98, 180), (46, 124, 70), (176, 66, 58)
+
+
+def write_gif(steps: Iterable[Step], path: str | Path, *, milliseconds: int = 2000) -> None:
+    """Write steps as a GIF: a frame each, all of one size; it stays longer on the end of an episode.
+
+    :raises InputError: no steps, steps without pictures, or a file that cannot be written.
+    """
+    from PIL import Image as images
+
+    steps = list(steps)
+    if not steps:
+        raise InputError("there are no steps to show")
+    pictures = [_enlarged(step) for step in steps]
+    choices = max(steps, key=lambda step: sum(map(_height, step.choices))).choices
+    size = (
+        max(picture.width for picture in pictures) + PANEL,
+        max(*(picture.height for picture in pictures), TOP + sum(map(_height, choices)) + FOOT),
+    )
+    frames: list[Image] = []
+    for step, picture in zip(steps, pictures, strict=True):
+        frame = images.new("RGB", size, PAPER)
+        frame.paste(picture, (0, (size[1] - picture.height) // 2))
+        _draw_panel(frame, size[0] - PANEL, step)
+        frames.append(frame.quantize(256, dither=images.Dither.NONE))
+    durations = [milliseconds if step.choices else 2 * milliseconds for step in steps]
+    save_gif(path, frames, durations, optimize=False)  # each step has its frame
+
+
+def _enlarged(step: Step) -> Image:
+    from PIL import Image as images
+
+    if step.picture is None:
+        raise InputError("these steps have no pictures: play them with pictures=True")
+    picture = images.fromarray(step.picture)
+    factor = -(-SMALLEST // picture.height)
+    return picture.resize((factor * picture.width, factor * picture.height), images.Resampling.NEAREST)
+
+
+def _height(choice: Choice) -> int:
+    return HEAD + min(MOST_OF_FRAME, len(choice.candidates)) * ROW
+
+
+def _draw_panel(frame: Image, left: int, step: Step) -> None:
+    from PIL import ImageDraw
+
+    draw = ImageDraw.Draw(frame)
+    x, right, y = left + MARGIN, frame.width - MARGIN, TOP
+    end = "" if step.choices else ", the end"
+    _write(draw, f"episode {step.episode}, step {step.number}{end}", x, TOP / 2, 20, QUIET, right - x)
+    for choice in step.choices:
+        _write(draw, f"{choice.question}?", x, y + HEAD / 2, 24, INK, (right - x) / (2 if choice.weights else 1))
+        y += HEAD
+        if choice.weights:
+            weights = ", ".join(f"{name} {value:.2f}" for name, value in choice.weights.items())
+            _write(draw, f"lambda: {weights}", (x + right) / 2, y - HEAD / 2, 14, QUIET, (right - x) / 2)
+        for one, chosen in choice.likeliest(MOST_OF_FRAME):
+            _draw_candidate(draw, one, chosen, x, right, y, choice.own)
+            y += ROW
+    if not step.choices:
+        told = "success" if step.success else "no success"
+        _write(draw, told, x, frame.height / 2 - 24, 44, WON if step.success else LOST, right - x)
+        _write(draw, f"reward of the episode {step.reward:g}", x, frame.height / 2 + 24, 22, INK, right - x)
+    else:
+        ink = WON if step.success else LOST if step.reward < 0 else INK
+        _write(draw, step.told, x, frame.height - FOOT / 2, 24, ink, right - x)
+
+
+def _draw_candidate(
+    draw: ImageDraw, one: Candidate, chosen: bool, left: float, right: float, top: float, own: str
+) -> None:
+    """The name and the scores, and below them a bar as long as the candidate is likely."""
+    figures = [] if one.own is None else [f"{own} {one.own:.2f}"]
+    figures += [f"KG {score.relation} {score.value:.2f}" for score in one.scores]
+    half = 0.36 * (right - left)
+    ink = CHOSEN if chosen else INK
+    _write(draw, one.label, left, top + 16, 22, ink, half)
+    _write(draw, ", ".join(figures), left + half + 10, top + 17, 16, QUIET, right - left - half - 10)
+    bar = (left, top + 33, right - 74, top + 49)
+    draw.rounded_rectangle(bar, 4, fill=FAINT)
+    if one.probability > 0.004:
+        long = (bar[2] - bar[0]) * min(one.probability, 1)
+        draw.rounded_rectangle((left, bar[1], left + max(4, long), bar[3]), 4, fill=CHOSEN if chosen else BAR)
+    _write(draw, f"{one.probability:.1%}", right - 66, top + 41, 18, ink, 66)
+
+
+def _write(draw: ImageDraw, text: str, x: float, y: float, size: int, fill: tuple[int, int, int], width: float) -> None:
+    """A line whose middle is at y; it shrinks, then is cut, to fit the width."""
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(size=size)
+    while text and draw.textlength(text, font=font) > width:
+        if size > 11:
+            size -= 1
+            font = ImageFont.load_default(size=size)
+        else:
+            text = text[:-2] + "…" if len(text) > 2 else ""
+    draw.text((x, y), text, font=font, fill=fill, anchor="lm")
+
+
+def write_html(steps: Iterable[Step], path: str | Path, *, title: str, milliseconds: int = 2000) -> None:
+    """Write steps as a page with buttons and keys to go through them.
+
+    :param milliseconds: of a step while the page plays by itself.
+    :raises InputError: no steps, or a file that cannot be written.
+    """
+    told = {"milliseconds": milliseconds, "steps": [_step_to_json(step) for step in steps]}
+    if not told["steps"]:
+        raise InputError("there are no steps to show")
+    # The text of a script ends at "</script>", and "<!--" changes how it is read: neither can stand in the data.
+    data = json.dumps(told, ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+    page = Path(__file__).with_name("watch.html").read_text(encoding="utf-8")
+    head, foot = page.split("{{data}}")
+    write_text(Path(path), head.replace("{{title}}", html.escape(title)) + data + foot)
+
+
+def _step_to_json(step: Step) -> dict[str, Any]:
+    return {
+        "episode": step.episode,
+        "number": step.number,
+        "text": step.text,
+        "picture": None if step.picture is None else _png(step.picture),
+        "choices": [_choice_to_json(choice) for choice in step.choices],
+        "told": step.told,
+        "reward": step.reward,
+        "success": step.success,
+    }
+
+
+def _choice_to_json(choice: Choice) -> dict[str, Any]:
+    return {
+        "question": choice.question,
+        "own": choice.own,
+        "relations": choice.relations,
+        "weights": {name: _json_number(value) for name, value in choice.weights.items()},
+        "left": max(0, len(choice.candidates) - MOST_OF_PAGE),
+        "candidates": [
+            {
+                "label": one.label,
+                "chosen": chosen,
+                "own": _json_number(one.own),
+                "scores": {score.relation: _json_number(score.value) for score in one.scores},
+                "facts": [fact for score in one.scores for fact in score.facts],
+                "logit": _json_number(one.logit),
+                "probability": one.probability,
+            }
+            for one, chosen in choice.likeliest(MOST_OF_PAGE)
+        ],
+    }
+
+
+def _json_number(value: float | None) -> float | str | None:
+    """A number that JSON can hold; infinity as a word."""
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def _png(picture: np.ndarray) -> str:
+    from PIL import Image as images
+
+    file = io.BytesIO()
+    images.fromarray(picture).save(file, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

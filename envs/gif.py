@@ -1,4 +1,4 @@
-"""Pictures in a row as an animated GIF."""
+"""Animated GIFs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 
 def save_gif(path: str | Path, frames: "Sequence[Image]", durations: Sequence[int], *, optimize: bool = True) -> None:
-    """Write the frames, each shown for so many milliseconds, over and over.
+    """Write frames that repeat without end.
 
-    :param optimize: leave out what does not change; without it each frame is kept, also one like that before.
+    :param durations: milliseconds of each frame.
+    :param optimize: drop frames that are like the one before.
     :raises InputError: the file cannot be written.
     """
+    more = {} if optimize else {"optimize": False}
     with whole_file(Path(path)) as beside:
-        more = {} if optimize else {"optimize": False}
         frames[0].save(
             beside, format="GIF", save_all=True, append_images=frames[1:], duration=list(durations), loop=0, **more
         )

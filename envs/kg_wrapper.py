@@ -1,7 +1,7 @@
-"""What a graph says to each action, as a part of the observation: for any world and any learner."""
+"""The scores that knowledge gives to each action, as a part of the observation: for any world and any learner."""
 
-from collections.abc import Callable, Collection
-from typing import Any, overload
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, overload
 
 import gymnasium as gym
 import numpy as np
@@ -12,10 +12,27 @@ from gymnasium.vector.utils import batch_space
 
 from gumption.data import InputError
 
-from .action_facts import ActionScores, Advisor, FactsFunction, asked, source_name, stated_by_all, stated_by_one
+from .action_facts import ActionFacts, check_size
 
 KG_SCORES = "kg_scores"
 PARTS = ("ids", "features", "masks", "scores")
+
+
+class Advisor(Protocol):
+    """A source of scores: `gumption.agents.Advice`, or anything of this form."""
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The K relations that are scored, in the order of the last axis; all are among the facts'."""
+        ...
+
+    def score(self, facts: ActionFacts) -> Any:
+        """(B, A, K) float32, an array or a tensor: the score of each fact."""
+        ...
+
+
+FactsFunction = Callable[[Any, Any], ActionFacts]  # (env, observation) -> facts
+Ask = Callable[[Any], ActionFacts]  # observation -> facts
 
 
 @overload
@@ -43,25 +60,25 @@ def KGScores(
 ) -> Any:
     """`env` with `kg_scores` in its observation: for each of A candidates the scores of K facts that speak for it.
 
-    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. Where nothing
-    is asked (a fact without a subject or without an object, as in an empty slot) the score is 0, which is neutral: it
-    adds nothing to logits, and is what a graph says of a fact that it does not state. A score that is NaN is -bound.
-    Scores are added to a Dict observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay
-    as they are, but for `final_obs`, which are observations and get their scores too.
+    `kg_scores` is (A, K) float32, of a vector env (B, A, K), within +-bound, so that the space is finite. A fact
+    without a subject or an object, as in an empty slot, has the score 0, which is neutral: it adds nothing to logits,
+    and is the score of a fact that a graph does not state. A score that is NaN is -bound. Scores are added to a Dict
+    observation; any other observation becomes Dict{"observation", "kg_scores"}. Infos stay as they are, except that the
+    observations in `final_obs` get their scores too.
 
-    :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to see how many candidates it has.
-        A vector env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else
-        knows the state in which an episode ended.
-    :param advice: what scores facts, for example `Advice(graph, env.vocabulary, env.relations)`.
+    :param env: a Gymnasium env or vector env, wrapped or not. It is reset once here, to count its candidates. A vector
+        env with autoreset in the same step must be native, or `facts` be given: after such a step nothing else knows
+        the state in which an episode ended.
+    :param advice: for example `Advice(graph, env.vocabulary, env.relations)`.
     :param facts: (env, observation) -> ActionFacts, where the env has no `action_facts` of its own; B is 1 for a single
-        env, and for a vector env observation and facts are batches. With autoreset in the same step it is asked about
-        final observations as well, and must answer from the observation alone.
-    :param bound: largest magnitude of a score: log-probabilities have no bound of their own. A graph says 0 or 1.
-    :param observation: what the learner sees, some of: "ids" (entries of integers), "masks" (binary entries, and those
-        whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
-    :raises InputError: an env without `action_facts`, and no function; facts of another form or shape, or an error in
-        what gives them; a relation of the advice that is not among those of the facts, or an advice made for another
-        vocabulary; nothing of the observation is left. Facts and scores are checked at every step.
+        env, and for a vector env observation and facts are batches. With autoreset in the same step it is called with
+        final observations as well, and must depend on the observation alone.
+    :param bound: largest magnitude of a score: log-probabilities have no bound of their own.
+    :param observation: the parts that the learner sees, some of: "ids" (entries of integers), "masks" (binary entries,
+        and those whose name ends in "mask"), "features" (all other entries: real numbers, pictures) and "scores".
+    :raises InputError: an env without `action_facts`, and no function; a function that fails, or facts of another form
+        or shape; a relation of the advice that is not among those of the facts, or an advice made for another
+        vocabulary; an observation of which nothing is left. Facts and scores are checked at every step.
     """
     if isinstance(env, VectorEnv):
         return VectorKGScores(env, advice, facts, bound, observation)
@@ -78,8 +95,8 @@ class SingleKGScores(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self, advice=advice, facts=facts, bound=bound, parts=parts, _disable_deepcopy=True
         )
         gym.Wrapper.__init__(self, env)
-        ask = asked(env, facts) if facts else stated_by_one(env, advice)
-        self._scores = ActionScores(ask, source_name(facts), advice, bound, 1, env.action_space)
+        ask = (lambda seen: facts(env, seen)) if facts else _stated_by_one(env, advice)
+        self._scores = _ActionScores(ask, facts, advice, bound, 1, env.action_space)
         first, _ = env.reset()
         self._view = _View(env.observation_space, parts, self._scores.space(first))
         self.observation_space = self._view.space
@@ -113,9 +130,9 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         parts: Collection[str],
     ) -> None:
         super().__init__(env)
-        ask = asked(env, facts) if facts else stated_by_all(env, advice)
+        ask = (lambda seen: facts(env, seen)) if facts else _stated_by_all(env, advice)
         self._from_observation = facts is not None
-        self._scores = ActionScores(ask, source_name(facts), advice, bound, env.num_envs, env.single_action_space)
+        self._scores = _ActionScores(ask, facts, advice, bound, env.num_envs, env.single_action_space)
         self._last: np.ndarray | None = None  # (n, A, K) scores of the episodes that the latest step ended
         if not self._from_observation and env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
             if not hasattr(env.unwrapped, "before_renewal"):
@@ -159,8 +176,171 @@ class VectorKGScores(VectorWrapper[Any, Any, Any, Any, Any]):
         return seen
 
 
+class _ActionScores:
+    """Gets facts and their scores, checks both, and bounds the scores."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        facts: FactsFunction | None,
+        advice: Advisor,
+        bound: float,
+        num_envs: int,
+        actions: spaces.Space[Any],
+    ) -> None:
+        """
+        :param facts: the function behind `ask`, for messages; None for the env's own `action_facts`.
+        :param actions: of one env.
+        """
+        if not 0 < bound < np.inf:
+            raise InputError(f"bound is {bound}; it is above 0 and finite")
+        self._who = "action_facts" if facts is None else f"the function {getattr(facts, '__name__', repr(facts))!r}"
+        self._ask, self._advice = ask, advice
+        self._bound, self._lowest = np.float32(bound), np.float32(-bound)
+        self._relations, self._width = frozenset(advice.relations), len(advice.relations)
+        self._num_envs, self._actions = num_envs, actions
+        self._candidates = 0  # not known before the first facts
+
+    def space(self, observation: Any) -> spaces.Box:
+        """The space of one env's scores, from the facts of a first observation.
+
+        :raises InputError: as `KGScores`.
+        """
+        scores = self(observation)
+        self._candidates = scores.shape[1]
+        if isinstance(self._actions, spaces.Discrete) and self._candidates != self._actions.n:
+            raise InputError(
+                f"{self._who} gave facts about {self._candidates} candidates, and the env has {self._actions.n} "
+                "actions: facts speak for one action each, in their order"
+            )
+        return spaces.Box(self._lowest, self._bound, scores.shape[1:], np.float32)
+
+    def __call__(self, observation: Any, columns: np.ndarray | None = None) -> np.ndarray:
+        """(B, A, K) float32, or of the envs in `columns` only."""
+        facts = self._checked(observation)
+        if columns is not None:
+            partners = None if facts.partners is None else facts.partners[columns]
+            parts = facts.subject[columns], facts.object[columns], facts.given[columns]
+            facts = ActionFacts(facts.relations, *parts, partners)
+        try:
+            scores = self._advice.score(facts)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"the advice cannot score facts: {type(error).__name__}: {error}") from error
+        if not isinstance(scores, np.ndarray):
+            scores = scores.cpu().numpy() if hasattr(scores, "cpu") else np.asarray(scores)
+        wanted = (*facts.subject.shape[:2], self._width)
+        if scores.shape != wanted:
+            raise InputError(
+                f"the advice gives scores of shape {scores.shape}; (environments, candidates, relations) are {wanted}"
+            )
+        # fmax takes the number where the other is NaN.
+        bounded = np.fmax(scores if scores.dtype == np.float32 else scores.astype(np.float32), self._lowest)
+        np.fmin(bounded, self._bound, out=bounded)
+        asked = (facts.subject != 0) & (facts.object != 0)
+        places = [facts.relations.index(relation) for relation in self._advice.relations]
+        return np.where(asked[:, :, places], bounded, np.float32(0.0))
+
+    def _checked(self, observation: Any) -> ActionFacts:
+        try:
+            facts = self._ask(observation)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self._who} raised {type(error).__name__}: {error}") from error
+        if not isinstance(facts, ActionFacts):
+            raise InputError(
+                f"{self._who} gave {type(facts).__name__}; it gives gumption.envs.action_facts.ActionFacts"
+            )
+        if not self._relations.issubset(facts.relations):
+            raise InputError(
+                f"{self._who} names the relations {', '.join(facts.relations)}, and the advice scores "
+                f"{', '.join(self._advice.relations)}: every relation that is scored must be among the facts"
+            )
+        candidates = self._candidates or (*np.shape(facts.subject), 0, 0)[1]
+        shape = (self._num_envs, candidates, len(facts.relations))
+        for name, ids in zip(("subject", "object", "given"), facts[1:4], strict=True):
+            if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu":
+                kind = ids.dtype if isinstance(ids, np.ndarray) else type(ids).__name__
+                raise InputError(f"{self._who} gave {name} as {kind}; ids are integer arrays, with 0 for nothing")
+            if ids.shape != shape:
+                raise InputError(
+                    f"{self._who} gave {name} with shape {ids.shape}; (environments, candidates, relations) are {shape}"
+                )
+        return facts
+
+
+def _check_vocabulary(advice: Advisor, vocabulary: Sequence[str]) -> None:
+    """:raises InputError: the advice tells its vocabulary, and it is another."""
+    known = getattr(advice, "vocabulary", None)
+    if known is not None and tuple(known) != tuple(vocabulary):
+        raise InputError(
+            f"the advice is for a vocabulary of {len(known)} labels that is not the env's ({len(vocabulary)}): its "
+            "ids mean other things; make the advice with env.vocabulary"
+        )
+
+
+def _stated_by_one(env: gym.Env[Any, Any], advice: Advisor) -> Ask:
+    """From a single env, through its wrappers.
+
+    :raises InputError: it has no `action_facts`, or the vocabulary is not that of the advice.
+    """
+    if not env.has_wrapper_attr("action_facts"):
+        raise _no_facts(env)
+    if env.has_wrapper_attr("vocabulary"):
+        _check_vocabulary(advice, env.get_wrapper_attr("vocabulary"))
+    return _asking(env.get_wrapper_attr("action_facts"), env.unwrapped, advice)
+
+
+def _stated_by_all(env: VectorEnv[Any, Any, Any], advice: Advisor) -> Ask:
+    """From the vector env itself, or from each env of a SyncVectorEnv or AsyncVectorEnv.
+
+    :raises InputError: neither has `action_facts`, or the vocabulary is not that of the advice.
+    """
+    layer: Any = env
+    while not hasattr(layer, "action_facts") and isinstance(layer, VectorWrapper):
+        layer = layer.env
+    if hasattr(layer, "action_facts"):
+        if hasattr(layer, "vocabulary"):
+            _check_vocabulary(advice, layer.vocabulary)
+        return _asking(layer.action_facts, layer, advice)
+    call = getattr(layer, "call", None)
+    if call is None or not all(call("has_wrapper_attr", "action_facts")):
+        raise _no_facts(env)
+    if all(call("has_wrapper_attr", "vocabulary")):
+        for vocabulary in call("vocabulary"):
+            _check_vocabulary(advice, vocabulary)
+    return lambda _: _joined(call("action_facts"))
+
+
+def _asking(action_facts: Callable[[], ActionFacts], world: Any, advice: Advisor) -> Ask:
+    def ask(_: Any) -> ActionFacts:
+        check_size(advice, world)
+        return action_facts()
+
+    return ask
+
+
+def _joined(each: Sequence[ActionFacts]) -> ActionFacts:
+    """The facts of B environments from those of each, whose B is 1."""
+    first, *_ = each
+    subject = np.concatenate([facts.subject for facts in each])
+    object_ = np.concatenate([facts.object for facts in each])
+    given = np.concatenate([facts.given for facts in each])
+    partners = None if first.partners is None else np.concatenate([np.asarray(facts.partners) for facts in each])
+    return ActionFacts(first.relations, subject, object_, given, partners)
+
+
+def _no_facts(env: Any) -> InputError:
+    return InputError(
+        f"{env} has no action_facts, so nothing says which facts speak for its actions: give facts=, a function "
+        "(env, observation) -> ActionFacts"
+    )
+
+
 class _View:
-    """What the learner sees of an observation and of the scores.
+    """The parts of an observation, and the scores, that the learner sees.
 
     :ivar space: of one env.
     :ivar scored: whether scores are seen.
@@ -205,15 +385,13 @@ def _part(name: str, space: spaces.Space[Any]) -> str:
     return "ids" if ids else "features"
 
 
-def _replaced(observation: Any, finals: np.ndarray, columns: np.ndarray) -> Any:
+def _replaced(observation: Any, finals: Sequence[Any], columns: np.ndarray) -> Any:
     """The batch of observations with the rows `columns` taken from `finals`."""
     if isinstance(observation, dict):
-        parts = {name: np.array([finals[i][name] for i in columns]) for name in observation}
-        return {name: _replaced_rows(batch, parts[name], columns) for name, batch in observation.items()}
-    return _replaced_rows(observation, np.array([finals[i] for i in columns]), columns)
-
-
-def _replaced_rows(batch: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    changed = batch.copy()
-    changed[columns] = rows
+        return {
+            name: _replaced(batch, [final[name] if final else None for final in finals], columns)
+            for name, batch in observation.items()
+        }
+    changed = observation.copy()
+    changed[columns] = np.array([finals[i] for i in columns])
     return changed

@@ -1,8 +1,8 @@
-"""What an agent lived through: transitions as records of one size in a file that is only ever appended to.
+"""The transitions that an agent lived through, as records of one size in a file that is only ever appended to.
 
-FOLDER/header.json says what a record is; FOLDER/records.bin is the records, one after another. Each ends with the
-CRC-32 (as zlib's) of its other bytes, so that what a crash has cut short or left unwritten is found: all records before
-it are loaded, and it is told how many were lost. What a record holds is a world's: its `Layout`.
+FOLDER/header.json describes a record, by the `Layout` of its world; FOLDER/records.bin holds the records, one after
+another. Each ends with the CRC-32 (as zlib's) of its other bytes, which shows where a crash has cut the file short or
+left a part unwritten: all records before that place are loaded, and the number of lost ones is reported.
 """
 
 import hashlib
@@ -31,19 +31,19 @@ except ImportError:  # Windows has no such locks: there it is left to the user t
 FOLDER = "memory"  # of a run
 HEADER, RECORDS = "header.json", "records.bin"
 CHECKSUM = "checksum"
-EVIDENCE = "/evidence"  # ends the name of the graph that says where a run's facts are known from
+EVIDENCE = "/evidence"  # ends the name of the graph with the evidence for a run's facts
 OF_RUN = "ofRun"  # the role that names the run in a node of evidence
 
 Triple = tuple[str, str, str]
 
 # Records that wait in memory until they are written together: each call of NumPy then serves thousands of them.
 BLOCK = 4096
-_SLICE = 16_384  # records whose checksums are worked out at once: they fit into the processor's cache
+_SLICE = 16_384  # records whose checksums are computed at once: they fit into the processor's cache
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the records of a memory are.
+    """The form of the records of a memory.
 
     :ivar schema: names the world and the version, "gumption/halma-memory/1".
     :ivar fields: of NumPy's structured types, little-endian, without gaps: [(name, type), (name, type, shape), ...].
@@ -56,22 +56,21 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the fields, in order."""
         return tuple(name for name, *_ in self.fields)
 
     @property
     def record_type(self) -> np.dtype[np.void]:
-        """The type of a record: the fields and a checksum."""
+        """The fields and a checksum."""
         return np.dtype([*self.fields, (CHECKSUM, "<u4")])
 
     def header(self) -> dict[str, Any]:
-        """What header.json holds."""
+        """The content of header.json."""
         kind = self.record_type
         fields = [[name, *rest] for name, *rest in kind.descr]
         return {"schema": self.schema, **self.settings, "record_bytes": kind.itemsize, "fields": fields}
 
     def records(self, count: int, **fields: Any) -> np.ndarray:
-        """So many records with the given fields, (count, ...) or one for all; zero where none is given."""
+        """`count` records with the given fields, (count, ...) or one value for all; other fields are zero."""
         records = np.zeros(count, dtype=self.record_type)
         for name, values in fields.items():
             try:
@@ -86,13 +85,11 @@ class Layout:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class TransitionMemory:
-    """The transitions in a folder, or some in no file. A world's own memory derives from this and says what its
-    records are.
+    """Transitions, in a folder or not. A world's own memory derives from this.
 
-    :cvar SCHEMA, LAYOUT: of the layout; the function that makes one of the settings in a header.
+    :cvar SCHEMA, LAYOUT: schema of the layout; the function that makes a layout of the settings in a header.
     :ivar records: (n,) of `layout.record_type`, in the order in which they were written.
-    :ivar lost: records lost at a torn end, those included of which only a part is there.
-    :ivar lost_bytes: how many bytes of the file they are.
+    :ivar lost: records lost at a torn end, partial ones included; `lost_bytes` is what the file has of them.
     :ivar source: the file, "" for a memory that was not loaded.
     """
 
@@ -127,16 +124,15 @@ class TransitionMemory:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], layout: Layout) -> Self:
-        """As `load`, where it is known what a record is.
+        """As `load`, with a known layout.
 
-        :raises InputError: also for a memory whose records are of other settings.
+        :raises InputError: also for a memory of other settings.
         """
         folder = Path(folder)
         found = _settings(_read_header(folder, layout.schema))
         if found != layout.settings:
-            raise InputError(
-                f"{folder}: a memory of {_told(found)}, not {_told(layout.settings)}; choose another folder"
-            )
+            there, mine = (", ".join(f"{k} {v}" for k, v in each.items()) for each in (found, layout.settings))
+            raise InputError(f"{folder}: a memory of {there}, not {mine}; choose another folder")
         path, kind = folder / RECORDS, layout.record_type
         records, size = _read(path, kind)
         whole = _whole(path, records)
@@ -154,7 +150,7 @@ class TransitionMemory:
 
     @property
     def warning(self) -> str | None:
-        """What a command tells of a torn end; None where nothing was lost."""
+        """A sentence on a torn end; None where nothing was lost."""
         if not self.lost:
             return None
         return (
@@ -177,7 +173,7 @@ class Field:
 
 
 def integer(number: int) -> str:
-    """The label of a whole number as a literal."""
+    """The label of a literal, of the type xsd:integer."""
     return f'"{number}"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
@@ -187,13 +183,16 @@ def state_facts(
     facts: Sequence[Triple],
     evidence: Sequence[Triple],
     about: Mapping[str, str],
+    others: Mapping[str, Sequence[Triple]] | None = None,
 ) -> dict[str, int]:
-    """Put what a run's memory shows into a graph, in place of what was there: NAME and NAME/evidence.
+    """Put the facts of a run's memory into a graph, in place of what was there: NAME and NAME/evidence.
 
-    :param about: annotations of both.
+    :param about: annotations of each graph.
+    :param others: ending of the name of a further graph -> its facts.
     :returns: name of each graph -> number of facts.
     """
-    stated = {name: facts, name + EVIDENCE: evidence}
+    more = {name + ending: triples for ending, triples in (others or {}).items()}
+    stated = {name: facts, **more, name + EVIDENCE: evidence}
     old = {each: list(graph.triples(graph=each)) for each in stated}
     with graph.transaction():
         for each, triples in stated.items():
@@ -204,7 +203,7 @@ def state_facts(
 
 
 def memory_of(folder: Path) -> TransitionMemory:
-    """The memory in a folder, of whatever world: what a record is, the header says.
+    """The memory in a folder, of whatever world, with the layout in its header.
 
     :raises InputError: as `TransitionMemory.load`.
     """
@@ -219,15 +218,14 @@ def memory_of(folder: Path) -> TransitionMemory:
 
 @checked_methods
 class TransitionWriter:
-    """Appends transitions to a memory. What was appended is safe from a crash of the program once the next
-    `flush` is over (records go to the file in blocks, also before), and from one of the machine too.
+    """Appends transitions to a memory. Records go to the file in blocks; after a `flush` all that were appended are
+    safe from a crash of the program and of the machine.
 
     :param folder: RUN/memory, or any; it is made.
-    :param layout: what a record is.
-    :param keep: go on after this many records of a memory that is there, and drop the rest: the number that a
-        checkpoint kept of `count`. None begins a new memory.
-    :raises InputError: without `keep` a memory that is there already; with it fewer whole records, or another
-        layout; a memory that another writer has open.
+    :param keep: continue an existing memory after this many records, such as the `count` in a checkpoint, and drop the
+        rest. None begins a new memory.
+    :raises InputError: without `keep` an existing memory; with it fewer whole records, or another layout; a memory that
+        another writer has open.
     """
 
     def __init__(self, folder: str | os.PathLike[str], layout: Layout, *, keep: Whole | None = None) -> None:
@@ -263,7 +261,7 @@ class TransitionWriter:
 
     @property
     def count(self) -> int:
-        """Records of the memory, those included that wait to be written."""
+        """Records of the memory, with those that wait to be written."""
         return self._written + self._waiting
 
     def append(self, *fields: np.ndarray) -> None:
@@ -288,7 +286,7 @@ class TransitionWriter:
                 self.write()
 
     def write(self) -> None:
-        """Hand what waits to the system, so that a crash of the program does not cost it."""
+        """Hand waiting records to the system, so that they survive a crash of the program."""
         records = self._block[: self._waiting]
         records[CHECKSUM] = _checksums(records)
         rest = memoryview(records.tobytes())
@@ -302,7 +300,7 @@ class TransitionWriter:
         self._waiting = 0
 
     def flush(self) -> None:
-        """Write what waits, and wait until the disk has it."""
+        """Write waiting records, and wait until the disk has them."""
         self.write()
         try:
             os.fsync(self._file.fileno())
@@ -328,7 +326,7 @@ class TransitionWriter:
 
 
 def _claim(file: BinaryIO, folder: Path) -> None:
-    """InputError where another writer has the file open; the lock goes when that one closes it or its program ends."""
+    """Lock the file against other writers, until it is closed or the program ends."""
     if fcntl is None:
         return
     try:
@@ -357,7 +355,7 @@ def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
-    """The records of a file, whole or not, and its size in bytes."""
+    """The records of a file, damaged ones included, and its size in bytes."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:  # a crash right after the header was written
@@ -368,7 +366,7 @@ def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
 
 
 def _whole(path: Path, records: np.ndarray) -> int:
-    """How many whole records there are; what comes after the last of them is a torn end."""
+    """The number of records up to the last whole one; InputError where a damaged one is before it."""
     good = records[CHECKSUM] == _checksums(records)
     whole = len(good) - int(np.argmax(good[::-1])) if good.any() else 0
     if not good[:whole].all():
@@ -379,14 +377,10 @@ def _whole(path: Path, records: np.ndarray) -> int:
     return whole
 
 
-def _told(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
-
-
 def _checksums(records: np.ndarray) -> np.ndarray:
     """(n,) uint32: zlib.crc32 of the bytes of each record before its checksum.
 
-    CRC is linear over bits: that of a message is that of zeros, xor what each byte changes by its value and place.
+    CRC is linear over bits: that of a message is that of zeros, xor the change by each byte's value and place.
     """
     width = records.dtype.itemsize - 4
     table = _crc_changes(width)
@@ -402,7 +396,7 @@ def _checksums(records: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _crc_changes(width: int) -> np.ndarray:
-    """(width, 256) uint32: what a byte changes in the CRC-32 of `width` zeros, by its place and value."""
+    """(width, 256) uint32: the change of the CRC-32 of `width` zeros by a byte, by its place and value."""
     zeros = zlib.crc32(bytes(width))
     single = bytearray(width)
     table = np.empty((width, 256), dtype=np.uint32)

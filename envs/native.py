@@ -31,13 +31,25 @@ def as_actions(actions: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -
 
 
 def as_action(action: Any, space: spaces.Space[Any]) -> Any:
-    """The action of a single environment, in the same way; an integer too large for an array becomes -1.
+    """The action of a single environment; an integer too large for an array becomes -1, which worlds refuse.
 
     :raises InputError: something else than an action of the space.
     """
     if isinstance(space, spaces.Box):
         return _in_box(action, space, space.shape, "the action")
-    return as_vector(action, space.shape) if space.shape else as_slot(action)
+    if space.shape:
+        chosen = _as_array("the action", action)
+        if chosen.shape != space.shape:
+            raise InputError(f"the action has shape {chosen.shape}, expected {space.shape}")
+        if chosen.dtype.kind not in "iu":
+            raise InputError(f"the action is {chosen.dtype}; it is of integers")
+        return chosen.astype(np.int64)
+    if type(action) is not int:
+        array = _as_array("the action", action)
+        if array.size != 1 or array.dtype.kind not in "iu":
+            raise InputError(f"the action is {shown(action)}; it is one integer")
+        action = array.item()
+    return action if -1 <= action < 2**63 else -1
 
 
 def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -45,7 +57,7 @@ def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
 
     :raises InputError: not one action per environment, or something else than integers.
     """
-    chosen = as_array("actions", actions)
+    chosen = _as_array("actions", actions)
     if chosen.shape != shape:
         raise InputError(f"actions have shape {chosen.shape}, expected {shape}: one action per environment")
     if chosen.dtype.kind not in "iu":
@@ -53,34 +65,7 @@ def as_integers(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(chosen, dtype=np.int64)
 
 
-def as_vector(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The action of a single environment whose actions are vectors.
-
-    :raises InputError: a vector of another length, or of something else than integers.
-    """
-    chosen = as_array("the action", action)
-    if chosen.shape != shape:
-        raise InputError(f"the action has shape {chosen.shape}, expected {shape}")
-    if chosen.dtype.kind not in "iu":
-        raise InputError(f"the action is {chosen.dtype}; it is of integers")
-    return chosen.astype(np.int64)
-
-
-def as_slot(action: Any) -> int:
-    """The action of a single environment; an integer too large for an array becomes -1, which worlds refuse.
-
-    :raises InputError: something else than an integer.
-    """
-    if type(action) is not int:
-        array = as_array("the action", action)
-        if array.size != 1 or array.dtype.kind not in "iu":
-            raise InputError(f"the action is {shown(action)}; it is one integer")
-        action = array.item()
-    return action if -1 <= action < 2**63 else -1
-
-
-def as_array(what: str, given: Any) -> np.ndarray:
-    """:raises InputError: rows of different lengths, or an object that refuses."""
+def _as_array(what: str, given: Any) -> np.ndarray:
     try:
         return np.asarray(given)
     except (ValueError, TypeError):
@@ -88,7 +73,7 @@ def as_array(what: str, given: Any) -> np.ndarray:
 
 
 def _in_box(given: Any, space: spaces.Box, shape: tuple[int, ...], what: str) -> np.ndarray:
-    chosen = as_array(what, given)
+    chosen = _as_array(what, given)
     if chosen.shape != shape or chosen.dtype.kind not in "iuf":
         raise InputError(f"{what}: shape {chosen.shape} of {chosen.dtype}; expected are numbers of shape {shape}")
     if not np.isfinite(chosen).all():
@@ -98,7 +83,7 @@ def _in_box(given: Any, space: spaces.Box, shape: tuple[int, ...], what: str) ->
 
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = [*get_args(RenderMode)]
-#: Methods of a world that are not `checked`: they do it themselves, or gumption alone calls them, at each step.
+#: Methods of a world whose arguments are not checked: they check them, or gumption alone calls them, at each step.
 UNCHECKED = ("__init__", "set_up", "advance", "renew", "memory_fields")
 Arrays = dict[str, np.ndarray]
 Numbers = np.ndarray | Sequence[int]
@@ -106,7 +91,7 @@ Observation = Arrays | np.ndarray
 
 
 class Recorder(Protocol):
-    """Who makes the steps of a batch, by its `advance`, and keeps what they led to; see `RecordMemory`."""
+    """Makes the steps of a batch in place of its `advance`, and keeps the transitions; see `RecordMemory`."""
 
     def step(self, actions: np.ndarray, idle: np.ndarray | None) -> None:
         """As `NativeVectorEnv.advance`."""
@@ -161,7 +146,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         raise NotImplementedError
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
-        """Put new episodes into the (n,) columns, in ascending order; what the last step told of them is cleared."""
+        """Put new episodes into the (n,) columns, which ascend; results of the latest step are cleared there."""
         raise NotImplementedError
 
     def forget_drawn(self) -> None:
@@ -194,14 +179,14 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         raise NotImplementedError
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """What would speak for each candidate of the choice that comes next.
+        """The facts that would speak for each candidate of the next choice.
 
         :param chosen: (B, t), the part of an action chosen so far, where actions are decoded in steps.
         """
         raise NotImplementedError
 
     def draw_frame(self, i: int, mode: str) -> Any:
-        """A picture of environment i: text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
+        """Environment i as text ("ansi") or a picture (H, W, 3) uint8 ("rgb_array")."""
         raise NotImplementedError
 
     def _check_place(self, i: int) -> None:
@@ -225,15 +210,15 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     @property
     def memory_layout(self) -> Layout | None:
-        """What a record of its memory holds; None where it keeps none."""
+        """The layout of a record of its memory; None where it keeps none."""
         return None
 
     def episode_begins(self) -> np.ndarray:
-        """(B,) bool: no step of the episode was made yet."""
+        """(B,) bool: whose episode has had no step yet."""
         raise NotImplementedError
 
     def memory_before(self) -> tuple[np.ndarray, ...]:
-        """Copies of what a record holds of the state before a step."""
+        """Copies of the state before a step, as far as a record holds it."""
         raise NotImplementedError
 
     def memory_fields(
@@ -257,7 +242,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         super().reset(seed=seed)
         mask = options.pop("reset_mask", None)
         if mask is not None:
-            mask = as_array("reset_mask", mask)
+            mask = _as_array("reset_mask", mask)
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise InputError(f"reset_mask is an array of {self.num_envs} booleans, at least one of them true")
         columns = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
@@ -315,7 +300,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return None if mode is None else tuple(self.draw_frame(i, mode) for i in range(self.num_envs))
 
     def make_step(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
-        """`advance`, or what the recorder makes of it."""
+        """As `advance`, by the recorder where there is one."""
         if self.recorder is None:
             self.advance(actions, idle)
         else:
@@ -343,7 +328,7 @@ class NativeVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
 
     @property
     def success(self) -> np.ndarray:
-        """(B,) bool: whose latest step reached what the world is about."""
+        """(B,) bool: whose latest step reached the aim of the world."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -391,21 +376,18 @@ class NativeEnv(gym.Env[Any, Any]):
         return self._observe(), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
-        """Text ("ansi") or (H, W, 3) uint8 ("rgb_array")."""
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        """See `NativeVectorEnv.vocabulary`."""
         return self.batch.vocabulary
 
     @property
     def relations(self) -> Sequence[str | NaryRelation]:
-        """See `NativeVectorEnv.relations`."""
         return self.batch.relations
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """See `NativeVectorEnv.action_facts`; B is 1."""
+        """As of a batch, with B = 1."""
         return self.batch.action_facts(chosen)
 
     def _observe(self) -> Any:
@@ -419,7 +401,6 @@ def _row(observation: Observation, i: int) -> Any:
 
 
 def _checked_reset(seed: Any, options: Any) -> tuple[int | None, dict[str, Any]]:
-    """The arguments of a reset, checked."""
     if seed is not None:
         seed = check("seed", seed, Seed)
     if options is None:

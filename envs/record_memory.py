@@ -1,4 +1,4 @@
-"""A wrapper that keeps what any agent of any library lives through, in the files of `gumption.envs.memory`."""
+"""A wrapper that keeps the transitions of any agent of any library, in the files of `gumption.envs.memory`."""
 
 import os
 import time
@@ -20,7 +20,7 @@ from .memory import HEADER, TransitionMemory, TransitionWriter
 from .native import NativeEnv, NativeVectorEnv
 from .records import EPISODES, EpisodeFile
 
-ENVIRONMENT = "environment.json"  # beside the records: in what they were made
+ENVIRONMENT = "environment.json"  # beside the records: the environment that they are of
 WAIT_S = 1.0  # a crash costs what happened since: records are handed to the system at the first step after that
 
 
@@ -29,16 +29,16 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
 
     Each step of an episode is a record, in the layout of its world; steps that only begin the next episode are none.
     Episodes of a world that can be replayed stand in episodes.jsonl beside the records, once they have ended.
-    Other wrappers may stand inside and outside. A folder that holds a memory already is gone on with. A program that
-    is killed costs the last second at most; `close`, and the end of the program, write what is left. environment.json
-    holds the class and the settings of the environment: a memory is gone on with in the same one only.
+    Other wrappers may stand inside and outside. A memory that the folder holds is continued, if environment.json has
+    the same class and settings of the environment. A program that is killed loses the last second at most; `close`, and
+    the end of the program, write the rest.
 
         env = RecordMemory(gym.make("gumption/HALMA-v0"), "memories/mine")
 
     :param env: a single environment, or a batch (`gym.make_vec`): then this gives a `RecordVectorMemory`.
     :param directory: made as needed; one for each environment.
-    :raises InputError: a world that keeps no memory, a folder with a memory of another environment or of a training, or
-        one that is being written, an environment that is recorded already.
+    :raises InputError: a world that keeps no memory; a folder with a memory of another environment or of a training, or
+        with one that is being written; an environment that is recorded already.
     """
 
     def __new__(cls, env: Any, directory: str | os.PathLike[str]) -> Any:
@@ -52,7 +52,7 @@ class RecordMemory(gym.Wrapper[Any, Any, Any, Any]):
         self._end = weakref.finalize(self, self.recording.close)
 
     def close(self) -> None:
-        """Write what is left, and close the environment."""
+        """Write the remaining records, and close the environment."""
         self._end()
         super().close()
 
@@ -66,16 +66,13 @@ class RecordVectorMemory(VectorWrapper):
         self._end = weakref.finalize(self, self.recording.close)
 
     def close(self, **kwargs: Any) -> None:
-        """Write what is left, and close the environments."""
+        """Write the remaining records, and close the environments."""
         self._end()
         super().close(**kwargs)
 
 
 class Recording:
-    """Makes the steps of a batch and keeps them, until it is closed.
-
-    :ivar directory: where; `count` transitions are kept so far.
-    """
+    """Makes the steps of a batch and keeps them, until it is closed."""
 
     def __init__(self, batch: NativeVectorEnv, directory: str | os.PathLike[str]) -> None:
         """:raises InputError: see `RecordMemory`."""
@@ -131,25 +128,25 @@ class Recording:
             self._written = time.monotonic()
 
     def flush(self) -> None:
-        """Write all of it, and wait until the disk has it."""
+        """Write all transitions, and wait until the disk has them."""
         self._write_episodes()
         self._writer.flush()
 
     def close(self) -> None:
-        """Write what is left; the batch steps unrecorded from now on."""
+        """Write the remaining transitions; later steps of the batch are not recorded."""
         if self.batch.recorder is self:
             self._write_episodes()
             self.batch.recorder = self.batch.episodes = None
         self._writer.close()
 
     def _write_episodes(self) -> None:
-        """Append the episodes that have ended, where the world says what was done in them."""
+        """Append the ended episodes of a world that can replay them."""
         if ended := self.batch.episodes:
             self.batch.episodes = []
             self._episodes.append(ended)
 
     def _check_environment(self) -> None:
-        """InputError where the records were made in another environment, or not by this class."""
+        """:raises InputError: records of another environment, or not made by this class."""
         path = self.directory / ENVIRONMENT
         if not path.is_file():
             raise InputError(f"{self.directory}: a memory that RecordMemory did not begin; choose another folder")
@@ -162,7 +159,7 @@ class Recording:
                 )
 
     def _check_files(self) -> None:
-        """InputError where the records refer to other files than this environment's."""
+        """:raises InputError: records that refer to other files than this environment's."""
         for name, text in self.batch.memory_files().items():
             path = self.directory / name
             there = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -181,16 +178,15 @@ class Recording:
 
 
 def _described(batch: NativeVectorEnv) -> dict[str, Any]:
-    """The class of a batch, and its settings but for those whose content the files and the layout of a memory have."""
-    told: dict[str, Any] = {"environment": type(batch).__name__}
+    """The class of a batch and its settings, without those whose content the files and the layout of a memory hold."""
+    described: dict[str, Any] = {"environment": type(batch).__name__}
     settings = getattr(batch, "settings", None)
     for field in () if settings is None else fields(settings):
-        value = getattr(settings, field.name)
         if field.name not in getattr(settings, "CONTENT", ()):
-            told[field.name] = (
-                value if isinstance(value, bool | int | float | str | None) else getattr(value, "hash", "")
-            )
-    return told
+            value = getattr(settings, field.name)
+            plain = isinstance(value, bool | int | float | str | None)
+            described[field.name] = value if plain else getattr(value, "hash", "")
+    return described
 
 
 def _batch_of(env: Any) -> NativeVectorEnv:

@@ -1,9 +1,9 @@
 """Played episodes in a file of JSON Lines, one a line, in one form for all worlds.
 
 An episode is a dict: "schema"; "world" and "env", its id; "version" of gumption; "settings" and "task" of the
-environment; "seed"; "actions", a list of [physics step, trial, action or answers, hash of the state that it found];
-"result"; and what else a world needs to play it again, such as "law". Each line carries the sha256 of the line and of
-all lines before it.
+environment; "seed"; "actions", a list of [physics step, trial, action or answers, hash of the state before];
+"result"; and further entries that a world needs to replay it, such as "law". Each line carries the sha256 of itself and
+of all lines before it.
 """
 
 import os
@@ -23,17 +23,14 @@ EPISODES = "episodes.jsonl"
 
 
 def episode(world: str, env: str, **parts: Any) -> dict[str, Any]:
-    """An episode as the file has it.
-
-    :param env: the id. :param parts: settings, task, seed, actions, result, and what else the world needs.
-    """
+    """An episode in the form of the file; the parts are those of the module's page."""
     from importlib.metadata import version
 
     return {"schema": SCHEMA, "world": world, "env": env, "version": version("gumption"), **parts}
 
 
 def read_episodes(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The episodes of a file, in order. What a crash has cut short at its end is left out, with a note.
+    """The episodes of a file, in order. A last line that a crash has cut short is left out, with a note.
 
     :raises InputError: no such file, one that was damaged, or a line that is no episode of this schema.
     """
@@ -41,10 +38,10 @@ def read_episodes(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 class EpisodeFile:
-    """A file that episodes are appended to; one that is there is gone on with."""
+    """A file that episodes are appended to, new or not."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """:raises InputError: a file that is there and cannot be gone on with, as `read_episodes`."""
+        """:raises InputError: as `read_episodes`, for a file that exists."""
         self.path = Path(path)
         self._seal = ""
         if self.path.exists():

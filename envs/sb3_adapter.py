@@ -27,19 +27,17 @@ class SB3VecEnv(VecEnv):
         env = gym.make_vec("gumption/WordCraft-v0", num_envs=256, autoreset_mode="SameStep")
         model = PPO("MultiInputPolicy", SB3VecEnv(env))
 
-    The info of an environment whose episode ended has all that its last step told, with `terminal_observation`,
-    `TimeLimit.truncated`, and `is_success` where the world tells of `success`. The info of any other is empty: to make
-    thousands of them at each step would cost more than the step. What they tell now is in `infos`.
+    The info of an environment whose episode ended is that of its last step, with `terminal_observation`,
+    `TimeLimit.truncated`, and `is_success` where the world has `success`. The info of any other is empty: to make
+    thousands of them at each step would cost more than the step; `infos` has all of the latest reset or step, as
+    arrays.
 
-    `action_masks` is what the env has of that name, or `info["action_mask"]`. Attributes and methods are those of the
-    vector env: an array with a row for each environment is dealt out, anything else is the same for all.
-
-    :ivar env: the vector env.
-    :ivar infos: of the latest reset or step, as arrays.
+    `action_masks` is the env's own, or `info["action_mask"]`. Attributes and methods are those of the vector env: an
+    array with a row for each environment is split into rows, anything else is the same for all.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """:raises InputError: an env that starts the next episode at another time."""
+        """:raises InputError: an env that does not start the next episode in the same step."""
         mode = env.metadata.get("autoreset_mode")
         if mode != AutoresetMode.SAME_STEP:
             raise InputError(
@@ -72,26 +70,26 @@ class SB3VecEnv(VecEnv):
         """Observations (B, ...), rewards (B,) float32, dones (B,) bool, infos."""
         observation, reward, terminated, truncated, self.infos = self.env.step(self._actions)
         done = terminated | truncated
-        told: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if done.any():
             cut_short = (truncated & ~terminated).tolist()
             last = self.infos.get("final_info", {})
             entries = [(name, values, last[f"_{name}"]) for name, values in last.items() if f"_{name}" in last]
             for i in np.flatnonzero(done).tolist():
-                told[i] = {name: values[i] for name, values, there in entries if there[i]}
-                if "success" in told[i]:
-                    told[i]["is_success"] = bool(told[i]["success"])
-                told[i]["terminal_observation"] = self.infos["final_obs"][i]
-                told[i]["TimeLimit.truncated"] = cut_short[i]
-        return observation, reward.astype(np.float32), done, told
+                infos[i] = {name: values[i] for name, values, there in entries if there[i]}
+                if "success" in infos[i]:
+                    infos[i]["is_success"] = bool(infos[i]["success"])
+                infos[i]["terminal_observation"] = self.infos["final_obs"][i]
+                infos[i]["TimeLimit.truncated"] = cut_short[i]
+        return observation, reward.astype(np.float32), done, infos
 
     def close(self) -> None:
         self.env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute for each environment asked for; AttributeError where the vector env has none."""
+        """The attribute for each of the environments; AttributeError where the vector env has none."""
         if attr_name == MASKS and self._masks() is not None:
-            return [self._mask_of(i) for i in self._get_indices(indices)]
+            return [lambda i=i: self.env_method(MASKS, indices=i)[0] for i in self._get_indices(indices)]
         return self._dealt(self._found(attr_name), indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -104,7 +102,7 @@ class SB3VecEnv(VecEnv):
         setattr(self.env.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Call the method once for the batch; its result for each environment asked for."""
+        """Call the method once for the batch; its result for each of the environments."""
         masks = self._masks() if method_name == MASKS else None
         if masks is None:
             return self._dealt(self._found(method_name)(*method_args, **method_kwargs), indices)
@@ -127,9 +125,6 @@ class SB3VecEnv(VecEnv):
         if "action_mask" in self.infos:
             return self.infos["action_mask"].astype(bool)
         return None
-
-    def _mask_of(self, i: int) -> Any:
-        return lambda: self.env_method(MASKS, indices=i)[0]
 
     def _layers(self) -> Iterable[Any]:
         layer: Any = self.env

@@ -1,7 +1,6 @@
 """The one writer of split and test files: schema version, sha256, whole files, the same bytes for the same content.
 
-A file or folder that holds what is to be written is left alone; one that holds something else is replaced only when
-that is asked for.
+A file or folder with the same content is left alone; one with other content is replaced with `force` only.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from gumption.data.writing import present_folder, whole_folder, write_bytes
 
 @dataclass(frozen=True)
 class SplitFormat:
-    """How a world's files are written: as its first ones were, so that they stay the same bytes.
+    """The form of a world's files, fixed by its first ones, so that the same content stays the same bytes.
 
     :ivar schema: names the world, what the file is, and the version: "gumption/halma-splits/1".
     :ivar sort_keys, ensure_ascii: of JSON.
@@ -31,16 +30,12 @@ class SplitFormat:
     ensure_ascii: bool = True
     indent: int | None = None
 
-    def line(self, content: Mapping[str, Any]) -> str:
-        """The content as one line of JSON."""
-        return self._text(content, None)
-
     def sha256(self, content: Mapping[str, Any]) -> str:
-        """sha256 (hex) of the content as one line."""
-        return hashlib.sha256(self.line(content).encode()).hexdigest()
+        """sha256 (hex) of the content as one line of JSON."""
+        return hashlib.sha256(self._text(content, None).encode()).hexdigest()
 
     def seal(self, content: Mapping[str, Any]) -> bytes:
-        """A file of the content, with its schema, and its sha256 at the end (or in the order of the keys)."""
+        """The bytes of a file: schema, content, and sha256 at the end (or in the order of the keys)."""
         content = {"schema": self.schema, **content}
         return self._text({**content, "sha256": self.sha256(content)}, self.indent).encode()
 
@@ -71,10 +66,10 @@ class SplitFormat:
 
 
 def write_file(path: Path, content: bytes, *, force: bool = False) -> bool:
-    """Write a file, whole; False where it is there already, byte for byte.
+    """Write a file, whole; False where it exists already, byte for byte.
 
     :param force: replace other content.
-    :raises InputError: other content is there; an error of the system.
+    :raises InputError: other content without `force`; an error of the system.
     """
     try:
         if path.exists():
@@ -89,7 +84,6 @@ def write_file(path: Path, content: bytes, *, force: bool = False) -> bool:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a split file; InputError where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -97,11 +91,11 @@ def read_file(path: Path) -> bytes:
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes], possible: set[str], *, force: bool = False) -> bool:
-    """Write a folder of files, beside its place and then renamed; False where it is there already, byte for byte.
+    """Write a folder of files, beside its place and then renamed; False where it exists already, byte for byte.
 
-    :param possible: the names that a folder of this kind can have; others belong to somebody else.
+    :param possible: the names that files of such a folder can have; a file of another name belongs to somebody else.
     :param force: replace other splits.
-    :raises InputError: other splits are there, or something else than splits; an error of the system.
+    :raises InputError: other splits without `force`, or a file that belongs to none; an error of the system.
     """
     there = present_folder(folder)
     try:

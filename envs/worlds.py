@@ -1,9 +1,9 @@
-"""The worlds, as data: what serves all of them reads this list and names none of them.
+"""The worlds, as data: code that serves all of them reads this list and names none of them.
 
-A world is a folder of the same name in each room that it needs, and one entry here. The entry says where its parts are,
-as "module:name", and they are imported when they are asked for. Its folder in envs has the environments and the facts;
-what it does not offer, a general command does: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build`
-work for a world that has nothing but its environments and `facts`.
+A world is a folder of the same name in each room that it needs, and one entry here. The entry names its parts as
+"module:name"; they are imported on first use. Its folder in envs has the environments and the facts. For a part that it
+does not offer there is a general command: `gumption train`, `evaluate`, `play`, `watch`, `bench` and `kg build` work
+for a world that has its environments and `facts` alone.
 
 A person's own world is added by `add(World(...))` in a module that GUMPTION_WORLDS names (commas between several).
 """
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
     from gumption.kg.leaks import Fact, Leaks
 
-#: What an entry may offer, and what it is.
+#: The parts that an entry may offer.
 OFFERS = {
     "facts": "facts(partition=...) -> triples of labels; the part is train, test or all",
     "node_facts": "as `facts`: the nodes of facts of three parties, in triples",
     "nary": "the relations of three parties whose facts these are",
-    "memory": "the class of what gumption.envs.record_memory.RecordMemory keeps, with `load`",
-    "add_memory": "add_memory(graph, memory, run): puts what a memory shows into a graph; facts of each graph",
+    "memory": "the class of the memory that gumption.envs.record_memory.RecordMemory keeps, with `load`",
+    "add_memory": "add_memory(graph, memory, run): puts the facts of a memory into a graph; how many each graph got",
     "build": "the command `gumption kg build WORLD`",
     "config": "the config class of a run, with `from_json`",
-    "setup": "what the learner works with, a subclass of gumption.agents.setup.Setup",
+    "setup": "a subclass of gumption.agents.setup.Setup, for the learner",
     "load": "load(run, **places) -> (config, policy), a trained run ready to act, where it is no run of `WorldConfig`",
     "evaluate": "evaluate(run, ...) -> figures; its parameters are the options of `gumption evaluate RUN`",
     "train_command": "the command `gumption train WORLD`",
@@ -59,11 +59,10 @@ class Environment:
 
     :ivar id: "gumption/WordCraft-v0".
     :ivar single, vector: "module:class" of one environment and of a batch.
-    :ivar small: keyword arguments that make it small, for tests.
-    :ivar variants: more keyword arguments to test it with, one after the other.
-    :ivar held_out: keyword arguments under which it plays what training does not show.
-    :ivar margin: by so much reward a step an agent that follows all of the world's facts alone, looked up, is better
-        than a random one (tested); None where this is not claimed.
+    :ivar small: keyword arguments that make it small, for tests; `variants` are further ones to test it with.
+    :ivar held_out: keyword arguments under which it plays tasks that training does not show.
+    :ivar margin: the reward a step by which an agent that looks up all of the world's facts, and does nothing else, is
+        better than a random one (tested); None where this is not claimed.
     """
 
     id: str
@@ -80,13 +79,13 @@ class World:
     """A world.
 
     :ivar name: on the command line, in a run's config.json, and of its folders.
-    :ivar title, about: its name in prose, and what one does there, in one sentence.
+    :ivar title, about: its name in prose, and its aim in one sentence.
     :ivar source: the document that describes it.
     :ivar environments: at least one.
     :ivar offers: some of OFFERS -> "module:name".
     :ivar nodes: endings of the names of its graphs that hold nodes of n-ary facts, and no facts of two parties.
-    :ivar fitted: whether a link predictor is fitted to its facts where nothing else is said, since what training does
-        not show has to be inferred from them; else they are looked up.
+    :ivar fitted: whether a link predictor is fitted to its facts by default, since the test has to be inferred from
+        them; else they are looked up.
     """
 
     name: str
@@ -109,7 +108,7 @@ class World:
                 raise InputError(f"the world {self.name!r} offers {offer!r}, which nothing asks for; {hint}")
 
     def get(self, offer: str) -> Any:
-        """What the entry names under `offer`, imported; None where it offers no such thing.
+        """The part of that name, imported; None where the entry offers none.
 
         :raises InputError: the entry names a module or a name that is not there.
         """
@@ -129,7 +128,8 @@ class World:
         return stated(partition=part, **given)
 
     def leaks(self, graph: "KnowledgeGraph", name: str | None = None, part: str = "test", **given: Any) -> "Leaks":
-        """How many facts of a part a graph states or entails, in any form; of the test those that training does not.
+        """The facts of a part that a graph states or entails, in any form, counted; of the test without those of
+        training.
 
         :param name: one of the graph's named graphs; None for all of them.
         :param given: further arguments of the world's `facts`.
@@ -140,7 +140,7 @@ class World:
         return count_leaks(graph, name, self.asked(part, **given), self.get("nary") or ())
 
     def asked(self, part: str = "test", **given: Any) -> "frozenset[Fact]":
-        """The facts of a part, of two parties and of three; of the test those that training does not say."""
+        """The facts of a part, of two parties and of three; of the test without those of training."""
         from gumption.kg.leaks import asked_facts
 
         train = self._parties("train", given) if part == "test" else ()
@@ -153,10 +153,7 @@ class World:
             yield from nodes(partition=part, **given)
 
     def played(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Those settings of an environment which say of what its facts are: arguments of `facts` other than the part.
-
-        The facts of a run are then those of what it plays.
-        """
+        """The settings of an environment on which its facts depend: arguments of `facts` other than the part."""
         stated = self.get("facts")
         asked = () if stated is None else inspect.signature(stated).parameters
         return {name: value for name, value in settings.items() if name in asked and name != "partition"}
@@ -217,8 +214,8 @@ WORLDS: dict[str, World] = {
                 "data": "gumption.scripts.wordcraft.commands:app",
                 "config": "gumption.agents.wordcraft.config:TrainConfig",
                 "setup": "gumption.agents.wordcraft.setup:WordCraftSetup",
-                "load": "gumption.agents.wordcraft.runs:load_policy",
-                "evaluate": "gumption.agents.wordcraft.runs:evaluate",
+                "load": "gumption.agents.wordcraft.evaluation:load_policy",
+                "evaluate": "gumption.agents.wordcraft.evaluation:evaluate",
                 "train_command": "gumption.scripts.wordcraft.commands:train",
                 "play": "gumption.scripts.wordcraft.play:app",
                 "splits": "gumption.scripts.wordcraft.commands:splits",
@@ -368,7 +365,7 @@ WORLDS: dict[str, World] = {
 
 
 def register() -> None:
-    """Tell Gymnasium of the environments of the worlds in the list."""
+    """Register the environments of the worlds in the list with Gymnasium."""
     for world in WORLDS.values():
         _register(world)
 

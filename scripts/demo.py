@@ -181,12 +181,11 @@ def complex_figures(recipe_book: str, part: str) -> dict[str, float]:
 def recipe_figures(settings: dict[str, Any]) -> dict[str, float]:
     """How the recipe predictor of these TrainConfig fields ranks the products of the test recipes."""
     from gumption.agents.wordcraft.config import TrainConfig
-    from gumption.agents.wordcraft.knowledge import make_knowledge
-    from gumption.envs.wordcraft import WordCraftVectorEnv
+    from gumption.agents.wordcraft.setup import WordCraftSetup
 
-    config = TrainConfig(**settings)
-    env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    ranks = product_ranks(make_knowledge(config, env).scores, env.split.test_recipes)
+    setup = WordCraftSetup(TrainConfig(**settings), num_envs=1)
+    assert setup.knowledge is not None
+    ranks = product_ranks(setup.knowledge.scores, setup.env.split.test_recipes)
     return {"mrr": (1 / ranks).mean(), "first": (ranks == 1).mean(), "ten": (ranks <= 10).mean()}
 
 

@@ -80,7 +80,7 @@ def watch(
         wait = _wait if delay is None else None
         print_steps(steps, Console(highlight=False), delay=delay or 0, wait=wait)
         return
-    from gumption.agents.watch_files import write_gif, write_html
+    from gumption.agents.watch import write_gif, write_html
 
     if out.suffix == ".gif":
         write_gif(steps, out, milliseconds=milliseconds)

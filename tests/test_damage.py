@@ -16,7 +16,7 @@ from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import load_evaluation, save_evaluation
 from gumption.agents.halma.runs import load_run, train_td3
 from gumption.agents.run_folder import RunFolder, read_final, read_metrics
-from gumption.agents.wordcraft.runs import load_policy
+from gumption.agents.wordcraft.evaluation import load_policy
 from gumption.data import InputError, Note
 from gumption.data.sealed import read_sealed, unverified
 from gumption.envs.halma import HALMAVectorEnv, Mazes

@@ -15,9 +15,18 @@ import torch
 from torch import nn
 
 from gumption.agents import setup
-from gumption.agents.learner_state import KIND, put_network, put_training_state, saved_network, training_state
 from gumption.agents.learners.impala import vtrace
-from gumption.agents.run import Line, Tensors, opened, run_learner
+from gumption.agents.run import (
+    KIND,
+    Line,
+    Tensors,
+    opened,
+    put_network,
+    put_training_state,
+    run_learner,
+    saved_network,
+    training_state,
+)
 from gumption.agents.run_folder import NO_RUN, RunFolder, read_config, read_final
 from gumption.agents.settings import CONFIG
 from gumption.data.progress import Bar

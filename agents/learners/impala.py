@@ -3,7 +3,7 @@
 Acting and learning alternate in one process on one device. The behaviour policy is the one being learned, but for the
 dropout of its encoder, so V-trace corrects little here; it is what lets `unroll_length` and larger lags work.
 
-What is learned in, by what network and with which advice, a `Setup` says: the config of a world's run makes it.
+A `Setup`, made from the config of a world's run, gives the environments, the network and the advice.
 
 Metrics beside those of every run (see run.py): train_success, share of the training episodes that ended since the last
 line, as the policy samples; what the setup's `measure` gives; loss, value_loss, entropy (nats), reward and, of a guided
@@ -20,17 +20,26 @@ import torch
 from torch import nn
 
 from gumption.agents.advice import Advice
-from gumption.agents.learner_state import KIND, put_training_state, training_state
-from gumption.agents.run import Line, RunResult, Tensors, opened, run_learner
+from gumption.agents.policy import PolicyInput
+from gumption.agents.run import (
+    KIND,
+    Line,
+    RunResult,
+    Tensors,
+    opened,
+    put_training_state,
+    run_learner,
+    training_state,
+)
 from gumption.agents.run_folder import KNOWLEDGE, read_final, read_metrics
-from gumption.agents.setup import Setup, State, setup_of
+from gumption.agents.setup import Setup, setup_of
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.settings import checked
 
 
 class Config(Protocol):
-    """What the learner reads of a run's config; a world's config has its own fields besides."""
+    """The fields of a run's config that the learner reads."""
 
     @property
     def learner(self) -> Any: ...
@@ -42,12 +51,6 @@ class Config(Protocol):
     def seed(self) -> int: ...
     @property
     def kg_only(self) -> bool: ...
-    @property
-    def world(self) -> str: ...
-
-    def to_json(self) -> dict[str, Any]: ...
-    @classmethod
-    def from_json(cls, value: Any) -> "Config": ...
 
 
 def vtrace(
@@ -89,7 +92,7 @@ def train_impala(
     """Train an agent; with a run directory, keep metrics and checkpoints there.
 
     :param config: of a world's run, such as `TrainConfig`.
-    :param progress: tell steps/s and success on stderr, on a terminal with a bar.
+    :param progress: show steps/s and success on stderr, on a terminal with a bar.
     :param resume: go on from the run directory's checkpoint, if it has one; the result is that of an uninterrupted run.
     :param network: a network of your own in place of the config's.
     :param advice: knowledge of your own in place of the config's.
@@ -108,8 +111,8 @@ def train_impala(
 
 
 @dataclass
-class Progress:
-    """What the learner counts; `updates` to `mixture` are since the last line of metrics.
+class Counts:
+    """Counts of the learner; `updates` to `mixture` are those since the last line of metrics.
 
     :ivar mixture: the mean lambda of a batch, the attention's and each score's; see `Readout`.
     """
@@ -136,14 +139,18 @@ class ImpalaLearner:
         self.env.reset(seed=config.seed)
         torch.manual_seed(config.seed)
         self.policy = setup.policy()
-        torch.manual_seed(config.seed)  # what was drawn for the weights depends on the network, what follows does not
+        torch.manual_seed(config.seed)  # how much was drawn for the weights depends on the network
         self.policy.train()
-        self.optimiser = _optimiser(self.policy.network, config)
+        weights, rate, eps = self.policy.network.parameters(), self.learner.learning_rate, self.learner.epsilon
+        if self.learner.optimiser == "rmsprop":
+            self.optimiser: torch.optim.Optimizer = torch.optim.RMSprop(weights, lr=rate, alpha=0.99, eps=eps)
+        else:
+            self.optimiser = torch.optim.Adam(weights, lr=rate, eps=eps)
         self.device = str(next(self.policy.network.buffers(), torch.empty(0)).device)
         self.frames = self.learner.batch_size * self.learner.unroll_length
         self.total = 0 if config.kg_only else math.ceil(config.total_steps / self.frames) * self.frames
         self.measured_every = self.kept_every = max(1, round(config.eval_interval / self.frames)) * self.frames
-        self.counts = Progress()
+        self.counts = Counts()
         self.state_now = self.policy.read(self.env)
 
     @property
@@ -160,7 +167,9 @@ class ImpalaLearner:
         learner = self.learner
         with torch.no_grad():
             bootstrap = self.policy(self.state_now).value
-        readout = self.policy(State.joined(states))
+        seen = zip(*(state.seen for state in states), strict=True)
+        joined = PolicyInput(tuple(map(torch.cat, seen)), torch.cat([state.scores for state in states]))
+        readout = self.policy(joined)
         shape = rewards.shape
         log_policy = readout.logits.log_softmax(1)
         log_pi = log_policy.gather(1, actions.view(-1, 1)).view(shape)
@@ -191,9 +200,9 @@ class ImpalaLearner:
                 self.counts.mixture = readout.mixture.detach().mean(0).tolist()
 
     @torch.no_grad()
-    def _act(self) -> tuple[list[State], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _act(self) -> tuple[list[PolicyInput], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Play `unroll_length` steps: T states, then actions, log mu(a|x), rewards and ends, each (T, B)."""
-        states: list[State] = []
+        states: list[PolicyInput] = []
         actions, behaviour, rewards, ended = [], [], [], []
         for _ in range(self.learner.unroll_length):
             state = self.state_now
@@ -203,8 +212,8 @@ class ImpalaLearner:
             reward, over, won = self.env.step_arrays(action.cpu().numpy())
             self.state_now = self.policy.read(self.env)
             if not np.isfinite(reward).all():
-                told = f"the environment gave a reward that is NaN or infinite at step {self.counts.step}"
-                raise InputError(f"{told}; mend its rewards")
+                where = f"at step {self.counts.step}"
+                raise InputError(f"the environment gave a reward that is NaN or infinite {where}; mend its rewards")
             self.counts.episodes += int(over.sum())
             self.counts.won += int(won.sum())
             states.append(state)
@@ -216,7 +225,7 @@ class ImpalaLearner:
 
     def measure(self) -> Line:
         counts = self.counts
-        self.counts = Progress(step=counts.step)
+        self.counts = Counts(step=counts.step)
         mixed = ("attention", *getattr(self.policy.network, "channels", ()))
         return {
             "train_success": counts.won / max(counts.episodes, 1),
@@ -240,7 +249,7 @@ class ImpalaLearner:
 
     def put_state(self, tensors: Tensors, meta: dict[str, Any], where: Path) -> None:
         put_training_state(tensors, meta, self.policy.network, self.optimiser, self.env, where)
-        self.counts = Progress(**meta["progress"])
+        self.counts = Counts(**meta["progress"])
         self.state_now = self.policy.read(self.env)
 
     def manifest(self) -> dict[str, Any]:
@@ -249,10 +258,3 @@ class ImpalaLearner:
 
     def keep(self, path: Path) -> None:
         self.setup.keep(path)
-
-
-def _optimiser(network: torch.nn.Module, config: Config) -> torch.optim.Optimizer:
-    learner = config.learner
-    if learner.optimiser == "rmsprop":
-        return torch.optim.RMSprop(network.parameters(), lr=learner.learning_rate, alpha=0.99, eps=learner.epsilon)
-    return torch.optim.Adam(network.parameters(), lr=learner.learning_rate, eps=learner.epsilon)

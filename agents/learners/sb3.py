@@ -5,8 +5,8 @@ policy_gradient_loss, entropy_loss and others of the last update, as far as the 
 
 Training goes in legs of `eval_interval` steps. The environments begin anew with each, and random numbers are seeded by
 seed and leg, so that a run that was stopped goes on from its last checkpoint to the bits of an uninterrupted one.
-Checkpoints are safetensors and JSON. A learner of one's own that trains more than its policy tells of it in
-`more_modules` and `more_optimisers`, dicts by name.
+Checkpoints are safetensors and JSON. A model that trains more than its policy names it in `more_modules` and
+`more_optimisers`, dicts by name.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _LOSSES = ("loss", "value_loss", "policy_gradient_loss", "entropy_loss", "auxili
 
 
 class Config(Protocol):
-    """What the loop reads of a run's config.
+    """The fields of a run's config that the learner reads.
 
     :ivar total_steps, eval_interval: environment steps, rounded to whole updates.
     """
@@ -63,12 +63,9 @@ class SB3Learner:
         threads: int | None = None,
     ) -> None:
         """
-        :param kind: of the checkpoints.
-        :param model: the untrained learner.
-        :param measure: figures of it at the end of each leg. :param words: what the progress bar says of a line.
-        :param manifest: what it tells beside versions and hardware.
-        :param keep: writes what else the run depends on into its folder.
-        :param threads: see `gumption.agents.run.Learner`.
+        :param kind, words, manifest, keep, threads: see `gumption.agents.run.Learner`.
+        :param model: untrained.
+        :param measure: its figures, at the end of each leg.
         """
         self.kind, self.model, self.device, self.seed = kind, model, str(model.device), config.seed
         self.threads = threads
@@ -85,13 +82,13 @@ class SB3Learner:
     done = step
 
     def learn(self, bar: Bar) -> None:
-        """A leg; all that it depends on beside the learner's state is the number of its first step."""
+        """A leg; beside the learner's state it depends on the number of its first step alone."""
         model, begun = self.model, self.model.num_timesteps
         model.set_random_seed(int(np.random.SeedSequence([self.seed, begun]).generate_state(1)[0]))
         model._last_obs = None  # the environments begin anew
         model.policy.set_training_mode(True)
         steps = min(self.measured_every, self.total - begun)
-        model.learn(steps, callback=_Told(bar), log_interval=None, reset_num_timesteps=False)  # pyright: ignore[reportArgumentType]
+        model.learn(steps, callback=_Shown(bar), log_interval=None, reset_num_timesteps=False)  # pyright: ignore[reportArgumentType]
 
     def measure(self) -> Line:
         told = self.model.logger.name_to_value
@@ -117,8 +114,8 @@ class SB3Learner:
         _put_state(self.model, tensors, meta, where)
 
 
-class _Told(BaseCallback):
-    """Tells the bar how far the learner is."""
+class _Shown(BaseCallback):
+    """Shows the progress of the learner."""
 
     def __init__(self, bar: Bar) -> None:
         super().__init__()

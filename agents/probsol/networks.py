@@ -9,8 +9,7 @@ from sb3_contrib.common.maskable.policies import MaskableMultiInputActorCriticPo
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from gumption.agents.kg_policy import KGPolicy
-from gumption.agents.readout import Readout
+from gumption.agents.policy import KGPolicy, Readout
 from gumption.envs.probsol.actions import COARSE, WHAT
 
 #: Width of what is known of a disc, of the whole table, and of a point.

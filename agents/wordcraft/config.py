@@ -1,4 +1,4 @@
-"""What a training run is made of: task, knowledge, learner. A run is its config: the same one gives the same bits."""
+"""The config of a training run: task, knowledge, learner. The same config gives the same bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +9,8 @@ from annotated_types import Ge, Le
 from gumption.agents.settings import OWN, GuidedConfig, Optimiser, Overrides, Reduction, by_name
 from gumption.data import InputError
 from gumption.data.settings import Count, NonNegative, Seed, Share, Size, SmallShare, Whole, checked, settings
+from gumption.envs.wordcraft.env import Features, Mixes, Reward
 from gumption.envs.wordcraft.facts import MAKES, RELATION_NAMES
-from gumption.envs.wordcraft.features import Features
-from gumption.envs.wordcraft.settings import Mixes, Reward
 from gumption.envs.wordcraft.splits import TrainRatio
 from gumption.envs.wordcraft.tasks import Depth
 
@@ -53,7 +52,7 @@ class Learner:
     gated: bool = False
 
 
-# What an agent has no use for.
+# Parameters that an agent does not read.
 _UNREAD = {"attention": ("hidden_size",), "mlp": ("key_size", "value_size", "gated")}
 
 PRESETS = {
@@ -145,7 +144,7 @@ class TrainConfig(GuidedConfig):
                 raise InputError(f"overrides names {name!r}, which this agent does not have")
 
     def _refuse_what_has_no_effect(self) -> None:
-        """Each setting that nothing would read is told, not passed over."""
+        """Settings that nothing would read are refused."""
         if self.agent == "mlp" and (self.kg != "none" or self.weights != "softmax"):
             raise InputError("the simple MLP has no attention: for kg or weights use agent='attention'")
         self.check_knowledge()

@@ -1,23 +1,31 @@
-"""Players of WordCraft's tasks, how often they make the goal, and one episode told step by step.
+"""Players of WordCraft's tasks and how often they make the goal; trained runs are evaluated beside those that a result
+is compared with.
 
 Success is zero-shot: every task of a part, several tables each.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-import torch
+from torch import nn
 
-from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Rows, Tell, ends, play, telling
-from gumption.agents.setup import Policy
+from gumption.agents import setup
+from gumption.agents.evaluation import GivenPlayer, Greedy, Keep, Player, Rows, Tell, ends, play, telling
+from gumption.agents.policy import Policy
+from gumption.agents.run import RunResult
+from gumption.data import InputError
 from gumption.data.settings import Count, Seed, Size, Whole, checked
 from gumption.envs.wordcraft import WordCraftVectorEnv
-from gumption.envs.wordcraft.splits import TrainRatio
+from gumption.envs.wordcraft.splits import Split, TrainRatio, what_is_tested
 from gumption.envs.wordcraft.tasks import Depth
 
 from .config import TrainConfig
 
 MAX_BATCH = 4096
+Baseline = Literal["random", "oracle", "kg_only", "untrained", "without_kg"]
 
 
 def evaluation_env(settings: dict[str, Any], tasks: int, *, alternatives: bool = False) -> WordCraftVectorEnv:
@@ -112,24 +120,6 @@ def oracle(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
 
 
 @checked
-def all_tasks(player: Any, config: TrainConfig, episodes_per_task: Count = 10, seed: Seed = 0) -> dict[str, float]:
-    """The figures of a finished run, of any player: on test and training tasks, and on tables that may offer other ways
-    to the goal."""
-    found = []
-    for partition, alternatives in (("test", False), ("train", False), ("test", True)):
-        settings = config.env_settings(partition)
-        tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
-        env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-        found.append(shares(play_tasks(player, env, tasks, episodes_per_task, seed)))
-    return {
-        "test_success": found[0]["success"],
-        "train_success": found[1]["success"],
-        "test_success_alternatives": found[2]["success"],
-        "same_slot_twice": found[0]["same_slot_twice"],
-    }
-
-
-@checked
 def evaluate_policy(
     policy: Any,
     *,
@@ -204,7 +194,6 @@ def evaluate_policy(
 
 
 def what_was_played(tasks: int, draws: int, partition: str, mode: str, num_distractors: int, depth: int) -> str:
-    """In words."""
     part = "tasks" if partition == "all" else f"{partition} tasks"
     where = f"{part} ({mode}, {num_distractors} distractors, depth {depth})"
     return f"{tasks * draws:,} episodes of {tasks:,} {where}; the interval is over the tasks"
@@ -215,50 +204,140 @@ def some_tasks(tasks: np.ndarray, count: int | None) -> np.ndarray:
     return tasks if count is None else tasks[np.linspace(0, len(tasks) - 1, min(count, len(tasks))).astype(np.int64)]
 
 
-@torch.no_grad()
-@checked
-def explain_episode(
-    policy: Policy, env: WordCraftVectorEnv, task: Whole | None = None, seed: Seed = 0
-) -> list[dict[str, Any]]:
-    """One greedy episode told step by step.
+# ---- Trained runs
 
-    :param env: with one environment; its partition decides which task is drawn where none is given.
-    :returns: for each step goal, table, selection and chosen as names, "success" after it, and "slots": for each
-        entity on the table its attention, its relation scores by name, the mixed logit and the probability.
+
+def load_policy(run_dir: str | Path, **places: Any) -> tuple[TrainConfig, Policy]:
+    """The policy of a run's last checkpoint; see `gumption.agents.setup.load_policy`.
+
+    :param places: recipe_book, where this file is, if the run was not on what ships; device; network.
+    :raises InputError: also another book or split than it was trained with.
     """
-    policy.eval()
-    env.reset(seed=seed)
-    if task is not None:
-        env.set_tasks(np.array([task]))
-    steps: list[dict[str, Any]] = []
-    done = False
-    while not done:
-        told = env.describe(0)
-        state = policy.read(env)
-        readout = policy(state)
-        probabilities = readout.logits.softmax(1)[0].tolist()
-        channels = () if policy.advice is None else policy.advice.relations
-        slots = [
-            {
-                "entity": name,
-                "attention": float(readout.attention[0, slot]),
-                **{channel: float(state.scores[0, slot, k]) for k, channel in enumerate(channels)},
-                "mixed": float(readout.logits[0, slot]),
-                "probability": probabilities[slot],
-            }
-            for slot, name in enumerate(told["table"])
-        ]
-        best = int(readout.logits[0].argmax())
-        _, over, won = env.step_arrays(np.array([best]))
-        done = bool(over[0])
-        steps.append(
-            {
-                "goal": told["goal"],
-                "table": told["table"],
-                "selection": told["selection"],
-                "chosen": told["table"][best],
-                "success": bool(won[0]),
-                "slots": slots,
-            }
-        )
-    return steps
+    return setup.load_policy(run_dir, TrainConfig, **places)
+
+
+def success_sentence(split: str | Split, final: Mapping[str, float]) -> str:
+    """The result of a finished run: "success on unseen recipes 61.2% (512 tasks; training tasks 98.7%)".
+
+    :param split: as in `what_is_tested`.
+    :param final: "test_success" and "train_success", shares, and "test_tasks", their number.
+    """
+    tested = what_is_tested(split)
+    beside = (
+        f"training tasks {final['train_success']:.1%}" if tested != what_is_tested("none") else "none was set aside"
+    )
+    return f"success on {tested} {final['test_success']:.1%} ({final['test_tasks']:,} tasks; {beside})"
+
+
+@checked
+def evaluate(
+    run: "str | Path | RunResult",
+    *,
+    partition: str = "test",
+    draws: Count = 10,
+    seed: Seed = 0,
+    num_distractors: Whole | None = None,
+    depth: Depth | None = None,
+    alternatives: bool = False,
+    recipe_book: str | None = None,
+    device: str | None = None,
+    network: nn.Module | None = None,
+) -> dict[str, Any]:
+    """How often a run's policy, by its most probable actions, makes the goals of a part of its own split.
+
+    Beside it: the network before training, its knowledge alone, the trained network without it, random choices, and the
+    true recipes (oracle).
+
+    :param run: a run directory, or the result of `train_impala`.
+    :param partition: train, test or all.
+    :param draws: tables per task.
+    :param seed: of the tables.
+    :param num_distractors, depth: other than in training.
+    :param alternatives: tables may offer other ways to the goal.
+    :param recipe_book: the file of the run's book, if it does not ship.
+    :param device: other than in training: auto, cpu or cuda.
+    :param network: see `load_policy`.
+    :returns: "success" with its 95 % bootstrap interval over the tasks, "low" and "high", "same_slot_twice", "tasks",
+        "episodes", and the settings; "players": name -> the same figures of those that the run is compared with.
+    :raises InputError: as `load_policy`; an agent="mlp" on tables of another size.
+    """
+    if isinstance(run, RunResult) and run.policy is not None:
+        if recipe_book or device or network:
+            raise InputError("recipe_book, device and network are for a run directory: this policy is in memory")
+        config, policy = run.config, run.policy
+    else:
+        where = run.run_dir if isinstance(run, RunResult) else run
+        if where is None:
+            raise InputError("this result has neither a policy nor a run directory")
+        config, policy = load_policy(where, recipe_book=recipe_book, device=device, network=network)
+    changed = replace(
+        config,
+        num_distractors=config.num_distractors if num_distractors is None else num_distractors,
+        depth=config.depth if depth is None else depth,
+    )
+    if config.agent == "mlp" and (changed.num_distractors, changed.depth) != (config.num_distractors, config.depth):
+        raise InputError("the simple MLP plays only tables of the size it was trained on")
+    settings = changed.env_settings(partition)
+    tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+    env = evaluation_env(settings, len(tasks), alternatives=alternatives)
+    players: dict[str, Player] = {"trained": Greedy(policy)}
+    state = policy.network.state_dict()
+    has_words = any(name.endswith("encoder.features") for name in state)
+    if has_words and not config.kg_only:  # else it is a network of a person's own, or none is trained
+        players["untrained"] = setup.untrained(config, policy.advice, state)
+        if policy.advice is not None:
+            alone = replace(config, kg_only=True, cross_fit=False, mixing="linear")
+            players["knowledge only"] = setup.untrained(alone, policy.advice, state)
+            players["knowledge taken away"] = Greedy(policy, without_knowledge=True)
+    players |= {"random": random_slots, "oracle": oracle}
+    found = {name: task_figures(play_tasks(player, env, tasks, draws, seed), draws) for name, player in players.items()}
+    split = env.split.parameters["mode"]
+    return {
+        **found["trained"],
+        "tasks": len(tasks),
+        "episodes": len(tasks) * draws,
+        "partition": partition,
+        "num_distractors": changed.num_distractors,
+        "depth": changed.depth,
+        "alternatives": alternatives,
+        "seed": seed,
+        "players": found,
+        "about": what_was_played(len(tasks), draws, partition, split, changed.num_distractors, changed.depth),
+    }
+
+
+@checked
+def baseline(
+    name: Baseline, config: TrainConfig, policy: Policy | None = None, *, episodes_per_task: Count = 10, seed: Seed = 0
+) -> dict[str, float]:
+    """What a training of a config is compared with: its figures on test and training tasks, and on test tables that may
+    offer other ways to the goal.
+
+    :param name: "random"; "oracle", which sees the true recipes; "kg_only", by the config's relation scores alone,
+        nothing is learned (C.4); "untrained", by the network with which training begins, with the config's knowledge if
+        it has any; "without_kg", by `policy`, every relation score that it reads being 0.
+    :raises InputError: "kg_only" or "without_kg" without knowledge.
+    """
+    if name == "without_kg" and config.kg == "none":
+        raise InputError("this policy has no knowledge that could be taken away")
+    if name in ("random", "oracle"):
+        player = random_slots if name == "random" else oracle
+    elif name == "without_kg":
+        player = Greedy(policy, without_knowledge=True)
+    else:
+        config = replace(config, cross_fit=False)  # held-out scores are for learning
+        if name == "kg_only":
+            config = replace(config, kg_only=True, mixing="linear")
+        player = setup.untrained(config, None)
+    found = []
+    for partition, alternatives in (("test", False), ("train", False), ("test", True)):
+        settings = config.env_settings(partition)
+        tasks = WordCraftVectorEnv(1, **settings).split.tasks(partition)
+        env = evaluation_env(settings, len(tasks), alternatives=alternatives)
+        found.append(shares(play_tasks(player, env, tasks, episodes_per_task, seed)))
+    return {
+        "test_success": found[0]["success"],
+        "train_success": found[1]["success"],
+        "test_success_alternatives": found[2]["success"],
+        "same_slot_twice": found[0]["same_slot_twice"],
+    }

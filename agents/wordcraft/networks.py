@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.data.settings import Size, checked_methods
 
 from .config import Weights
@@ -71,8 +71,8 @@ class SelfAttentionActorCritic(nn.Module):
     ) -> None:
         """
         :param weights: how alpha^T W(x) is read: "softmax", an attention-weighted mean over the table, or "logits".
-        :param gated: add G(x_g) * H(x_s1) to the query, so that what is asked for after a selection can depend on goal
-            and selection together and not only on their sum.
+        :param gated: add G(x_g) * H(x_s1) to the query, so that after a selection it can depend on goal and selection
+            together and not only on their sum.
         """
         super().__init__()
         self.encoder = encoder
@@ -110,14 +110,11 @@ class SelfAttentionActorCritic(nn.Module):
         # A product and a sum: a batch of matrix-vector products has a gradient several times slower on the CPU.
         attention = (on_table * there).sum(2) + query @ self.key.bias[:, None]
         attention = (attention / self.key_size**0.5).masked_fill(table == 0, MASKED)
-        summary = self._summarise(attention, on_table)
+        softmax = self.weights == "softmax"
+        weights = attention.softmax(1) if softmax else attention.masked_fill(attention == MASKED, 0.0)
+        summary = (weights[..., None] * on_table).sum(1)
         value = self.value(self.transform(summary))[:, 0]
         return Readout(attention, value, attention), summary
-
-    def _summarise(self, attention: torch.Tensor, on_table: torch.Tensor) -> torch.Tensor:
-        empty = attention == MASKED
-        weights = attention.softmax(1) if self.weights == "softmax" else attention.masked_fill(empty, 0.0)
-        return (weights[..., None] * on_table).sum(1)
 
 
 class MLPActorCritic(nn.Module):

@@ -1,5 +1,6 @@
-"""What the learner works with in WordCraft: its environments, network and knowledge, and what is measured."""
+"""WordCraft's environments, network, knowledge and figures for the learner."""
 
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,19 @@ import torch
 from torch import nn
 
 from gumption.agents.knowledge import Knowledge
-from gumption.agents.setup import Policy, Setup
+from gumption.agents.policy import Policy
+from gumption.agents.settings import OWN, KnowledgeConfig
+from gumption.agents.setup import Setup
 from gumption.data import InputError
 from gumption.envs.wordcraft import WordCraftVectorEnv
-from gumption.envs.wordcraft.features import entity_features
+from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.splits import what_is_tested
 
+from .cross_fit import cross_fitted
 from .evaluation import evaluation_env, some_tasks, success_rate
-from .knowledge import make_knowledge
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
+
+_latest: dict[tuple[Any, ...], Knowledge] = {}
 
 
 class WordCraftSetup(Setup):
@@ -31,7 +36,24 @@ class WordCraftSetup(Setup):
         return WordCraftVectorEnv(num_envs, **{**self.config.env_settings("train"), **changes})
 
     def make_knowledge(self, kept: Path | None) -> Knowledge:
-        return make_knowledge(self.config, self.env, kept)
+        """See `Setup`; the latest is kept, since all seeds of an experiment run one after the other want the same."""
+        config, env = self.config, self.env
+        said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
+        key = (*said, config.cross_fit, config.word_vectors, self.device, env.book.hash, env.split.hash)
+        if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
+            _latest.clear()
+            made = Knowledge.of_run(
+                None if config.cross_fit else kept,  # scores that are held out are not kept
+                config,
+                self.world,
+                env.vocabulary,
+                env.relations,
+                {"recipe_book": env.book, "split": env.split},
+                word_vectors=config.word_vectors,
+                device=self.device,
+            )
+            _latest[key] = cross_fitted(made) if config.cross_fit else made
+        return _latest[key]
 
     def make_network(self) -> nn.Module:
         config, learner = self.config, self.config.learner

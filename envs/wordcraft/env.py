@@ -1,25 +1,85 @@
-"""WordCraft's Gymnasium environments: a native batch, and a single one that is a batch of one."""
+"""WordCraft's Gymnasium environments and their settings: a native batch, and a single one that is a batch of one."""
 
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from os import PathLike
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
+from annotated_types import Ge, Le
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gumption.data import InputError
-from gumption.data.settings import whole_numbers
+from gumption.data.arrays import whole_numbers
+from gumption.data.settings import Seed, Whole, checked, settings, unknown
 from gumption.envs.action_facts import ActionFacts, action_facts
 from gumption.envs.memory import Layout
 from gumption.envs.native import Arrays, NativeEnv, NativeVectorEnv, Numbers, check_batch
 from gumption.kg import NaryRelation
 
+from .engine import EpisodeSampler, WordCraftEngine
 from .facts import RELATION_NAMES, RELATIONS
 from .memory import DONE, REFUSED, SUCCESS, entity_file, layout
-from .recipe_book import PAD
-from .settings import WordCraftSettings, World
+from .recipe_book import PAD, RecipeBook
+from .splits import Partition, Split, TrainRatio, resolve_split
+from .tasks import Depth, enumerate_tasks
+
+Mixes = Annotated[int, Ge(1), Le(10_000)]  # each has a slot of the table
+Reward = Literal["shaped", "sparse"]
+Features = Literal["glove", "random", "onehot"]
+RANDOM_SIZE = 300  # of the features "random"
+_OPTIONS = ("goal", "table", "intermediates")  # of reset
+
+
+@settings
+class WordCraftSettings:
+    """
+    :ivar recipe_book: a name ("commonsense", "alchemy2"), a .tsv or .json file, or a RecipeBook.
+    :ivar depth: 1 to 3; the goal needs this many mixes.
+    :ivar num_distractors: entities on the table that the task does not need.
+    :ivar uniform_distractors: draw them all alike instead of by how often recipes use them.
+    :ivar max_mix_steps: mixes in an episode, at least depth (which is the default); twice as many steps.
+    :ivar subgoal_rewards: +1 when an intermediate of the task is first made (reward "shaped").
+    :ivar split: a mode of `make_split`, None for no split, a Split, or the path of a split file.
+    :ivar train_ratio, split_seed: of a split that is made here. The seed also draws the features "random".
+    :ivar partition: "train", "test" or "all": which tasks are played.
+    :ivar features: None, "glove", "random" or "onehot": feature vectors in the observation.
+    :ivar word_vectors: file for "glove", where the shipped one lacks words of the book.
+    :ivar reward: "shaped" (+1 goal, +1 subgoal, -0.1 for a useless mix) or "sparse" (1 or 0 at the end).
+    :ivar shortcuts: keep tasks that need fewer mixes than depth.
+    :ivar alternatives: allow distractors that open another way, by one mix that makes the goal or an intermediate.
+    :ivar rules: "correct", or "2020" for the recorded behaviour of the first release: a pair makes only its last
+        product in the file, distractors may repeat, empty slots select the last entity of the file, and tasks and
+        tables are not filtered (shortcuts and alternatives are implied; a split leaves no task out).
+    """
+
+    # Of which a memory has the content.
+    CONTENT: ClassVar = ("recipe_book", "word_vectors")
+
+    recipe_book: str | PathLike[str] | RecipeBook = "commonsense"
+    depth: Depth = 1
+    num_distractors: Whole = 1
+    uniform_distractors: bool = False
+    max_mix_steps: Mixes | None = None
+    subgoal_rewards: bool = True
+    split: str | PathLike[str] | Split | None = "by_recipe"
+    train_ratio: TrainRatio = 0.8
+    split_seed: Seed = 0
+    partition: Partition = "train"
+    features: Features | None = None
+    word_vectors: str | PathLike[str] | None = None
+    reward: Reward = "shaped"
+    shortcuts: bool = False
+    alternatives: bool = False
+    rules: Literal["correct", "2020"] = "correct"
+
+    def __post_init__(self) -> None:
+        if self.max_mix_steps is not None and self.max_mix_steps < self.depth:
+            raise InputError(f"max_mix_steps is {self.max_mix_steps}; a task of depth {self.depth} needs {self.depth}")
+        if self.word_vectors is not None and self.features != "glove":
+            raise InputError(f"word_vectors are read by features='glove' only, features is {self.features!r}")
 
 
 class WordCraftVectorEnv(NativeVectorEnv):
@@ -44,14 +104,56 @@ class WordCraftVectorEnv(NativeVectorEnv):
     ) -> None:
         """:raises InputError: bad settings; see `WordCraftSettings`."""
         check_batch(num_envs, render_mode)
-        self.world = World.of(WordCraftSettings(**settings))
-        self.settings = self.world.settings
-        self.book, self.tasks, self.split = self.world.book, self.world.tasks, self.world.split
-        self.engine = self.world.engine(num_envs)
-        space = self.world.observation_space(self.engine.slots)
+        self.settings = given = WordCraftSettings(**settings)
+        as_2020 = given.rules == "2020"
+        shortcuts = given.shortcuts or as_2020
+        self.book = book = RecipeBook.load(given.recipe_book)
+        self.tasks = enumerate_tasks(book, given.depth, shortcuts)
+        self.split = resolve_split(
+            book, given.split, given.train_ratio, given.split_seed, given.depth, shortcuts, as_2020
+        )
+        self.features = None
+        if given.features is not None:
+            self.features = entity_features(
+                book, given.features, seed=given.split_seed, word_vectors=given.word_vectors
+            )
+        self._names = ("", *book.entities)
+        sampler = EpisodeSampler(
+            self.tasks,
+            given.num_distractors,
+            uniform=given.uniform_distractors,
+            alternatives=given.alternatives,
+            as_2020=as_2020,
+        )
+        self.engine = WordCraftEngine(
+            self.tasks,
+            self.split.tasks(given.partition).astype(np.int32),
+            num_envs,
+            sampler,
+            mixes=given.max_mix_steps or given.depth,
+            subgoal_rewards=given.subgoal_rewards,
+            sparse=given.reward == "sparse",
+            as_2020=as_2020,
+        )
+        space = self._observation_space()
         super().__init__(num_envs, render_mode, autoreset_mode, space, spaces.Discrete(self.engine.slots))
         self._first = np.zeros(num_envs, dtype=np.int16)  # what was selected before the step, for `render`
         self._never = np.zeros(num_envs, dtype=bool)  # the limits of an episode are part of the task: no truncation
+
+    def _observation_space(self) -> spaces.Dict:
+        """Of one environment."""
+        size, slots = len(self._names), self.engine.slots
+        parts: dict[str, spaces.Space[Any]] = {
+            "goal_index": spaces.Discrete(size),
+            "table_index": spaces.MultiDiscrete([size] * slots),
+            "selection_index": spaces.MultiDiscrete([size] * 2),
+            "action_mask": spaces.MultiBinary(slots),
+        }
+        if self.features is not None:
+            low, high, width = self.features.min(), self.features.max(), self.features.shape[1]
+            for name, shape in (("goal", ()), ("table", (slots,)), ("selection", (2,))):
+                parts[f"{name}_features"] = spaces.Box(low, high, (*shape, width), np.float32)
+        return spaces.Dict(parts)
 
     # ---- the state
 
@@ -73,7 +175,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     @property
     def action_mask(self) -> np.ndarray:
-        return self.engine.occupied().T
+        return self.table > PAD
 
     @property
     def success(self) -> np.ndarray:
@@ -115,7 +217,31 @@ class WordCraftVectorEnv(NativeVectorEnv):
         self.engine.forget_drawn()
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        self.world.set_up(self.engine, columns, options)
+        """Put the task of `WordCraftEnv`'s reset options into the given columns.
+
+        :raises InputError: unknown option or entity, a table that is empty or too large, a goal missing its table.
+        """
+        for name in options:
+            if name not in _OPTIONS:
+                raise InputError(unknown("reset", name, _OPTIONS))
+        if "goal" not in options or "table" not in options:
+            raise InputError(
+                "reset options need both goal and table, e.g. {'goal': 'mud', 'table': ['water', 'earth']}"
+            )
+        goal = self.book.entity_id(options["goal"]) + 1
+        table, wanted = (
+            [self.book.entity_id(label) + 1 for label in _labels(options, name)] for name in ("table", "intermediates")
+        )
+        mixes = self.engine.max_mixes
+        room = self.engine.slots - mixes
+        if not 0 < len(table) <= room:
+            raise InputError(f"the table has {len(table)} entities; this environment takes 1 to {room} at the start")
+        if len(set(table)) < len(table):
+            raise InputError("the table names an entity twice; one can be selected twice, so name it once")
+        if len(wanted) > mixes - 1:
+            raise InputError(f"{len(wanted)} intermediates; with {mixes} mixes there can be {mixes - 1}")
+        for column in columns:
+            self.engine.place_by_hand(int(column), goal, table, wanted)
 
     @property
     def memory_layout(self) -> Layout:
@@ -144,7 +270,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return entity_file(self.book)
 
     def observe(self) -> Arrays:
-        engine, features = self.engine, self.world.features
+        engine, features = self.engine, self.features
         selection = np.zeros((self.num_envs, 2), dtype=np.int64)
         selection[:, 0] = engine.selection
         observation = {
@@ -169,7 +295,7 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
-        engine, names = self.engine, self.world.names
+        engine, names = self.engine, self._names
         column = engine.table[:, i]
         selected = int(engine.selection[i])
         return {
@@ -184,14 +310,14 @@ class WordCraftVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        return self.world.names
+        return self._names
 
     @property
     def relations(self) -> tuple[str | NaryRelation, ...]:
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """For each slot what would speak for choosing it: (candidate, combinesWith, selection) once something is
+        """For each slot the facts that would speak for it: (candidate, combinesWith, selection) once something is
         selected, (candidate, componentOf, goal), and (candidate, makes, goal) given the selection or, before there is
         one, given anything on the table."""
         engine = self.engine
@@ -203,9 +329,10 @@ class WordCraftVectorEnv(NativeVectorEnv):
         return action_facts(RELATION_NAMES, table.shape, parties, partners=table)
 
     def draw_frame(self, i: int, mode: str) -> Any:
-        from .render import render
+        from .render import as_picture, as_text
 
-        return render(self.describe(i), mode, self.last_mix(i))
+        draw = as_text if mode == "ansi" else as_picture
+        return draw(self.describe(i), self.last_mix(i))
 
     def last_mix(self, i: int) -> str:
         self._check_place(i)
@@ -285,3 +412,38 @@ class WordCraftEnv(NativeEnv):
     def action_masks(self) -> np.ndarray:
         """(S,) bool: the slots that hold something, for MaskablePPO."""
         return self.batch.engine.table[:, 0] > PAD
+
+
+def _labels(options: Mapping[str, Any], name: str) -> list[Any]:
+    given = options.get(name, [])
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise InputError(f"reset option {name!r} is a list of names, found {given!r}")
+    return list(given)
+
+
+@checked
+def entity_features(
+    book: RecipeBook, kind: str, *, seed: Seed = 0, word_vectors: str | PathLike[str] | None = None
+) -> np.ndarray:
+    """(N + 1, F) float32, row 0 (PAD) zero.
+
+    - glove: word vectors of the labels (F = 100), from `word_vectors` or, without it, the shipped file; for labels
+      that have none the next best, told by a warning (see `WordVectors.guessed_vectors`).
+    - random: independent draws from a Laplace distribution of mean 0 and standard deviation 0.4 (F = 300), by seed.
+    - onehot: F = N.
+
+    :raises InputError: unknown kind, or a file that holds no word vectors.
+    """
+    if kind == "glove":
+        from gumption.kg import WordVectors
+
+        rows, report = WordVectors.load(word_vectors).guessed_vectors(book.entities)
+        report.warn()
+    elif kind == "random":
+        rng = np.random.Generator(np.random.PCG64(seed))
+        rows = rng.laplace(0.0, 0.4 / np.sqrt(2.0), size=(len(book.entities), RANDOM_SIZE))
+    elif kind == "onehot":
+        rows = np.eye(len(book.entities))
+    else:
+        raise InputError(f"features is {kind!r}; it can be {', '.join(get_args(Features))} or None")
+    return np.concatenate([np.zeros((1, rows.shape[1])), rows]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What the world states as triples of labels. The part must be named: nothing of a test recipe gets out unasked."""
+"""The world's facts as triples of labels. The part must be named, so that no fact of a test recipe leaks by default."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -8,6 +8,7 @@ import numpy as np
 
 from gumption.data import InputError
 from gumption.data.settings import Seed, SmallShare, checked
+from gumption.envs.memory import Triple
 from gumption.kg import NaryRelation
 
 from .recipe_book import RecipeBook
@@ -28,12 +29,11 @@ RELATIONS = (COMBINES_WITH, COMPONENT_OF, MAKES)
 RELATION_NAMES = (COMBINES_WITH, COMPONENT_OF, MAKES.name)
 FactPart = Literal["train", "validation", "test", "all"]
 # What an agent saw of a recipe: see memory.py.
-OF_RUN, HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "ofRun", "hasRecipe", "hasOutcome", "hasVisits"
-Triple = tuple[str, str, str]
+HAS_RECIPE, HAS_OUTCOME, HAS_VISITS = "hasRecipe", "hasOutcome", "hasVisits"
 
 
 class Named(Protocol):
-    """A RecipeBook, or what else has its labels."""
+    """A RecipeBook, or another object with its labels."""
 
     @property
     def entities(self) -> tuple[str, ...]: ...
@@ -53,9 +53,9 @@ def facts(
     a componentOf c, b componentOf c.
 
     A fact that a training recipe implies is a training fact, whatever else implies it: "test" gives the facts of the
-    test recipes that are not among them. Settings are chosen on "validation", which is taken out of the training
-    facts: those that only recipes set aside imply. Their share of the training pairs is `validation_ratio`; "train" is
-    then the facts of the others.
+    test recipes that are not among them. "validation", on which settings are chosen, is taken out of the training
+    facts: the facts that only the recipes set aside imply, `validation_ratio` of the training pairs; "train" is then
+    the facts of the others.
 
     :param partition: "train", "validation", "test" or "all".
     :param split: a mode of `make_split` (at depth 1), or a Split: then ratio and seed are its own.

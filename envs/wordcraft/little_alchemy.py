@@ -35,11 +35,11 @@ class LittleAlchemySettings:
 
 
 class LittleAlchemyVectorEnv(NativeVectorEnv):
-    """Many games at once; the game is told in `LittleAlchemyEnv`.
+    """Many games at once; see `LittleAlchemyEnv`.
 
     :ivar discovered, reachable: (B, N) bool.
     :ivar selection: (B,) int16 env id or PAD.
-    :ivar found: (B, N) bool, what the latest step newly made.
+    :ivar found: (B, N) bool, the entities that the latest step newly made.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class LittleAlchemyVectorEnv(NativeVectorEnv):
         return (COMBINES_WITH,)
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """For each discovered entity what would speak for choosing it: (candidate, combinesWith, selection)."""
+        """For each discovered entity the fact that would speak for it: (candidate, combinesWith, selection)."""
         candidates = np.where(self.discovered, np.arange(1, len(self.basic) + 1), PAD)
         selection = np.where(self.discovered, self.selection[:, None], PAD)
         return action_facts(self.relations, candidates.shape, [(candidates, selection, 0)])
@@ -219,8 +219,7 @@ class LittleAlchemyEnv(NativeEnv):
 
     Reset options: {"discovered": names known at first besides the basic ones}.
 
-    Parameters: recipe_book as for WordCraft; basic, names to start from (by default the entities that nothing makes,
-    and air, earth, fire and water where the book has them); max_steps; render_mode "ansi" or "rgb_array".
+    Parameters: see `LittleAlchemySettings`; render_mode "ansi" or "rgb_array".
     """
 
     batch: LittleAlchemyVectorEnv
@@ -238,7 +237,7 @@ class LittleAlchemyEnv(NativeEnv):
 
 
 def _closure(book: RecipeBook, basic: np.ndarray) -> np.ndarray:
-    """(N,) bool: what can be made from the basic entities, and these."""
+    """(N,) bool: the basic entities, and those that can be made from them."""
     known = basic.copy()
     while True:
         makeable = known[book.recipes[:, 0]] & known[book.recipes[:, 1]]

@@ -1,6 +1,6 @@
-"""MEM of WordCraft: the steps of an agent, in the files that `gumption.envs.memory` describes, and the recipes it saw.
+"""The memory of WordCraft: the steps of an agent, in the files of `gumption.envs.memory`, and the recipes it saw.
 
-Beside the records lies entities.json: the labels that their ids stand for, and the recipe book that these are of.
+Beside the records lies entities.json: the labels of their ids, and the recipe book of these.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, sealed
 from gumption.data.settings import checked, checked_methods
-from gumption.envs.memory import Layout, TransitionMemory
+from gumption.envs.memory import OF_RUN, Layout, TransitionMemory, Triple, integer, state_facts
 
-from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, OF_RUN, Triple, binary_facts, node_facts
+from .facts import HAS_OUTCOME, HAS_RECIPE, HAS_VISITS, binary_facts, node_facts
 
 if TYPE_CHECKING:
     from gumption.kg import KnowledgeGraph
@@ -31,9 +31,9 @@ SUCCESS, DONE, REFUSED = 1, 2, 4  # bits of `flags`: the goal was made; the epis
 
 
 def layout(slots: int, book: str) -> Layout:
-    """The record of a step: env ids (0 is nothing) before it, and what came of it.
+    """The record of a step: env ids (0 is nothing) before it, and its outcome.
 
-    :param slots: of the table; :param book: hash of the recipe book that the ids are of.
+    :param slots: of the table; :param book: hash of the recipe book of the ids.
     """
     fields = [
         ("goal", "<i2"),
@@ -93,7 +93,7 @@ class Memory(TransitionMemory):
 
 
 def entity_file(book: RecipeBook) -> dict[str, str]:
-    """What a memory keeps of the book that its ids are of."""
+    """The file with the labels of a memory's ids: name -> text."""
     told = {"book": {"name": book.name, "hash": book.hash}, "entities": book.entities}
     return {ENTITIES: json.dumps(sealed(told), ensure_ascii=False, indent=0) + "\n"}
 
@@ -106,8 +106,8 @@ def memory_facts(memory: Memory) -> list[Triple]:
 
 @checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
-    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that the graphs of several
-    agents can be asked together:
+    """Who saw a recipe, and how often, sorted. Each is a node with the run in its name, so that one query can read the
+    graphs of several agents:
 
         sighting:RUN:fire+water>steam    ofRun RUN, hasRecipe recipe:fire+water, hasOutcome steam, hasVisits 7
     """
@@ -119,29 +119,25 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
             (node, OF_RUN, run),
             (node, HAS_RECIPE, f"recipe:{a}+{b}"),
             (node, HAS_OUTCOME, product),
-            (node, HAS_VISITS, f'"{times}"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+            (node, HAS_VISITS, integer(times)),
         ]
     return sorted(triples)
 
 
 @checked
 def add_memory(graph: KnowledgeGraph, memory: Memory, run: str) -> dict[str, int]:
-    """Put what an agent saw into a graph, in place of what was there: wordcraft/RUN, wordcraft/RUN/recipes (the nodes)
-    and wordcraft/RUN/evidence.
+    """Put the recipes that an agent saw into a graph, in place of those there: wordcraft/RUN, wordcraft/RUN/recipes
+    (the
+    nodes) and wordcraft/RUN/evidence.
 
     :returns: name of each graph -> number of facts.
     """
-    name = f"wordcraft/{run}"
-    stated: dict[str, Any] = {
-        name: memory_facts(memory),
-        f"{name}/recipes": sorted(node_facts(memory, memory.recipes[:, :3])),
-        f"{name}/evidence": memory_evidence(memory, run),
-    }
-    old = {each: list(graph.triples(graph=each)) for each in stated}
     about = {"source": f"the memory of {run}", "memory": memory.fingerprint, "records": str(len(memory))}
-    with graph.transaction():
-        for each, triples in stated.items():
-            graph.remove(old[each], graph=each)
-            graph.add(triples, graph=each)
-            graph.annotate(each, {**about, "run": run, "book": memory.layout.settings["book"]})
-    return {each: len(triples) for each, triples in stated.items()}
+    return state_facts(
+        graph,
+        f"wordcraft/{run}",
+        memory_facts(memory),
+        memory_evidence(memory, run),
+        {**about, "run": run, "book": memory.layout.settings["book"]},
+        {"/recipes": sorted(node_facts(memory, memory.recipes[:, :3]))},
+    )

@@ -1,4 +1,4 @@
-"""Recipe books: which two ingredients make which products, read once into arrays that environments gather from."""
+"""Recipe books: the products of each pair of ingredients, read once into arrays that environments gather from."""
 
 import difflib
 import hashlib
@@ -153,7 +153,7 @@ class RecipeBook:
 
     @checked
     def products(self, a: int, b: int) -> tuple[int, ...]:
-        """Entity ids of what the pair makes, in book order; empty when it makes nothing."""
+        """Entity ids of the products of a pair, in book order; empty where it makes nothing."""
         return self._products.get((a, b) if a <= b else (b, a), ())
 
     @cached_property
@@ -234,7 +234,7 @@ class RecipeBook:
 
     @checked
     def mix(self, a: np.ndarray, b: np.ndarray, goal: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """What one mix makes: the goal if the pair can make it, else the first product (book order) that is wanted,
+        """The product of a mix: the goal if the pair can make it, else the first product (book order) that is wanted,
         else the first product.
 
         :param a, b, goal: (n,) env ids.
@@ -311,20 +311,13 @@ def _read_json(path: Path) -> tuple[list[str], list[Row]]:
     return list(entries), rows
 
 
-def _read_tsv(path: Path) -> tuple[list[str], list[Row]]:
+def _read_table(path: Path) -> tuple[list[str], list[Row]]:
     from gumption.data.recipe_check import read_recipes_tsv
+    from gumption.data.recipe_table import read_recipe_table
 
-    return _with_entities(read_recipes_tsv(path))
-
-
-def _read_csv(path: Path) -> tuple[list[str], list[Row]]:
-    from gumption.data.recipe_check import read_recipe_table
-
-    return _with_entities([recipe for _, recipe in read_recipe_table(path)])
-
-
-def _with_entities(rows: list[Row]) -> tuple[list[str], list[Row]]:
+    is_tsv = path.suffix.lower() == ".tsv"
+    rows = read_recipes_tsv(path) if is_tsv else [recipe for _, recipe in read_recipe_table(path)]
     return list(dict.fromkeys(label for row in rows for label in row)), rows
 
 
-_READERS = {".json": _read_json, ".tsv": _read_tsv, ".csv": _read_csv}
+_READERS = {".json": _read_json, ".tsv": _read_table, ".csv": _read_table}

@@ -23,13 +23,8 @@ INK, PAPER, FAINT, QUIET = (33, 37, 41), (250, 250, 247), (206, 208, 204), (112,
 WHITE, GOAL, CHOSEN, WON, LOST = (255, 255, 255), (222, 178, 65), (74, 124, 196), (64, 142, 87), (176, 66, 58)
 
 
-def render(state: Mapping[str, Any], mode: str, last: str = "") -> str | np.ndarray:
-    """`mode` is "ansi" or "rgb_array"; `state` is an info of the environment, `last` tells of the latest mix."""
-    return as_text(state, last) if mode == "ansi" else as_picture(state, last)
-
-
 def as_text(state: Mapping[str, Any], last: str = "") -> str:
-    """`state` is an info of the environment: goal, table, selection, success; `last` tells the latest mix."""
+    """`state` is an info of the environment: goal, table, selection, success; `last` is the latest mix in words."""
     chosen = set(state["selection"])
     slots = [f"{'>' if name in chosen else ' '}{i:3d} {name}" for i, name in enumerate(state["table"])]
     lines = [f"goal: {state['goal']}", *slots, f"selected: {', '.join(state['selection']) or '-'}"]
@@ -73,10 +68,10 @@ def as_picture(state: Mapping[str, Any], last: str = "") -> np.ndarray:
 def discoveries(
     state: Mapping[str, Any], total: int, mode: str, last: str = "", new: Sequence[str] = ()
 ) -> str | np.ndarray:
-    """Little Alchemy: what is known and how much of all that can be, what is selected, and what the latest mix found.
+    """Little Alchemy: the known things and their share of all, the selection, and the latest mix.
 
     :param state: an info of the environment; `total` is how many things can be known.
-    :param last: tells of the latest mix; `new` are the things that it found.
+    :param last: the latest mix in words; `new` are the things that it found.
     :returns: text, or (H, W, 3) uint8 of one size always.
     """
     known = state["table"]
@@ -130,7 +125,7 @@ def _most_telling(names: Sequence[str], first: Sequence[str], most: int) -> list
 
 
 def _mixing(draw: ImageDraw, top: float, selection: Sequence[str], latest: str, last: str, ink: Colour) -> None:
-    """What is selected, and at its right what a mix made under the title `latest`."""
+    """The selection, and at its right the latest mix under the title `latest`."""
     box = (MARGIN, top, MARGIN + CARD[0], top + MIX - 2 * GAP)
     _title(draw, "selected", MARGIN, top)
     if selection:

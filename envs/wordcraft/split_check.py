@@ -1,4 +1,4 @@
-"""Whether a split keeps its parts apart, worked out anew in sets of labels from the book alone, not in the way of
+"""Whether a split keeps its parts apart, checked on sets of labels from the book alone, by other code than that of
 `make_split`; and whether its parameters give it again.
 """
 
@@ -14,11 +14,11 @@ from .tasks import Task, enumerate_tasks
 
 Recipe = tuple[str, str, str]
 Products = Mapping[tuple[str, str], list[str]]
-MOST = 5  # faults of one kind that are told
+MOST = 5  # faults of one kind that are listed
 
 
 def check_split(split: Split, book: RecipeBook) -> list[str]:
-    """Every kind of fault of a split, the first few of each; none where nothing of a test item is in training.
+    """The faults of a split, the first few of each kind; none where no test item leaks into training.
 
     :raises InputError: a split of another book.
     """

@@ -1,4 +1,4 @@
-"""Splits of a book into a training and a test part. A split is a file: made once, loaded everywhere."""
+"""Splits of a book into a training and a test part, kept as files: made once, loaded everywhere."""
 
 import os
 import warnings
@@ -35,7 +35,7 @@ class LeakyTasks(Note):
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What belongs to training and what to testing.
+    """The recipes and tasks of training and of testing.
 
     :ivar book_hash: `RecipeBook.hash` of the book it was made for.
     :ivar parameters: mode, train_ratio, seed, depth, shortcuts.
@@ -135,8 +135,8 @@ class Split:
 
 def leaky_tasks(split: Split, book: RecipeBook) -> tuple[np.ndarray, np.ndarray]:
     """Tasks that a recipe of the other part solves, such as a training task with a wheel on the table and the goal
-    bicycle, where wheel + wheel makes a bicycle and is a test recipe. All that can be mixed from the base in as many
-    mixes as the task is deep is played; what a distractor opens in two mixes or more is not.
+    bicycle, where wheel + wheel makes a bicycle and is a test recipe. Everything is played that can be mixed from the
+    base in as many mixes as the task is deep; ways that a distractor opens in two mixes or more are not.
 
     :returns: (n,) int64 training tasks in which a test recipe makes the goal or an intermediate, or something that
         goes into one; (m,) int64 test tasks that need a test recipe and whose goal training recipes alone make, too.
@@ -336,8 +336,8 @@ _TESTED = {
 
 
 def what_is_tested(split: str | Split) -> str:
-    """What the "test_success" of a run is of: "unseen recipes", "unseen goals", "unseen tasks" or, where the split sets
-    nothing aside, "training tasks".
+    """The tasks that the "test_success" of a run measures: "unseen recipes", "unseen goals", "unseen tasks" or, where
+    the split sets nothing aside, "training tasks".
 
     :param split: a way of splitting, a split, or the file of one.
     :raises InputError: neither.

@@ -24,10 +24,7 @@ FULL_STEPS = 3_000_000
 
 @settings
 class Settings(BenchSettings):
-    """What WordCraft's cases run on.
-
-    :ivar num_envs: environments in a batch.
-    """
+    """:ivar num_envs: environments in a batch."""
 
     recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
     word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for the training case.")] = None

@@ -43,12 +43,12 @@ NODES = "/recipes"  # ends the name of a graph that holds recipes as nodes
 
 @from_config(TrainConfig, flags=FLAGS, skip=("world",))
 def train(config: TrainConfig, run: Run = Path("runs/wordcraft"), resume: Resume = False) -> None:
-    """Train an agent and tell its zero-shot success on the tasks that were set aside.
+    """Train an agent and print its zero-shot success on the tasks that were set aside.
 
     Example: gumption train wordcraft --kg train --run runs/guided
     """
     from gumption.agents.learners.impala import train_impala
-    from gumption.agents.wordcraft.runs import success_sentence
+    from gumption.agents.wordcraft.evaluation import success_sentence
 
     result = train_impala(config, run_dir=run, resume=resume)
     final = result.final
@@ -203,9 +203,9 @@ def recipes(
     columns: str | None = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", show_default=False)] = None,
 ) -> None:
-    """Make a recipe book of a table, and tell what is odd in it, line by line.
+    """Make a recipe book of a table, and report its oddities, line by line.
 
-    A recipe that makes one of its own ingredients, or is there before, is left out. The rest is told and kept: things
+    A recipe that makes one of its own ingredients, or is repeated, is left out. The rest is reported and kept: things
     that nothing leads to, and words that look like one in two spellings.
 
     :param file: A .csv or .tsv file with a recipe a row.

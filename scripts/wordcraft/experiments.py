@@ -117,7 +117,7 @@ class WordCraftRuns(Kind):
     shown = ("seeds", "success (95 % interval)", "2020 code", "target")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
-        """Recipe book, preset and device, and what else was given."""
+        """Recipe book, preset and device, and the other options given."""
         given = {"word_vectors": options.word_vectors, "total_steps": options.total_steps}
         common = {"recipe_book": options.recipe_book, "preset": options.preset, "device": device}
         return common | {name: value for name, value in given.items() if value is not None}
@@ -135,7 +135,7 @@ class WordCraftRuns(Kind):
         from gumption.agents.learners.impala import train_impala
         from gumption.agents.run_folder import load_policy
         from gumption.agents.wordcraft.config import TrainConfig
-        from gumption.agents.wordcraft.runs import baseline
+        from gumption.agents.wordcraft.evaluation import baseline
 
         config = TrainConfig(**job.settings)
         if job.method == "train":
@@ -179,7 +179,7 @@ class WordCraftRuns(Kind):
         return [person(path, plan, rows) for path in options.human or []]
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """A table for each panel, what its columns are, and what stands beside guided agents."""
+        """A table for each panel, its columns explained, and the rows beside guided agents."""
         lines = super().body(experiment, results)
         lines += [
             "Success is on recipes that no training task used, greedy, with the mean over seeds and its 95 % bootstrap "
@@ -263,7 +263,7 @@ def _read_curve(directory: Path) -> dict[int, float]:
 
 
 def what_learning_adds(guided: Row, rows: Sequence[Row]) -> str:
-    """What a guided agent owes to its knowledge and what to learning, from the rows beside it; "" without any."""
+    """The shares of knowledge and of learning in a guided agent's success, from the rows beside it; "" without any."""
     beside = {row["method"]: row["success"]["mean"] for row in rows if row.get("of") == guided["condition"]}
     success, told = guided["success"]["mean"], []
     if "kg_only" in beside:

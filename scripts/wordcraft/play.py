@@ -115,7 +115,7 @@ class Game:
             print("Now the tasks that count. There is no feedback from here on.\n")
         print(f"{'training' if part == 'train' else 'test'} task {number + 1} of {self.wanted[part]}")
         env, index = self.envs[part], self.chosen[part][number]
-        # Every table has a generator of its own: a game that goes on shows what the whole game would have shown.
+        # Every table has a generator of its own, so that a resumed game shows the same tables.
         env.np_random = np.random.Generator(np.random.PCG64([self.seed, part == "test", number]))
         env.set_tasks(np.array([index]))
         state = env.describe(0)

@@ -13,11 +13,11 @@ import torch
 from gumption.agents import Advice, KGPolicy, TrainConfig, evaluate, train_impala
 from gumption.agents.learners import impala
 from gumption.agents.learners.impala import vtrace
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy
 from gumption.agents.wordcraft.config import PRESETS, Learner
-from gumption.agents.wordcraft.runs import baseline
+from gumption.agents.wordcraft.evaluation import baseline
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, recipe_facts
 from gumption.kg import KnowledgeGraph
@@ -289,9 +289,7 @@ def test_a_formula_of_ones_own_is_not_taken_for_equation_5(configure, book_file:
 
     mine = train(config, network=gated(), run_dir=tmp_path / "run")
     book = {"recipe_book": str(book_file)}
-    said = (
-        rf"trained with {Gated.__module__}:Gated as the network, and here that is gumption\.agents\.kg_policy:KGPolicy"
-    )
+    said = rf"trained with {Gated.__module__}:Gated as the network, and here that is gumption\.agents\.policy:KGPolicy"
     with pytest.raises(InputError, match=said):
         load_policy(tmp_path / "run", **book)
     with pytest.raises(InputError, match=said):

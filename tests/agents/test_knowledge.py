@@ -9,7 +9,7 @@ import pytest
 
 from gumption.agents.knowledge import FitSettings, Knowledge, LeakedFacts
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.knowledge import cross_fitted
+from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, recipe_facts
@@ -108,6 +108,13 @@ def test_knowledge_that_was_kept_says_the_same(
     for relation in made.scores.relations:
         other = Knowledge.load(tmp_path / "kept", turned, RELATIONS)
         assert score(other, relation, "fire", "steam") == score(made, relation, "fire", "steam")
+
+
+def test_an_environment_of_another_vocabulary_gets_the_scores_in_the_same_order(book: RecipeBook) -> None:
+    """Once those of a graph that is looked up came in the order of the world's relations."""
+    made = knowledge(book, "full", kg_fit=False, kg_scores=("componentOf", "combinesWith"))
+    assert made.scores.relations == ("componentOf", "combinesWith")
+    assert made.advice(("", *reversed(book.entities)), RELATIONS).relations == made.scores.relations
 
 
 # ---- other names of relations

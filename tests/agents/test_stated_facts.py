@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gumption.agents.stated_facts import StatedFacts
+from gumption.agents.advice import StatedFacts
 from gumption.data import InputError
 from gumption.envs.wordcraft.facts import MAKES, RELATIONS
 from gumption.kg import KnowledgeGraph
@@ -42,7 +42,6 @@ def test_facts_of_two_parties_are_ids_with_the_worlds_entities_first() -> None:
     assert found.ids.tolist() == sorted(found.ids.tolist())
     assert found.relations == RELATIONS[:2]
     assert found.rows == {}
-    assert found.nary == (MAKES,)
     names = ("", *ENTITIES)
     rows = [tuple(names[i] for i in row) for row in found.world_rows("componentOf").tolist()]
     assert rows == [("water", "", "mud")]  # zinc and alloy are not the world's
@@ -96,16 +95,6 @@ def test_graphs_that_only_say_something_about_facts_are_left_out(suffix: str) ->
     found = StatedFacts.of(graph, None, ENTITIES, RELATIONS)
     assert found.vocabulary == alone.vocabulary
     assert found.ids.tolist() == alone.ids.tolist()
-
-
-def test_the_hash_is_that_of_the_facts() -> None:
-    facts = [("water", "componentOf", "mud"), ("fire", "componentOf", "steam")]
-    one = stated(facts)
-    assert len(one.graph_hash) == 64
-    assert stated(facts[::-1]).graph_hash == one.graph_hash
-    assert stated(facts[:1], facts[1:]).graph_hash == one.graph_hash
-    assert stated(facts[:1]).graph_hash != one.graph_hash
-    assert stated(facts[:1], facts[1:], name="g0").graph_hash == stated(facts[:1]).graph_hash
 
 
 # ---- what is reported

@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 
 from gumption.agents.advice import Advice
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.agents.watch import (
     Candidate,
     Choice,
@@ -26,8 +26,9 @@ from gumption.agents.watch import (
     in_words,
     play_steps,
     print_steps,
+    write_gif,
+    write_html,
 )
-from gumption.agents.watch_files import write_gif, write_html
 from gumption.data import InputError
 from gumption.envs.action_facts import action_facts
 from gumption.kg import KnowledgeGraph

@@ -11,7 +11,7 @@ import torch
 
 from gumption.agents.knowledge import FitSettings, Knowledge
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.knowledge import cross_fitted
+from gumption.agents.wordcraft.cross_fit import cross_fitted
 from gumption.envs.action_facts import action_facts
 from gumption.envs.wordcraft import RecipeBook, Split, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS

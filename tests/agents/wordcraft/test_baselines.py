@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from gumption.agents import TrainConfig, train_impala
-from gumption.agents.wordcraft.evaluation import evaluation_env, success_rate
-from gumption.agents.wordcraft.runs import baseline
+from gumption.agents.wordcraft.evaluation import baseline, evaluation_env, success_rate
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv
 from gumption.kg.links.nary_predictor import NaryPredictor
@@ -117,8 +116,14 @@ def test_the_untrained_network_is_the_one_with_which_training_begins(configure, 
     with pytest.raises(KeyboardInterrupt):
         train_impala(config, progress=False)
     asked = []
-    monkeypatch.setattr("gumption.agents.wordcraft.runs.all_tasks", lambda player, *_: asked.append(player.policy))
-    baseline("untrained", config)
+
+    def note(player, *_):
+        asked.append(player.policy)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gumption.agents.wordcraft.evaluation.play_tasks", note)
+    with pytest.raises(KeyboardInterrupt):
+        baseline("untrained", config)
     ours, theirs = asked[0].network.state_dict(), begun[0].network.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 

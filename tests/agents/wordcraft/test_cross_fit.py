@@ -9,7 +9,7 @@ import torch
 
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.knowledge import FOLDS, cross_fitted
+from gumption.agents.wordcraft.cross_fit import FOLDS, cross_fitted
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, facts, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES, RELATIONS

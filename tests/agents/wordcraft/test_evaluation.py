@@ -1,14 +1,14 @@
-"""How success is counted, and one episode told with the numbers behind it."""
+"""How success is counted, and the numbers behind each choice of an episode."""
 
 import numpy as np
 import pytest
 import torch
 
-from gumption.agents.setup import Policy
+from gumption.agents.policy import Policy
+from gumption.agents.watch import SHOWN, PolicyPlayer, play_steps
 from gumption.agents.wordcraft.evaluation import (
     MAX_BATCH,
     evaluation_env,
-    explain_episode,
     play_tasks,
     shares,
     success_rate,
@@ -99,61 +99,21 @@ def test_another_seed_is_another_set_of_tables(configure) -> None:
     assert one["success"] == pytest.approx(other["success"], abs=0.1)
 
 
-# ---- an episode in words
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_an_episode_is_told_with_the_numbers_behind_each_choice(configure, depth: int) -> None:
-    config = configure(kg="full", kg_scores=SCORES, depth=depth)
-    env = env_of(config, 1)
-    policy = guided(config)
-    outcomes = set()
-    for task in env.split.train_tasks[:12].tolist():
-        steps = explain_episode(policy, env, task, seed=2)
-        told = env.tasks[task]
-        assert 2 <= len(steps) <= 4 * depth
-        assert steps[0]["selection"] == []
-        assert set(told.base) <= set(steps[0]["table"])
-        for step, following in zip(steps, [*steps[1:], None], strict=True):
-            assert step["goal"] == told.goal
-            assert step["chosen"] in step["table"]
-            assert [slot["entity"] for slot in step["slots"]] == step["table"]
-            probabilities = [slot["probability"] for slot in step["slots"]]
-            assert sum(probabilities) == pytest.approx(1)
-            best = max(step["slots"], key=lambda slot: slot["mixed"])
-            assert best["entity"] == step["chosen"]
-            assert best["probability"] == max(probabilities)
-            powers = np.exp([slot["mixed"] - best["mixed"] for slot in step["slots"]])
-            np.testing.assert_allclose(probabilities, powers / powers.sum(), rtol=1e-4)
-            for slot in step["slots"]:
-                # The mixture of a policy that has learned nothing is 1 for the attention and for each score.
-                assert slot["mixed"] == pytest.approx(slot["attention"] + sum(slot[name] for name in SCORES), abs=1e-4)
-                assert (slot["combinesWith"] == 0) == (step["selection"] == [])
-            if following is not None:
-                assert not step["success"]
-                assert following["selection"] == ([] if step["selection"] else [step["chosen"]])
-        outcomes.add(steps[-1]["success"])
-        if steps[-1]["success"] and depth == 1:
-            assert (steps[-1]["selection"][0], steps[-1]["chosen"]) in {
-                pair for a, b, _ in told.recipes for pair in ((a, b), (b, a))
-            }
-    assert True in outcomes
-
-
-def test_the_mixture_of_the_policy_is_the_one_told(configure) -> None:
-    config = configure(kg="full", kg_scores=("makes",), mixing="softmax")
-    env = env_of(config, 1)
-    step = explain_episode(guided(config), env, seed=3)[0]
-    assert len({slot["mixed"] for slot in step["slots"]}) > 1
-    for slot in step["slots"]:  # softmax of equal numbers: half attention, half score
-        assert slot["mixed"] == pytest.approx((slot["attention"] + slot["makes"]) / 2, abs=1e-4)
-
-
-def test_without_knowledge_the_mixed_logit_is_the_attention(configure) -> None:
-    env = env_of(configure(), 1, partition="test")
-    steps = explain_episode(guided(configure()), env, seed=1)
-    assert all(slot["mixed"] == slot["attention"] for step in steps for slot in step["slots"])
-    assert set(steps[0]["slots"][0]) == {"entity", "attention", "mixed", "probability"}
-    goals = {env.tasks[task].goal for task in env.split.test_tasks}
-    assert steps[0]["goal"] in goals
-    assert steps == explain_episode(guided(configure()), env, seed=1)
+@pytest.mark.parametrize(("mixing", "depth"), [("linear", 1), ("linear", 2), ("softmax", 1)])
+def test_the_logit_of_a_slot_is_the_weighted_sum_of_what_is_shown(configure, mixing: str, depth: int) -> None:
+    policy = guided(configure(kg="full", kg_scores=SCORES, mixing=mixing, depth=depth)).eval()
+    env = WordCraftVectorEnv(1, **SHOWN, **configure(depth=depth).env_settings("train"))
+    for step in play_steps(PolicyPlayer(policy, env), episodes=8, pictures=False):
+        if not step.choices:  # the end of an episode
+            continue
+        (choice,) = step.choices
+        # The weights of a policy that has learned nothing are equal: 1 each, or their softmax.
+        assert set(choice.weights) == {"attention", *SCORES}
+        assert list(choice.weights.values()) == pytest.approx([1.0 if mixing == "linear" else 0.25] * 4)
+        logits = np.array([candidate.logit for candidate in choice.candidates])
+        assert choice.chosen == logits.argmax()
+        powers = np.exp(logits - logits.max())
+        np.testing.assert_allclose([one.probability for one in choice.candidates], powers / powers.sum(), rtol=1e-4)
+        for one in choice.candidates:
+            parts = {"attention": one.own, **{score.relation: score.value for score in one.scores}}
+            assert one.logit == pytest.approx(sum(choice.weights[name] * parts[name] for name in parts), abs=1e-4)

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from gumption.agents.wordcraft.knowledge import FOLDS, make_knowledge
+from gumption.agents.knowledge import Knowledge
+from gumption.agents.wordcraft.config import TrainConfig
+from gumption.agents.wordcraft.cross_fit import FOLDS
+from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, facts, make_split
 from gumption.envs.wordcraft.facts import RELATION_NAMES
@@ -16,6 +19,13 @@ from gumption.kg import ComplEx
 from gumption.kg.sources.words import GuessedVectors
 
 from .conftest import Seen, ask, recipes_of, same, tables
+
+
+def knowledge_of(config: TrainConfig) -> Knowledge:
+    made = WordCraftSetup(config, num_envs=1).knowledge
+    assert made is not None
+    return made
+
 
 # ---- what predictors are shown
 
@@ -99,9 +109,9 @@ def test_a_second_time_nothing_is_fitted(book: RecipeBook, seen: Seen, scores, t
 def test_two_policies_share_tables_and_not_modes(configure, seen: Seen) -> None:
     config = configure(kg="train", kg_scores=RELATION_NAMES, cross_fit=True)
     env = WordCraftVectorEnv(1, **config.env_settings("train"))
-    first = make_knowledge(config, env)
-    assert make_knowledge(replace(config, seed=1), env) is first  # the next seed of an experiment
-    assert make_knowledge(replace(config, kg_scores=("makes",)), env) is not first
+    first = knowledge_of(config)
+    assert knowledge_of(replace(config, seed=1)) is first  # the next seed of an experiment
+    assert knowledge_of(replace(config, kg_scores=("makes",))) is not first
     one, other = (first.advice(env.vocabulary, env.relations).scores for _ in range(2))
     assert all(table is tables(other)[name] for name, table in tables(one).items())
     one.train()
@@ -185,9 +195,8 @@ def test_words_without_a_vector_are_guessed_and_told(book: RecipeBook, configure
     lines = ["\t".join(row) for row in [("result", "ingredient", "ingredient"), ("qwxz", "water", "earth"), *rows]]
     (tmp_path / "strange.tsv").write_text("\n".join(lines) + "\n")
     config = configure(kg="train", recipe_book=str(tmp_path / "strange.tsv"))
-    env = WordCraftVectorEnv(1, **config.env_settings("train"))
     with pytest.warns(GuessedVectors, match=r"1 of 34 words have no vector of their own: 1 drawn at random \(qwxz\)"):
-        made = make_knowledge(config, env)
+        made = knowledge_of(config)
     assert len(made.scores.entities) == 34
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from gumption.agents import SelfAttentionActorCritic
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.agents.wordcraft.networks import EntityEncoder, MLPActorCritic
 from gumption.data import InputError
 

@@ -14,7 +14,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from gumption.agents import TrainConfig, evaluate, train_impala
 from gumption.agents.run import RunResult
 from gumption.agents.run_folder import load_policy, read_config, read_final, read_metrics
-from gumption.agents.wordcraft.runs import load_result
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.wordcraft import RecipeBook, make_split
@@ -146,7 +145,7 @@ def test_a_config_that_is_none_is_told(configure, tmp_path: Path, content: str) 
 
 def test_an_empty_folder_may_be_filled(configure, tmp_path: Path) -> None:
     train(configure(**SMALL), tmp_path)
-    assert load_result(tmp_path).final.keys() >= {"test_success"}
+    assert read_final(tmp_path).keys() >= {"test_success"}
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -237,7 +236,7 @@ def test_evaluation_of_a_directory_is_that_of_the_policy(finished: RunResult, wh
     in_memory = evaluate(finished, draws=2, seed=1)
     assert in_memory == evaluate(finished.run_dir, **where, draws=2, seed=1)
     assert in_memory == evaluate(str(finished.run_dir), **where, device="cpu", draws=2, seed=1)
-    assert in_memory == evaluate(load_result(finished.run_dir), **where, draws=2, seed=1)
+    assert in_memory == evaluate(replace(finished, policy=None), **where, draws=2, seed=1)
     assert in_memory["success"] == finished.final["test_success"]  # the last evaluation of a run is this one
     assert 0 < in_memory["success"] < 1
     assert in_memory["episodes"] == 26
@@ -329,7 +328,7 @@ def test_what_is_no_run_is_told(finished: RunResult, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none/config\.json: not a complete run"):
         evaluate(tmp_path / "none")
     with pytest.raises(InputError, match=r"final\.json: not a complete run"):
-        load_result(tmp_path)
+        read_final(tmp_path)
     with pytest.raises(InputError, match="neither a policy nor a run directory"):
         evaluate(replace(finished, policy=None, run_dir=None))
 

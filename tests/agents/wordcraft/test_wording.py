@@ -2,7 +2,7 @@
 
 import pytest
 
-from gumption.agents.wordcraft.runs import success_sentence
+from gumption.agents.wordcraft.evaluation import success_sentence
 from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, make_split

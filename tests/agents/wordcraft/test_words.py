@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from gumption.agents.wordcraft.config import TrainConfig
-from gumption.agents.wordcraft.knowledge import make_knowledge
-from gumption.envs.wordcraft import WordCraftVectorEnv
+from gumption.agents.wordcraft.setup import WordCraftSetup
 from gumption.kg import WordVectors
 from gumption.kg.sources.words import GuessedVectors
 
@@ -22,7 +21,7 @@ def strange(book_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def knowledge(configure, file: Path, **changes):
     config: TrainConfig = configure(recipe_book=str(file), kg="train", **changes)
-    return make_knowledge(config, WordCraftVectorEnv(1, **config.env_settings("train")))
+    return WordCraftSetup(config, num_envs=1).knowledge
 
 
 def test_things_without_a_word_vector_are_scored_and_told(configure, strange: Path) -> None:

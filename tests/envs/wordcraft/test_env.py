@@ -194,7 +194,7 @@ def test_random_play_keeps_the_invariants(book, options, seed):
         if options["rules"] == "correct":
             assert all(len(set(row[row > 0])) == (row > 0).sum() for row in table)
         if options["features"]:
-            assert np.array_equal(observation["table_features"], env.world.features[table])
+            assert np.array_equal(observation["table_features"], env.features[table])
             assert not observation["table_features"][mask == 0].any()
         actions = env.random_actions()
         assert mask[np.arange(8), actions].all()

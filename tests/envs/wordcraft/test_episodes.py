@@ -8,7 +8,7 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv, enumerate_tasks
-from gumption.envs.wordcraft.episodes import EpisodeSampler, _sorting_network
+from gumption.envs.wordcraft.engine import EpisodeSampler, _sorting_network
 
 
 def sampler(book, depth=1, distractors=2, uniform=False, alternatives=False, **more):
@@ -107,7 +107,7 @@ def test_distractors_are_drawn_by_weight_one_after_the_other(book, uniform):
 def test_the_exhaustive_draw_has_the_same_distribution(book, monkeypatch):
     drawn = sampler(book, 1, 1)
     task = [drawn.tasks[i].goal for i in range(len(drawn.tasks))].index("brick")
-    monkeypatch.setattr("gumption.envs.wordcraft.episodes.TRIES", 0)
+    monkeypatch.setattr("gumption.envs.wordcraft.engine.TRIES", 0)
     count = 20_000
     table = drawn.draw(generator(1), np.full(count, task, dtype=np.int32)).table
     base = {int(x) for x in drawn.tasks.base[task]}

@@ -1,61 +1,22 @@
-"""What guides a WordCraft agent: the facts of its book's recipes, or a graph or predictor that a person gives."""
+"""Cross-fitting: while an agent learns, each recipe is scored by predictors that have not seen it.
 
-from dataclasses import fields, replace
-from pathlib import Path
+A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
+divided into folds, those of one pair into the same; a fact belongs to the fold of the recipe that implies it, and an
+entry of a table that is no fact may belong to any.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
-from gumption.agents.knowledge import BINARY, Knowledge
-from gumption.agents.settings import OWN, KnowledgeConfig
+from gumption.agents.advice import BINARY, StatedFacts
+from gumption.agents.knowledge import Knowledge
 from gumption.data import InputError
-from gumption.envs import worlds
-from gumption.envs.wordcraft import WordCraftVectorEnv
 from gumption.envs.wordcraft.facts import COMBINES_WITH, COMPONENT_OF, MAKES
-from gumption.kg.checkpoint import pick_device
-from gumption.kg.facts import distinct
 from gumption.kg.links.nary_predictor import NaryPredictor
 from gumption.kg.scores import BinaryTable, HeldOut, PairTable, RelationScores, binary_scorer, pair_scorer
-
-from .config import TrainConfig
-
-# The latest knowledge: the seeds of an experiment run one after another in a process, and all want the same.
-_latest: dict[tuple, Knowledge] = {}
-
-
-def make_knowledge(config: TrainConfig, env: WordCraftVectorEnv, kept: Path | None = None) -> Knowledge:
-    """The knowledge of a config that has some.
-
-    :param kept: where a run that goes on keeps it; see `Knowledge.of_run`. What is held out is not kept.
-
-    :raises InputError: a source that is not there or does not fit the book; scores that it does not have.
-    """
-    device = str(pick_device(config.device))
-    said = tuple(getattr(config, field.name) for field in fields(KnowledgeConfig))
-    key = (*said, config.cross_fit, config.word_vectors, device, env.book.hash, env.split.hash)
-    if key not in _latest or config.kg not in OWN or config.kg_rules:  # a person's file may have changed meanwhile
-        _latest.clear()
-        made = Knowledge.of_run(
-            None if config.cross_fit else kept,
-            config,
-            worlds.find(config.world),
-            env.vocabulary,
-            env.relations,
-            {"recipe_book": env.book, "split": env.split},
-            word_vectors=config.word_vectors,
-            device=device,
-        )
-        _latest[key] = cross_fitted(made) if config.cross_fit else made
-    return _latest[key]
-
-
-# ---- Cross-fitting: while learning, each recipe is scored by predictors that have not seen it.
-#
-# A policy that only meets facts which its knowledge remembers learns to trust it, and fails on unseen ones. Recipes are
-# shared out to folds, those of one pair to the same; a fact belongs to the fold of the recipe that implies it, and an
-# entry of a table that is no fact may belong to any.
-
 
 FOLDS = 5
 FOLD_MEMBERS = 2
@@ -78,7 +39,7 @@ def cross_fitted(knowledge: Knowledge) -> Knowledge:
     entry_folds = _entry_folds(stated.rows[MAKES.name], folds, len(entities), fits.settings.seed)
     binary = []
     if BINARY in knowledge.predictors:
-        binary = [fits.complex(_without(knowledge, folds == fold)) for fold in range(folds.max() + 1)]
+        binary = [fits.complex(_without(stated, folds == fold)) for fold in range(folds.max() + 1)]
     nary = fits.nary_folds(MAKES.name, folds, FOLD_MEMBERS) if MAKES.name in knowledge.predictors else []
     scorers: dict[str, nn.Module] = {}
     for relation, whole in zip(knowledge.scores.relations, knowledge.scores.scorers, strict=True):
@@ -131,31 +92,17 @@ def _entry_folds(rows: np.ndarray, folds: np.ndarray, size: int, seed: int) -> d
     return {COMBINES_WITH: pair, MAKES.name: pair, COMPONENT_OF: component}
 
 
-def _without(knowledge: Knowledge, left_out: np.ndarray) -> np.ndarray:
+def _without(stated: StatedFacts, left_out: np.ndarray) -> np.ndarray:
     """(m, 3) the facts of two parties without those that only the recipes left out imply."""
-    stated = knowledge.stated
-    assert stated is not None
-    rows, vocabulary = stated.rows[MAKES.name], stated.vocabulary
-    kinds = {
-        name: vocabulary.relations.index(name) for name in (COMBINES_WITH, COMPONENT_OF) if name in vocabulary.relations
-    }
-    out, rest = (_implied(part, kinds) for part in (rows[left_out], rows[~left_out]))
-    keys = [{tuple(row) for row in part.tolist()} for part in (out, rest)]
-    only = keys[0] - keys[1]
+    rows, relations = stated.rows[MAKES.name], stated.vocabulary.relations
+    combines, component = (relations.index(name) if name in relations else -1 for name in (COMBINES_WITH, COMPONENT_OF))
+
+    def implied(recipes: np.ndarray) -> set[tuple[int, ...]]:
+        facts: set[tuple[int, ...]] = set()
+        for a, b, product in recipes.tolist():
+            facts |= {(a, combines, b), (b, combines, a), (a, component, product), (b, component, product)}
+        return facts
+
+    only = implied(rows[left_out]) - implied(rows[~left_out])
     kept = np.array([tuple(row) not in only for row in stated.ids.tolist()], dtype=bool)
-    return distinct(vocabulary, stated.ids[kept])
-
-
-def _implied(rows: np.ndarray, kinds: dict[str, int]) -> np.ndarray:
-    """The facts of two parties that recipes imply, as ids."""
-    a, b, product = rows.T
-    found = [np.zeros((0, 3), dtype=np.int64)]
-    for relation, subject, object_ in (
-        (COMBINES_WITH, a, b),
-        (COMBINES_WITH, b, a),
-        (COMPONENT_OF, a, product),
-        (COMPONENT_OF, b, product),
-    ):
-        if relation in kinds:
-            found.append(np.stack([subject, np.full_like(subject, kinds[relation]), object_], axis=1))
-    return np.concatenate(found)
+    return stated.ids[kept]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gumption.agents import KGPolicy, SelfAttentionActorCritic
-from gumption.agents.readout import MASKED, Readout
+from gumption.agents.policy import MASKED, Readout
 from gumption.agents.wordcraft.networks import EntityEncoder
 from gumption.data import InputError
 from gumption.envs.action_facts import ActionFacts, action_facts
