@@ -36,10 +36,7 @@ VALID = Scale("valid moves of all moves", 1.0, ".0%", "episodes")
 
 
 def plot_table(
-    columns: Columns,
-    stem: str | os.PathLike[str],
-    title: str = "",
-    published: Mapping[str, Published] | None = None,
+    columns: Columns, stem: str | os.PathLike[str], title: str = "", published: Mapping[str, Published] | None = None
 ) -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: Table 1 as bars with their intervals, a row of axes for each measure.
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.halma.experience import ALL_COLOURS, Options, experience_facts
+from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge, default_rules, seen_facts
 from gumption.data import InputError
+from gumption.envs.halma.maze import ALL_COLOURS
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph
 
@@ -55,7 +56,7 @@ def test_an_empty_memory_knows_nothing(newborn: Callable[[int], HALMAKnowledge],
         assert not np.any(getattr(knowledge, name)), name
     assert not np.any(knowledge.differences)
     assert list(knowledge.facts()) == []
-    assert len(knowledge.measure) == len(Options(max_opt_len))
+    assert len(knowledge.measure) == len(OptionBags(max_opt_len))
 
 
 def test_what_one_colour_taught_holds_in_the_others_by_a_rule_alone(walks: Memory) -> None:
@@ -138,7 +139,7 @@ def test_an_explanation_goes_down_to_what_was_lived_through(panel: Panel, rememb
 def test_every_entry_has_a_proof_that_ends_in_the_memory(experienced: Callable[[int], Memory]) -> None:
     memory = experienced(3)
     knowledge = HALMAKnowledge.of_memory(memory)
-    options = Options(3)
+    options = OptionBags(3)
     lived = set(experience_facts(memory, options))
     by_relation = defaultdict(list)
     for fact in knowledge.facts():
@@ -197,5 +198,5 @@ def test_the_threshold_is_that_of_the_knowledge_bases(walks: Memory) -> None:
 
 
 def test_a_graph_without_knowledge_is_told() -> None:
-    with pytest.raises(InputError, match=r"'halma/run' is none of an agent's knowledge; make one of its memory"):
+    with pytest.raises(InputError, match=r"'halma/run' holds no agent's knowledge; make one of its memory"):
         HALMAKnowledge.of(KnowledgeGraph(), "halma/run")
