@@ -132,6 +132,12 @@ def other_options(rng: np.random.Generator, options: np.ndarray) -> np.ndarray:
     return drawn
 
 
+def explored(rng: np.random.Generator, options: np.ndarray, greedy: float) -> np.ndarray:
+    """The options (n, 1 + T) with probability `greedy`, else others."""
+    elsewhere = rng.random(len(options)) >= greedy
+    return np.where(elsewhere[:, None], other_options(rng, options), options)
+
+
 class RandomActor:
     """Random options, as in exploration."""
 

@@ -26,7 +26,7 @@ from gumption.envs.halma import HALMAVectorEnv, Mazes
 from gumption.envs.halma.diagnostics import SPLITS, TESTS, TRAINING
 from gumption.envs.halma.maze import Images, Observation, OptLen, Panels
 
-from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, other_options, panel_rows, play
+from .acting import Actor, MakeActor, OracleActor, Percept, RandomActor, explored, panel_rows, play
 from .config import HALMAConfig
 
 if TYPE_CHECKING:
@@ -331,9 +331,7 @@ class Exploring:
         self.actor, self.greedy = actor, greedy
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray:
-        options = self.actor.act(percept, rng)
-        elsewhere = rng.random(len(options)) >= self.greedy
-        return np.where(elsewhere[:, None], other_options(rng, options), options)
+        return explored(rng, self.actor.act(percept, rng), self.greedy)
 
 
 def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:

@@ -130,7 +130,8 @@ def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) 
     """
     moves = _Moves.of(memory, options)
     pairs = np.argwhere(KnowledgeBases.of(memory, threshold).s).tolist()  # KB_S needs s alone
-    falls = moves.fell.all_of(LAW) & moves.still_shown(threshold)
+    left = moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
+    falls = moves.fell.all_of(LAW) & (_by_direction(left, moves.direction) >= threshold)
     ways = falls & moves.stopped_without
     uses = _uses(moves, ways, options, threshold)
     measured = _measured(uses, options)[moves.option]
@@ -138,7 +139,7 @@ def experience_facts(memory: Memory, options: OptionBags, threshold: Count = 3) 
     return sorted(
         [
             *((digit_label(d1, d), GREATER_THAN, digit_label(d2, d)) for d1, d2, d in pairs),
-            *_changes(moves, falls, options, threshold),
+            *_changes(moves, left & falls[moves.direction], options, threshold),
             *_affordances(uses, options),
             *_related(LOWERS, DIRECTIONS, ALL_COLOURS, falls),
             *_related(RAISES, DIRECTIONS, ALL_COLOURS, moves.rose.all_of(LAW)),
@@ -198,11 +199,6 @@ class _Moves(NamedTuple):
             _Law(*(np.bincount(part, minlength=len(options)) for part in (option[~valid], option))),
             _stopped_without(most > 0, valid, direction),
         )  # fmt: skip
-
-    def still_shown(self, threshold: int) -> np.ndarray:
-        """(4, 8) bool: moves left a digit of the colour, often enough."""
-        shown = self.seen[:, None] & (self.most > 0) & (self.most_after > 0)
-        return _by_direction(shown, self.direction) >= threshold
 
 
 def _by_direction(cases: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -294,10 +290,12 @@ def _lesser_shows_hint(memory: Memory, moves: _Moves, falls: np.ndarray, measure
     return int(landed.sum()) >= LAW and bool((memory.after[landed, 10] > 0).all())
 
 
-def _changes(moves: _Moves, falls: np.ndarray, options: OptionBags, threshold: int) -> list[Triple]:
-    """Digits that a move in the direction that lowers their colour turned into others."""
-    shown = falls[moves.direction] & moves.seen[:, None] & (moves.most > 0) & (moves.most_after > 0)
-    row, colour = np.nonzero(shown)
+def _changes(moves: _Moves, left: np.ndarray, options: OptionBags, threshold: int) -> list[Triple]:
+    """Digits that a move turned into others.
+
+    :param left: (n, 8) bool: a move in the direction that lowers the colour left a digit of it.
+    """
+    row, colour = np.nonzero(left)
     parts = (moves.direction[row], colour, moves.most[row, colour], moves.most_after[row, colour], moves.option[row])
     facts: list[Triple] = []
     for d, c, high, low, o in _often(parts, (4, 8, _DIGITS, _DIGITS, len(options)), threshold).tolist():

@@ -155,29 +155,6 @@ class HALMAKnowledge:
         """
         return explain(self._source.graph, (subject, relation, object), self._source.rules, self._source.name)
 
-    def facts(self) -> Iterator[Triple]:
-        """The fact behind each entry of the tables."""
-        for colour, table in zip(ALL_COLOURS, self.greater, strict=True):
-            for a, b in np.argwhere(table).tolist():
-                yield f"{colour} {a}", GREATER_THAN, f"{colour} {b}"
-        for a, b in np.argwhere(self.sums).tolist():
-            yield _pair(str(a), str(b)), EQUALS, str(self.sums[a, b])
-        for option in np.flatnonzero(self.measure).tolist():
-            yield self.options.names[option], MEASURES, str(self.measure[option])
-        for relation, table, subjects, objects in (
-            (ENDS_AS, self.stopped[:, None], self.options.names, (STOPPED,)),
-            (LOWERS, self.lowers, DIRECTIONS, ALL_COLOURS),
-            (RAISES, self.raises, DIRECTIONS, ALL_COLOURS),
-            (STOPPED_WITHOUT, self.stopped_without, DIRECTIONS, ALL_COLOURS),
-            (OPPOSITE, self.opposite, DIRECTIONS, DIRECTIONS),
-            (LEADS_TO, self.leads_to, SHAPES, DIRECTIONS),
-            (REACHES, self.reaches_goal[:, None], ALL_COLOURS, (GOAL,)),
-        ):
-            for i, j in np.argwhere(table).tolist():
-                yield subjects[i], relation, objects[j]
-        if self.lesser_shows_hint:
-            yield LESSER, SHOWS, HINT
-
 
 @dataclass(frozen=True)
 class _Source:

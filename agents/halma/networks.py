@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from gumption.agents.advice import Advice
 
-from .acting import Percept, other_options
+from .acting import Percept, explored
 from .config import HALMAConfig
 from .knowledge import HALMAKnowledge
 from .scoring import Guide, StrategyGuide, make_guide
@@ -423,8 +423,7 @@ class NetworkActor:
             self.guide.observe(percept)
             bias = self.bias
         options = self.network.decode(made[:, 0], generator=self.generator, bias=bias).cpu().numpy()
-        elsewhere = rng.random(len(options)) >= self.greedy
-        return np.where(elsewhere[:, None], other_options(rng, options), options)
+        return explored(rng, options, self.greedy)
 
     def bias(self, chosen: torch.Tensor) -> torch.Tensor:
         """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""

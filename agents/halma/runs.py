@@ -84,7 +84,18 @@ def train_td3(
         where = Path(stack.enter_context(TemporaryDirectory())) if folder is None else folder.path
 
         def make() -> Training:
-            training = Training(config, training_env(config), where)
+            same = (
+                "num_mazes",
+                "maze_seed",
+                "mean_depth",
+                "mean_branches",
+                "observation",
+                "panels",
+                "images",
+                "max_opt_len",
+            )
+            env = HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
+            training = Training(config, env, where)
             stack.callback(training.close)
             return training
 
@@ -92,12 +103,6 @@ def train_td3(
     path = None if folder is None else folder.path
     network = training.learner.actor.eval()
     return HALMARun(config, training.env.mazes, final, curve, path, network, training.player)
-
-
-def training_env(config: HALMAConfig) -> HALMAVectorEnv:
-    """The environments of a run's training."""
-    same = "num_mazes", "maze_seed", "mean_depth", "mean_branches", "observation", "panels", "images", "max_opt_len"
-    return HALMAVectorEnv(config.learner.num_envs, **{name: getattr(config, name) for name in same})
 
 
 def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:

@@ -129,57 +129,6 @@ def graph_name(run: str) -> str:
     return f"halma/{run}"
 
 
-def read_tables(graph: "KnowledgeGraph", name: str) -> dict[str, Any]:
-    """The fields of KnowledgeBases, from the graphs that `add_to` wrote.
-
-    :raises InputError: no such graph, or one with other contents.
-    """
-    evidence = name + EVIDENCE
-    about = graph.annotations(evidence)
-    if not about:
-        raise InputError(f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`")
-    tables: dict[str, Any] = {
-        part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
-    }
-    affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
-    uses: list[tuple[int, ...]] = []
-    place = ""
-    try:
-        for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
-            shown[_digit(place)] = True
-        for node, roles in _nodes(graph, evidence):
-            place = node
-            visits = _integer(roles[HAS_VISITS])
-            if HAS_OPTION in roles:
-                value, d = _digit(roles[HAS_DIGIT])
-                uses.append((value, d, _code(roles[HAS_OPTION]), visits))
-                affordance[value, d] += visits
-            elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
-                (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
-                tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
-                if HAS_SIGHTINGS in roles:
-                    tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])
-    except (KeyError, ValueError, IndexError):
-        raise InputError(
-            f"{name}: {place!r} does not belong to knowledge bases; "
-            f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
-        ) from None
-    try:
-        settings = {
-            "threshold": int(about["threshold"]),
-            "records": int(about["records"]),
-            "max_opt_len": int(about["maxOptLen"]),
-            "memory": about["memory"],
-        }
-    except (KeyError, ValueError):
-        raise InputError(
-            f"{evidence}: its annotations threshold, records, maxOptLen and memory are missing or wrong (a TSV "
-            "file has them in FILE.license); make it anew with `gumption kg build halma`"
-        ) from None
-    options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
-    return {**tables, "affordance": affordance, "affordance_options": options, "shown": shown, **settings}
-
-
 def perceived(shown: np.ndarray) -> set[Triple]:
     """The value and the colour of each digit of a (10, 4) table, as facts."""
     digits = [(digit_label(value, d), str(value), COLOURS[d]) for value, d in np.argwhere(shown).tolist() if value]
@@ -416,8 +365,53 @@ class KnowledgeBases:
         :raises InputError: no such graph, one with other contents than a run's knowledge bases, or one that was changed
             since.
         """
-        bases = cls(**read_tables(graph, name))
-        if bases.fingerprint != graph.annotations(name + EVIDENCE).get("fingerprint"):
+        evidence = name + EVIDENCE
+        about = graph.annotations(evidence)
+        if not about:
+            raise InputError(
+                f"there is no graph {evidence!r} of knowledge bases; make it with `gumption kg build halma`"
+            )
+        tables: dict[str, Any] = {
+            part: np.zeros((10, 10, 4), dtype=np.int64) for part in (SEMANTICS, "sightings", CAUSALITY)
+        }
+        affordance, shown = np.zeros((10, 4), dtype=np.int64), np.zeros((10, 4), dtype=bool)
+        uses: list[tuple[int, ...]] = []
+        place = ""
+        try:
+            for place, _, _ in graph.triples(relation=HAS_VALUE, graph=name):
+                shown[_digit(place)] = True
+            for node, roles in _nodes(graph, evidence):
+                place = node
+                visits = _integer(roles[HAS_VISITS])
+                if HAS_OPTION in roles:
+                    value, d = _digit(roles[HAS_DIGIT])
+                    uses.append((value, d, _code(roles[HAS_OPTION]), visits))
+                    affordance[value, d] += visits
+                elif roles[HAS_EVIDENCE] != AFFORDANCE:  # those follow from the uses
+                    (d1, d), (d2, _) = _digit(roles[HAS_GREATER]), _digit(roles[HAS_LESSER])
+                    tables[roles[HAS_EVIDENCE]][d1, d2, d] = visits
+                    if HAS_SIGHTINGS in roles:
+                        tables["sightings"][d1, d2, d] = _integer(roles[HAS_SIGHTINGS])
+        except (KeyError, ValueError, IndexError):
+            raise InputError(
+                f"{name}: {place!r} does not belong to knowledge bases; "
+                f"`gumption kg validate STORE#{evidence} --shapes halma` says what is wrong"
+            ) from None
+        try:
+            settings = {
+                "threshold": int(about["threshold"]),
+                "records": int(about["records"]),
+                "max_opt_len": int(about["maxOptLen"]),
+                "memory": about["memory"],
+            }
+        except (KeyError, ValueError):
+            raise InputError(
+                f"{evidence}: its annotations threshold, records, maxOptLen and memory are missing or wrong (a TSV "
+                "file has them in FILE.license); make it anew with `gumption kg build halma`"
+            ) from None
+        options = np.array(sorted(uses), dtype=np.int64).reshape(-1, 4)
+        bases = cls(**tables, affordance=affordance, affordance_options=options, shown=shown, **settings)
+        if bases.fingerprint != about.get("fingerprint"):
             raise InputError(
                 f"{name}: this graph was changed after it was made of a run's memory: its fingerprint does not fit; "
                 "make it anew with `gumption kg build halma`"

@@ -1,7 +1,7 @@
 """What follows from a memory, by which rules, and that nothing else is known."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from gumption.agents.halma.experience import OptionBags, experience_facts
 from gumption.agents.halma.knowledge import HALMAKnowledge, add_knowledge, default_rules, seen_facts
 from gumption.data import InputError
-from gumption.envs.halma.maze import ALL_COLOURS
+from gumption.envs.halma.maze import ALL_COLOURS, DIRECTIONS, SHAPES
 from gumption.envs.halma.memory import Memory
 from gumption.kg import KnowledgeGraph
 
@@ -23,6 +23,30 @@ TABLES = (
     "greater", "sums", "measure", "stopped", "lowers", "raises", "stopped_without", "opposite", "leads_to",
     "reaches_goal", "lesser_shows_hint",
 )  # fmt: skip
+
+
+def facts_of(known: HALMAKnowledge) -> Iterator[tuple[str, str, str]]:
+    """The fact behind each entry of the tables."""
+    for colour, table in zip(ALL_COLOURS, known.greater, strict=True):
+        for a, b in np.argwhere(table).tolist():
+            yield f"{colour} {a}", "greaterThan", f"{colour} {b}"
+    for a, b in np.argwhere(known.sums).tolist():
+        yield f"{a} and {b}", "equals", str(known.sums[a, b])
+    for option in np.flatnonzero(known.measure).tolist():
+        yield known.options.names[option], "measures", str(known.measure[option])
+    for relation, table, subjects, objects in (
+        ("endsAs", known.stopped[:, None], known.options.names, ("stopped",)),
+        ("lowers", known.lowers, DIRECTIONS, ALL_COLOURS),
+        ("raises", known.raises, DIRECTIONS, ALL_COLOURS),
+        ("stoppedWithout", known.stopped_without, DIRECTIONS, ALL_COLOURS),
+        ("opposite", known.opposite, DIRECTIONS, DIRECTIONS),
+        ("leadsTo", known.leads_to, SHAPES, DIRECTIONS),
+        ("reaches", known.reaches_goal[:, None], ALL_COLOURS, ("goal",)),
+    ):
+        for i, j in np.argwhere(table).tolist():
+            yield subjects[i], relation, objects[j]
+    if known.lesser_shows_hint:
+        yield "lesser digit", "shows", "hint"
 
 
 def without(*names: str) -> list[Any]:
@@ -55,7 +79,7 @@ def test_an_empty_memory_knows_nothing(newborn: Callable[[int], HALMAKnowledge],
     for name in TABLES:
         assert not np.any(getattr(knowledge, name)), name
     assert not np.any(knowledge.differences)
-    assert list(knowledge.facts()) == []
+    assert list(facts_of(knowledge)) == []
     assert len(knowledge.measure) == len(OptionBags(max_opt_len))
 
 
@@ -142,7 +166,7 @@ def test_every_entry_has_a_proof_that_ends_in_the_memory(experienced: Callable[[
     options = OptionBags(3)
     lived = set(experience_facts(memory, options))
     by_relation = defaultdict(list)
-    for fact in knowledge.facts():
+    for fact in facts_of(knowledge):
         by_relation[fact[1]].append(fact)
     assert len(by_relation) == 11
     rng = np.random.default_rng(0)
@@ -189,7 +213,7 @@ def test_a_graph_that_is_filled_anew_forgets_what_it_held(walks: Memory) -> None
     assert name == "halma/run/knowledge"
     assert HALMAKnowledge.of(graph, name).greater.any()
     add_knowledge(graph, "run", replace(walks, records=walks.records[:0]))
-    assert list(HALMAKnowledge.of(graph, name).facts()) == []
+    assert list(facts_of(HALMAKnowledge.of(graph, name))) == []
 
 
 def test_the_threshold_is_that_of_the_knowledge_bases(walks: Memory) -> None:
