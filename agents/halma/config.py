@@ -87,7 +87,7 @@ TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 # The paper's agents learn after each step: Table S1's 100,000 steps are as many updates. Here one update follows
 # num_envs steps, at three times the rate (3e-4, not 1e-4), so that 33,333 updates change the networks as much. 2,000
 # episodes are at most 31,250 updates (500 moves each, 32 environments): the probability rises until the training ends.
-# Counted in steps it would be at its end after 3,125 updates, when a network can hardly tell pictures apart.
+# Counted in steps it would be at its end after 3,125 updates, when a network can hardly distinguish pictures.
 FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
 
 
@@ -143,11 +143,11 @@ class HALMAConfig(KnowledgeConfig):
         if self.world != WORLD:
             raise InputError(f"a run of the world {self.world!r:.60}, not of {WORLD}")
         self.check_knowledge()
-        if self.told and self.agent in VISUAL:
+        if self.has_knowledge and self.agent in VISUAL:
             raise InputError(f"{self.agent} sees pictures; knowledge is about digits: guided and kg need symbols")
         if self.guided and self.kg != "none":
             raise InputError(f"an agent is guided by its own knowledge or by a graph, kg={self.kg!r}: choose one")
-        if not self.told and self.guide_weight != 100:
+        if not self.has_knowledge and self.guide_weight != 100:
             raise InputError("guide_weight needs guided or kg")
         if not self.guided and self.guide_interval != 100:
             raise InputError("guide_interval needs guided=True")
@@ -168,7 +168,7 @@ class HALMAConfig(KnowledgeConfig):
         return chosen if chosen.num_envs <= self.episodes else replace(chosen, num_envs=self.episodes)
 
     @property
-    def told(self) -> bool:
+    def has_knowledge(self) -> bool:
         """Whether knowledge is mixed into the logits."""
         return self.guided or self.kg != "none"
 

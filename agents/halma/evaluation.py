@@ -93,8 +93,8 @@ class GivenAgent:
         return self
 
     def to_json(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("observation", "max_opt_len", "images", "panels")}
-        return {"agent": label(self), **told, **self.env}
+        own = {name: getattr(self, name) for name in ("observation", "max_opt_len", "images", "panels")}
+        return {"agent": label(self), **own, **self.env}
 
     def actor(self, test: str = "the test") -> Actor:
         space = HALMAVectorEnv(1, max_opt_len=self.max_opt_len).single_action_space
@@ -143,7 +143,6 @@ def evaluate_splits(
     seeds: Sequence[int] = SEEDS,
     tests: Sequence[str] | None = None,
     num_mazes: Size | None = None,
-    tell: Callable[[str], None] | None = None,
     keep: Callable[[str, Mapping[str, Summary]], None] | None = None,
     beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
@@ -153,7 +152,7 @@ def evaluate_splits(
     :param seeds: of the actor's draws, and of panels that are not fixed.
     :param tests: their names; None for all.
     :param num_mazes: of each test at most so many, the first ones.
-    :param tell: called with the name of each test before it is played; `keep` with the name and the summary after it.
+    :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
     :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "beside": tests by name}; a test is {"mazes":
         their number, "reason": why there are none, or None, "rho_a", "rho_g", "rho_p": {"mean", "std" over the seeds,
@@ -183,8 +182,6 @@ def evaluate_splits(
     def tests_of(make: MakeActor | None) -> dict[str, Summary]:
         played = {}
         for test in chosen:
-            if tell is not None:
-                tell(test)
             mazes = splits[test] if num_mazes is None else Mazes(splits[test].mazes[:num_mazes])
             played[test] = play_test(agent, mazes, test, seeds, make)
             if keep is not None:
@@ -249,14 +246,14 @@ def evaluate_policy(
                 keep({"test": test, **figures})
 
         found = evaluate_splits(agent, made, seeds=range(seeds), tests=tests, num_mazes=num_mazes, keep=ended)
-    told = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
+    played = {test: figures for test, figures in found["tests"].items() if figures["mazes"]}
     none = [f"{test}: {figures['reason']}" for test, figures in found["tests"].items() if not figures["mazes"]]
     about = f"valid moves, trials that reach the goal, efficiency; {seeds} seeds, intervals over the mazes"
     shown = {
         f"{'all diagnostic tests' if test == DYNAMIC else test} ({figures['mazes']})": {
             measure: figures[measure] for measure in MEASURES
         }
-        for test, figures in told.items()
+        for test, figures in played.items()
     }
     return {**found, "players": {label(agent): shown}, "parts": "test (mazes)", "about": "\n".join([about, *none])}
 
@@ -279,8 +276,8 @@ def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int 
     visual = config.observation == "visual"
     seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
     more = config.env if isinstance(config, GivenAgent) else {}
-    told = {"mazes": mazes, "observation": config.observation, "max_opt_len": config.max_opt_len, **seen, **more}
-    return HALMAVectorEnv(size or len(mazes), autoreset_mode="SameStep", **told)
+    same = {"observation": config.observation, "max_opt_len": config.max_opt_len}
+    return HALMAVectorEnv(size or len(mazes), mazes=mazes, autoreset_mode="SameStep", **same, **seen, **more)
 
 
 def summarise(played: np.ndarray) -> Summary:

@@ -280,48 +280,48 @@ class ActorNetwork(nn.Module):
     ) -> torch.Tensor:
         """Draw options (n, 1 + T) int64 for vectors (n, size) of the body, with `generator` or torch's own."""
         given = self.enter(made)
-        hidden, told = torch.zeros_like(given), torch.zeros_like(given)
+        hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(len(given), 0, dtype=torch.int64, device=given.device)
         for step in range(self.steps):
-            hidden = torch.relu(given + told + self.carry(hidden))
+            hidden = torch.relu(given + previous + self.carry(hidden))
             logits = self._logits(step, hidden)
             if bias is not None:
                 logits = logits + bias(chosen)
             noise = torch.empty_like(logits).exponential_(generator=generator).log()
             choice = (logits - noise).argmax(1)  # the Gumbel-max trick
-            told = functional.embedding(choice, self.told)
+            previous = functional.embedding(choice, self.told)
             chosen = torch.cat([chosen, choice[:, None]], 1)
         return chosen
 
     def distribution(self, made: torch.Tensor, bias: Bias | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """All options (4^(1 + T), 1 + T) int64 and their probabilities (4^(1 + T),) for one vector (1, size)."""
         given = self.enter(made)
-        hidden, told = torch.zeros_like(given), torch.zeros_like(given)
+        hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(1, 0, dtype=torch.int64, device=given.device)
         total = torch.zeros(1, device=given.device)
         each = torch.arange(CHOICES, device=given.device)
         for step in range(self.steps):
-            hidden = torch.relu(given + told + self.carry(hidden))
+            hidden = torch.relu(given + previous + self.carry(hidden))
             logits = self._logits(step, hidden)
             if bias is not None:
                 logits = logits + bias(chosen)
             total = (total[:, None] + logits.log_softmax(1)).flatten()
             count = len(chosen)
             chosen = torch.cat([chosen.repeat_interleave(CHOICES, 0), each.repeat(count)[:, None]], 1)
-            hidden, told = hidden.repeat_interleave(CHOICES, 0), self.told.repeat(count, 1)
+            hidden, previous = hidden.repeat_interleave(CHOICES, 0), self.told.repeat(count, 1)
         return chosen, total.exp()
 
     def log_likelihood(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
         """(n, C) float32 of each of C options (n, C, 1 + T) for vectors (n, size) of the body."""
         given = self.enter(made)[:, None]
         hidden = torch.zeros_like(given).expand(-1, options.shape[1], -1)
-        told = torch.zeros_like(given)
+        previous = torch.zeros_like(given)
         total = torch.zeros((), device=given.device)
         for step in range(self.steps):
-            hidden = torch.relu(given + told + self.carry(hidden))
+            hidden = torch.relu(given + previous + self.carry(hidden))
             choice = options[..., step]
             total = total + self._logits(step, hidden).log_softmax(-1).gather(-1, choice[..., None]).squeeze(-1)
-            told = functional.embedding(choice, self.told)
+            previous = functional.embedding(choice, self.told)
         return total
 
     def _logits(self, step: int, hidden: torch.Tensor) -> torch.Tensor:

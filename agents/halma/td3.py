@@ -454,8 +454,8 @@ class Training:
                 self.knowledge.save(path / KNOWLEDGE)
 
     def final(self, curve: list[Line]) -> Line:
-        told = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
-        return {"episodes": self.done, "steps": self.steps, **told}
+        figures = {name: curve[-1][name] for name in ("finished_trials", "valid_moves")}
+        return {"episodes": self.done, "steps": self.steps, **figures}
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
         self.memory.flush()

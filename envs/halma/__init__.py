@@ -1,4 +1,4 @@
-"""HALMA: find the way through hidden mazes by what coloured digits tell (Xie et al., 2021)."""
+"""HALMA: find the way through hidden mazes by coloured digits (Xie et al., 2021)."""
 
 from .diagnostics import diagnose
 from .env import HALMAEnv, HALMAVectorEnv

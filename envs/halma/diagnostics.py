@@ -144,12 +144,12 @@ def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str])
     inside = int((pairs & unseen).sum())
     if not inside:
         return f"{begin}none is in {name}"
-    told = {
+    how = {
         "AfT-2": "none with both digits understood in one type",
         "AfT-3": "each with all four types",
         "AfT-4": "each with both digits understood in all four types",
     }[test]
-    return f"{begin}{inside} are in {name}, {told}"
+    return f"{begin}{inside} are in {name}, {how}"
 
 
 def _why_no_analogy(known: np.ndarray, shown: np.ndarray) -> str:

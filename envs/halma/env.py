@@ -372,7 +372,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
     def info_arrays(self) -> Arrays:
         index = self.cell
-        told = {
+        info = {
             "maze": self.maze_index.copy(),
             "trial": self.trial.copy(),
             "trial_steps": self.trial_steps.copy(),
@@ -383,12 +383,12 @@ class HALMAVectorEnv(NativeVectorEnv):
             "panel": self.rows,
             "action_mask": np.ones((self.num_envs, 4 + PRIMITIVES * self.max_opt_len), dtype=np.int8),
         }
-        return told if self.painter is None else told | {"boxes": self._boxes.copy()}
+        return info if self.painter is None else info | {"boxes": self._boxes.copy()}
 
     def describe(self, i: int) -> dict[str, Any]:
         self._check_place(i)
         maze, row = int(self.maze_index[i]), self.rows[i]
-        told: dict[str, Any] = {
+        info: dict[str, Any] = {
             "maze": maze,
             "cell": self.mazes.cell(maze, int(self.cell[i])),
             "digits": [digit._asdict() for digit in row_digits(row)],
@@ -402,11 +402,11 @@ class HALMAVectorEnv(NativeVectorEnv):
             "action_mask": np.ones(4 + PRIMITIVES * self.max_opt_len, dtype=np.int8),
         }
         if self.painter is not None:
-            told["boxes"] = [
+            info["boxes"] = [
                 {"class": item, "colour": colour, "box": tuple(int(v) for v in box)}
                 for (item, colour), box in zip(panel_items(row), self._boxes[i][row != 0], strict=True)
             ]
-        return told
+        return info
 
     @cached_property
     def _facts(self) -> HALMAFacts:
@@ -484,11 +484,11 @@ class HALMAVectorEnv(NativeVectorEnv):
 
 
 class HALMAEnv(NativeEnv):
-    """Find the goal of a maze that is not shown, by what coloured digits tell (Xie et al., 2021, sections 3.1 to 3.3).
+    """Find the goal of a maze that is not shown, by coloured digits (Xie et al., 2021, sections 3.1 to 3.3).
 
     Description: the agent stands in a cell of a maze. A panel shows the distances to the wall and to the nearest
     crossing in each direction (red left, orange up, yellow right, green down), the offset of the goal (cyan left, blue
-    up, purple right, white down), and at crossings a shape that tells the direction to take (circle left, triangle up,
+    up, purple right, white down), and at crossings a shape for the direction to take (circle left, triangle up,
     square right, pentagon down). Only non-zero distances are shown.
 
     Observation: "symbolic" Box (11, 19) uint8, one-hot: rows 0-3 crossing, 4-7 wall, each left, up, right, down; 8, 9

@@ -161,8 +161,8 @@ def _joined(
     canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size=round(0.6 * title))
     margin = round(0.02 * size)
     canvas.text((margin, title / 2), "what the agent sees", fill=TEXT, font=font, anchor="lm")
-    told = "the maze, which it does not see" if caption is None else caption
-    canvas.text((right + margin, title / 2), told, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
+    text = "the maze, which it does not see" if caption is None else caption
+    canvas.text((right + margin, title / 2), text, fill=TEXT if caption is None else FAINT, font=font, anchor="lm")
     draw_legend(canvas, margin, right + margin, title + 1.035 * size, size - 2 * margin)
     return image
 
@@ -190,15 +190,15 @@ def trial_gif(
     trail = [maze.start]
     frames = [_frame(maze, trail, picture_seed, size, "the start")]
     for number, move in enumerate(moves, 1):
-        told = f"move {number} of {len(moves)}: {move.direction} {move.length}"
+        text = f"move {number} of {len(moves)}: {move.direction} {move.length}"
         ahead = moved(maze, trail[-1], move)
         if ahead is None:
-            told += " is refused"
+            text += " is refused"
         else:
             trail.append(ahead)
         if trail[-1] == maze.goal:
-            told += ", goal"
-        frames.append(_frame(maze, trail, picture_seed, size, told))
+            text += ", goal"
+        frames.append(_frame(maze, trail, picture_seed, size, text))
     durations = [milliseconds] * (len(frames) - 1) + [3 * milliseconds]
     save_gif(path, frames, durations)
 
@@ -257,19 +257,19 @@ def draw_legend(canvas: ImageDraw, left: float, right: float, top: float, width:
     columns = [left + (0.37 + 0.165 * i) * width for i in range(4)]
     for x, direction in zip(columns, DIRECTIONS, strict=True):
         _write(canvas, x, top, direction, size, FAINT)
-    for number, (told, colours) in enumerate(rows, 1):
+    for number, (text, colours) in enumerate(rows, 1):
         y = top + number * line
-        _write(canvas, left, y, told, size, TEXT)
+        _write(canvas, left, y, text, size, TEXT)
         for i, x in enumerate(columns):
             if colours is None:
                 draw_shape(canvas, x + 0.4 * line, y, 0.36 * line, SHAPES[i], HINT)
             else:
                 _arrow(canvas, x + 0.4 * line, y, 0.36 * line, STEPS[i], colours[i])
                 _write(canvas, x + 1.0 * line, y, (COLOURS, GOAL_COLOURS)[number - 1][i], size, colours[i])
-    for i, told in enumerate(MARKS):
+    for i, text in enumerate(MARKS):
         x, y = right + (i % 2) * 0.5 * width, top + (i // 2) * line
         _mark(canvas, x + 0.4 * line, y, 0.4 * line, i)
-        _write(canvas, x + 1.2 * line, y, told, size, TEXT)
+        _write(canvas, x + 1.2 * line, y, text, size, TEXT)
 
 
 def draw_disc(canvas: ImageDraw, x: float, y: float, radius: float, fill: Colour) -> None:

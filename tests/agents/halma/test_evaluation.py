@@ -110,7 +110,7 @@ def test_the_diagnostic_tests_together_are_all_their_mazes(explored):
 def test_seeds_are_told_apart():
     splits = make_splits(T=4)
     played = []
-    found = evaluate_splits(Run(RandomActor(5)), splits, seeds=(3, 5), tell=played.append)
+    found = evaluate_splits(Run(RandomActor(5)), splits, seeds=(3, 5), keep=lambda test, _: played.append(test))
     assert played == ["T"]
     told = found["tests"]["T"]["rho_a"]
     assert told["per_seed"][0] != told["per_seed"][1]
